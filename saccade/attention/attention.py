@@ -1,0 +1,332 @@
+"""Attention = score × window × normaliser × read, with heads outside. The only composition: a paper chooses the parts.
+
+    memory  = attention.remember(source, readable)                       # keys projected once a sentence
+    reading = attention(queries, memory)                                 # many queries: a Transformer
+    reading = attention(query, memory, at=t, history=reading.history)    # one query: a step of an RNN
+
+Both ways give the same numbers: a part that needs the last weights reads many queries one by one inside.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from saccade.attention import checks, fused
+from saccade.attention.bias import Bias
+from saccade.attention.heads import fold, fold_positions, grouped_matmul, merge, query_positions, split, unfold
+from saccade.attention.memory import History, Memory, Reading
+from saccade.attention.normalisers import Normaliser, Softmax
+from saccade.attention.positions import Rotary
+from saccade.attention.scores import DotScore, Score
+from saccade.attention.windows import Causal, Everywhere, Window
+
+_SHORTEST_CHUNK = 64  # of queries, where a band is read chunk by chunk
+
+
+class Scored(NamedTuple):
+    """Scores before normalising, and what the window lets through."""
+
+    scores: Tensor  # (B, H, Q, S)
+    allowed: Tensor | None  # (B or 1, 1, Q, S) bool
+    taper: Tensor | None  # (B, 1, Q, S)
+
+
+class Attention(nn.Module):
+    """One attention mechanism.
+
+    `project` names what passes through a matrix: q(ueries) k(eys) v(alues) o(utput); the score's own choice if None.
+    `width` is that of all heads' queries together. `memory_heads` < `heads` shares each key and value head between
+    several heads. `per_head` keeps the heads' contexts apart: (R, T, H, e).
+    """
+
+    def __init__(
+        self,
+        *,
+        query_dim: int,
+        memory_dim: int,
+        score: Score,
+        width: int | None = None,
+        window: Window | None = None,
+        normaliser: Normaliser | None = None,
+        bias: Bias | None = None,
+        positions: Rotary | None = None,
+        heads: int = 1,
+        memory_heads: int | None = None,
+        project: str | None = None,
+        value_dim: int | None = None,
+        linear_bias: bool = False,
+        per_head: bool = False,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        project = score.projects if project is None else project
+        self.score, self.bias, self.positions = score, bias, positions
+        self.window = Everywhere() if window is None else window
+        self.normaliser = Softmax() if normaliser is None else normaliser
+        self.query_dim, self.memory_dim, self.value_dim = query_dim, memory_dim, value_dim or memory_dim
+        self.heads, self.memory_heads = heads, memory_heads or heads
+        self.per_head, self.dropout = per_head, dropout
+        sizes = checks.sizes(self, project, width)
+        self.head_width, self.context_dim = sizes.head, sizes.context
+
+        def linear(letter: str, into: int, out: int) -> nn.Module:
+            return nn.Linear(into, out, bias=linear_bias) if letter in project else nn.Identity()
+
+        self.of_queries = linear("q", query_dim, sizes.queries)
+        self.of_keys = linear("k", memory_dim, sizes.keys)
+        self.of_values = linear("v", self.value_dim, sizes.values)
+        self.of_output = linear("o", sizes.read, query_dim)
+
+    @property
+    def needs_history(self) -> bool:
+        return self.score.needs_history or self.normaliser.needs_history
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """The name of each part, for listings."""
+        named = {"score": self.score.name, "window": self.window.name, "normaliser": self.normaliser.name}
+        if self.bias is not None:
+            named["bias"] = self.bias.name
+        if self.positions is not None:
+            named["positions"] = self.positions.name
+        groups = "" if self.memory_heads == self.heads else f" over {self.memory_heads}"
+        return named | {"heads": f"{self.heads}{groups}"}
+
+    @property
+    def exempt(self) -> Mapping[str, str]:
+        """The laws that a part of this composition cannot keep, each with its reason."""
+        parts = (self.score, self.window, self.normaliser)
+        return {law: reason for part in parts for law, reason in part.exempt.items()}
+
+    def remember(
+        self,
+        source: Tensor,  # (B, S, memory_dim): keys are made of it
+        readable: Tensor | None = None,  # (B, S) bool, True = may be read; None: every slot
+        *,
+        values: Tensor | None = None,  # (B, S, value_dim): values are made of it; None: of the source
+        at: int | Tensor | None = None,  # position of the first slot, as a cache that grows needs it
+    ) -> Memory:
+        """Make of a source what queries will read, once. What may not be read is zeroed: a NaN there never leaks."""
+        checks.source(self, source, readable, values)
+        values = source if values is None else values
+        if readable is not None:
+            source, values = (x.masked_fill(~readable[..., None], 0.0) for x in (source, values))
+        where = query_positions(at, source.shape[0], source.shape[1], source.device)
+        keys = split(self.of_keys(source), self.memory_heads)
+        if self.positions is not None:
+            keys = self.positions(keys, where)
+        return Memory(
+            keys,
+            split(self.of_values(values), self.memory_heads),
+            readable,
+            None if at is None else where.expand(source.shape[0], -1),
+            self.score.note(source),
+        )
+
+    def forward(
+        self,
+        queries: Tensor,  # (R, T, query_dim): R = sentences × memory.readers
+        memory: Memory,
+        *,
+        at: int | Tensor | None = None,  # position of the first query: an int, or (R,); None: 0
+        history: History | None = None,  # the last reading's, when reading step by step
+        weights: bool = False,  # whether to return them; then no fused kernel runs
+    ) -> Reading:
+        checks.call(self, queries, memory, history)
+        rows, count = queries.shape[:2]
+        if count == 0 or memory.length == 0:
+            return self._nothing(queries, memory, history, weights)
+        where = query_positions(at, rows, count, queries.device)
+        if self.needs_history:
+            return self._read_one_by_one(queries, memory, where, history, weights)
+        plain_positions = at is None and memory.at is None and memory.readers == 1
+        if not weights and plain_positions and self.window.band is not None and not self._flexes(queries, memory):
+            return self._read_in_chunks(queries, memory, self.window.band)
+        if self.why_not_fused(weights=weights) is None:
+            return self._read_fused(queries, memory, where, plain_positions)
+        return self._read(queries, memory, where, None, weights)
+
+    def why_not_fused(self, *, weights: bool = False) -> str | None:
+        """The reason why no fused kernel would run, or None if one does."""
+        if weights:
+            return "weights were asked for, and a fused kernel never stores them"
+        if not isinstance(self.score, DotScore):
+            return f"the score {self.score.name!r} is not an inner product of two vectors"
+        if type(self.normaliser) is not Softmax:
+            return f"the normaliser {self.normaliser.name!r} is not a softmax"
+        if not self.window.by_position:
+            return f"the window {self.window.name!r} depends on more than positions"
+        return None
+
+    def scored(self, queries: Tensor, memory: Memory, where: Tensor, history: Tensor | None = None) -> Scored:
+        """Score every slot for queries (R, T, query_dim) at positions (R or 1, T)."""
+        by_head, query_at = self._by_head(queries, memory, where)
+        scores = self.score(by_head, memory, history)
+        if self.bias is not None:
+            scores = scores + self.bias(by_head, query_at, memory.positions)
+        allowed, taper = self._view(queries, memory, query_at)
+        return Scored(scores, allowed, taper)
+
+    def _by_head(self, queries: Tensor, memory: Memory, where: Tensor) -> tuple[Tensor, Tensor]:
+        """(B, H, Q, d) and their positions (B or 1, Q), Q = N·T"""
+        by_head = split(self.of_queries(queries), self.heads)
+        if self.positions is not None:
+            by_head = self.positions(by_head, where)
+        return fold(by_head, memory.readers), fold_positions(where, memory.readers)
+
+    def _view(self, queries: Tensor, memory: Memory, query_at: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        flat = queries.reshape(memory.sentences, -1, queries.shape[-1])  # (B, Q, query_dim)
+        view = self.window(flat, query_at, memory)
+        limits = [] if view.allowed is None else [view.allowed]
+        if memory.readable is not None:
+            limits.append(memory.readable[:, None, :])
+        if self.score.reach is not None:
+            limits.append((memory.positions < self.score.reach)[:, None, :])
+        allowed = limits[0] if limits else None
+        for limit in limits[1:]:
+            allowed = limit & allowed
+        return (
+            None if allowed is None else allowed[:, None],
+            None if view.taper is None else view.taper[:, None],
+        )
+
+    def _read(
+        self, queries: Tensor, memory: Memory, where: Tensor, history: History | None, keep_weights: bool
+    ) -> Reading:
+        """The plain read: every weight is computed and stored."""
+        readers = memory.readers
+        of_score = of_normaliser = None
+        if history is not None:
+            of_score, of_normaliser = (None if h is None else fold(h[:, :, None], readers) for h in history)
+        scores, allowed, taper = self.scored(queries, memory, where, of_score)
+        weights, log_prob = self.normaliser(scores, allowed, of_normaliser)
+        if taper is not None:
+            weights = weights * taper
+            if self.window.renormalise:
+                weights = weights / weights.sum(-1, keepdim=True).clamp_min(torch.finfo(weights.dtype).tiny)
+        if history is not None:
+            new = (
+                None if old is None else unfold(part.advance(old, weights, memory), readers).squeeze(2)
+                for part, old in ((self.score, of_score), (self.normaliser, of_normaliser))
+            )
+            history = History(*new)
+        dropped = nn.functional.dropout(weights, self.dropout, self.training)
+        context = grouped_matmul(dropped.to(memory.values.dtype), memory.values)
+        return Reading(
+            self._merged(context, readers),
+            unfold(weights, readers) if keep_weights else None,
+            history,
+            None if log_prob is None else unfold(log_prob[..., None], readers).squeeze(-1),
+        )
+
+    def _read_one_by_one(
+        self, queries: Tensor, memory: Memory, where: Tensor, history: History | None, keep_weights: bool
+    ) -> Reading:
+        history = self._history(queries, memory, history)
+        readings = []
+        for t in range(queries.shape[1]):
+            reading = self._read(queries[:, t : t + 1], memory, where[:, t : t + 1], history, keep_weights)
+            history = reading.history
+            readings.append(reading)
+        contexts, weights, _, log_probs = zip(*readings, strict=True)
+        return Reading(
+            torch.cat(contexts, 1),
+            torch.cat(weights, 2) if keep_weights else None,
+            history,
+            None if log_probs[0] is None else torch.cat(log_probs, 2),
+        )
+
+    def _read_in_chunks(self, queries: Tensor, memory: Memory, band: tuple[int, int]) -> Reading:
+        """A query near position i reads only slots near i: time and memory grow with T × band, not T × S."""
+        before, after = band
+        size = max(_SHORTEST_CHUNK, before + after + 1)
+        contexts = []
+        for start in range(0, queries.shape[1], size):
+            stop = min(start + size, queries.shape[1])
+            near = memory.slots(min(max(start - before, 0), memory.length), min(stop + after, memory.length))
+            some = queries[:, start:stop]
+            where = torch.arange(start, stop, device=queries.device)[None]
+            if near.length == 0:
+                reading = self._nothing(some, near, None, False)
+            elif self.why_not_fused() is None:
+                reading = self._read_fused(some, near, where, False)
+            else:
+                reading = self._read(some, near, where, None, False)
+            contexts.append(reading.context)
+        return Reading(torch.cat(contexts, 1))
+
+    def _read_fused(self, queries: Tensor, memory: Memory, where: Tensor, plain_positions: bool) -> Reading:
+        assert isinstance(self.score, DotScore)
+        by_head, query_at = self._by_head(queries, memory, where)
+        sides = self.score.vectors(by_head, memory.keys)
+        dropout = self.dropout if self.training else 0.0
+        causal = (
+            plain_positions
+            and type(self.window) is Causal
+            and memory.readable is None
+            and self.bias is None
+            and queries.shape[1] == memory.length
+        )
+        if causal:
+            context = fused.sdpa(*sides, memory.values, allowed=None, bias=None, causal=True, dropout=dropout)
+        elif self._flexes(queries, memory):
+            context = self._flex(*sides, memory, query_at)
+        else:
+            bias = None if self.bias is None else self.bias(by_head, query_at, memory.positions)
+            allowed, _ = self._view(queries, memory, query_at)
+            context = fused.sdpa(*sides, memory.values, allowed=allowed, bias=bias, causal=False, dropout=dropout)
+        return Reading(self._merged(context, memory.readers))
+
+    def _flexes(self, queries: Tensor, memory: Memory) -> bool:
+        """FlexAttention pays: a window or bias by position, on CUDA, over sizes that it has kernels for."""
+        plain = isinstance(self.window, Everywhere) and self.bias is None
+        elementwise = self.bias is None or self.bias.elementwise
+        dropped = self.dropout > 0 and self.training
+        if plain or not elementwise or dropped or self.why_not_fused() is not None:
+            return False
+        return fused.flex_fits(queries.shape[1] * memory.readers, memory.keys, memory.values)
+
+    def _flex(self, queries: Tensor, keys: Tensor, memory: Memory, query_at: Tensor) -> Tensor:
+        key_at, readable, window, bias = memory.positions, memory.readable, self.window, self.bias
+        sentences = memory.sentences
+        query_at, key_at = query_at.expand(sentences, -1), key_at.expand(sentences, -1)
+
+        def may_read(b: Tensor, q: Tensor, k: Tensor) -> Tensor:
+            allowed = window.rule(b, query_at[b, q], key_at[b, k])
+            return allowed if readable is None else allowed & readable[b, k]
+
+        def add(b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
+            assert bias is not None
+            return bias.rule(h, query_at[b, q], key_at[b, k])
+
+        return fused.flex(queries, keys, memory.values, may_read=may_read, bias=None if bias is None else add)
+
+    def _merged(self, context: Tensor, readers: int) -> Tensor:
+        """(B, H, Q, e) → (R, T, D)"""
+        context = unfold(context, readers)
+        if self.per_head:
+            return context.transpose(1, 2)
+        merged: Tensor = self.of_output(merge(context))
+        return merged
+
+    def _history(self, queries: Tensor, memory: Memory, history: History | None) -> History:
+        """The history so far, as wide as the memory is by now; slots that were not there have been read nothing of."""
+        nothing = queries.new_zeros((queries.shape[0], self.heads, memory.length))
+        parts = (self.score, self.normaliser)
+        if history is None:
+            return History(*(part.begin(nothing) if part.needs_history else None for part in parts))
+        return History(
+            *(None if h is None else nn.functional.pad(h, (0, memory.length - h.shape[-1])) for h in history)
+        )
+
+    def _nothing(self, queries: Tensor, memory: Memory, history: History | None, keep_weights: bool) -> Reading:
+        """No query, or no slot: the context of nothing is zero."""
+        rows, count = queries.shape[:2]
+        read = memory.values.new_zeros((rows, self.heads, count, memory.values.shape[-1]))
+        return Reading(
+            self._merged(read, 1),
+            queries.new_zeros((rows, self.heads, count, memory.length)) if keep_weights else None,
+            history,
+        )

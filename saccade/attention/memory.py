@@ -1,0 +1,96 @@
+"""The values that pass between an attention and its caller. Nothing of a sentence is ever kept on a module.
+
+Axis letters, everywhere in Saccade: B sentences, N readers (hypotheses) of one sentence, R = B·N rows of queries,
+T queries a row, S slots of a memory, H heads, G key/value heads, d and e widths of one head's keys and values.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class Memory(NamedTuple):
+    """What may be read: made by `Attention.remember` once a sentence, or grown slot by slot with `extend`."""
+
+    keys: Tensor  # (B, G, S, d)
+    values: Tensor  # (B, G, S, e)
+    readable: Tensor | None = None  # (B, S) bool, True = may be read; None: every slot
+    at: Tensor | None = None  # (B or 1, S) the position of each slot; None: 0 … S−1
+    notes: Tensor | None = None  # (B, S, ·) what the score keeps of each slot, such as its fertility
+    readers: int = 1  # N: this many consecutive rows of queries read each sentence
+
+    @property
+    def sentences(self) -> int:
+        return self.keys.shape[0]
+
+    @property
+    def length(self) -> int:
+        return self.keys.shape[2]
+
+    @property
+    def positions(self) -> Tensor:
+        """(B or 1, S)"""
+        return torch.arange(self.length, device=self.keys.device)[None] if self.at is None else self.at
+
+    def shared(self, readers: int) -> Memory:
+        """The same memory, uncopied, read by `readers` consecutive rows of queries a sentence (beam hypotheses)."""
+        return self._replace(readers=readers)
+
+    def extend(self, new: Memory) -> Memory:
+        """This memory with the slots of `new` after its own: how the cache of self-attention grows."""
+        if self.keys.shape[:2] != new.keys.shape[:2]:
+            raise ValueError(
+                f"extend: the new memory has (sentences, heads) {tuple(new.keys.shape[:2])}, this one "
+                f"{tuple(self.keys.shape[:2])}; both must come from remember() of one attention and one batch"
+            )
+        every = new.keys.new_ones((self.sentences, 1), dtype=torch.bool)
+        readable = None
+        if self.readable is not None or new.readable is not None:
+            readable = torch.cat([_or(m.readable, every.expand(-1, m.length)) for m in (self, new)], 1)
+        at = None
+        if self.at is not None or new.at is not None:
+            follow = new.at if new.at is not None else new.positions + self.length
+            at = torch.cat([p.expand(self.sentences, -1) for p in (self.positions, follow)], 1)
+        notes = torch.cat([self.notes, new.notes], 1) if self.notes is not None and new.notes is not None else None
+        return Memory(
+            torch.cat([self.keys, new.keys], 2),
+            torch.cat([self.values, new.values], 2),
+            readable,
+            at,
+            notes,
+            self.readers,
+        )
+
+    def slots(self, start: int, stop: int) -> Memory:
+        """Only the slots from `start` to `stop`, which keep their positions."""
+        return Memory(
+            self.keys[:, :, start:stop],
+            self.values[:, :, start:stop],
+            None if self.readable is None else self.readable[:, start:stop],
+            self.positions[:, start:stop],
+            None if self.notes is None else self.notes[:, start:stop],
+            self.readers,
+        )
+
+
+class History(NamedTuple):
+    """What the next step must pass back where a part needs the last weights; a row a row of queries."""
+
+    score: Tensor | None = None  # (R, H, S)
+    normaliser: Tensor | None = None  # (R, H, S)
+
+
+class Reading(NamedTuple):
+    """What one call of an attention read."""
+
+    context: Tensor  # (R, T, D), or (R, T, H, e) where heads are kept apart
+    weights: Tensor | None = None  # (R, H, T, S) when asked for
+    history: History | None = None  # for the next step, where a part needs one
+    log_prob: Tensor | None = None  # (R, H, T) of the slot that a sampled attention chose, for REINFORCE
+
+
+def _or(tensor: Tensor | None, otherwise: Tensor) -> Tensor:
+    return otherwise if tensor is None else tensor

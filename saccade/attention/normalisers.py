@@ -1,0 +1,197 @@
+"""Normalisers: from scores to weights. All work in float32 at least, and a row with nothing allowed gets zeros."""
+
+from typing import ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from saccade.attention.memory import Memory
+from saccade.attention.part import Part
+
+_MAY_SUM_TO_LESS = {"sums to one": "what is left over is read from nothing"}
+
+
+class Normaliser(Part):
+    """weights (B, H, Q, S) of scores (B, H, Q, S), and the log-probability (B, H, Q) of a choice that was sampled.
+
+    `allowed` (broadcastable to scores, bool) says what may be read; None: everything.
+    """
+
+    needs_history: ClassVar[bool] = False
+
+    def forward(self, scores: Tensor, allowed: Tensor | None, history: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        wide = scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
+        if allowed is None:
+            return self.weigh(wide, wide.new_ones((1, 1, 1, 1), dtype=torch.bool), history)
+        weights, log_prob = self.weigh(wide, allowed, history)
+        return weights.masked_fill(~allowed, 0.0), log_prob
+
+    def weigh(self, scores: Tensor, allowed: Tensor, history: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """Weights that need be right only where `allowed`, and finite everywhere."""
+        raise NotImplementedError(f"{type(self).__name__} must define weigh(scores, allowed, history)")
+
+    def begin(self, nothing: Tensor) -> Tensor:
+        """The history before the first query, given zeros (R, H, S)."""
+        return nothing
+
+    def advance(self, history: Tensor, weights: Tensor, memory: Memory) -> Tensor:
+        return weights
+
+
+def closed(scores: Tensor, allowed: Tensor) -> Tensor:
+    """Scores with the lowest finite number where nothing may be read: −inf would make NaN of an empty row."""
+    return scores.masked_fill(~allowed, torch.finfo(scores.dtype).min)
+
+
+class Softmax(Normaliser):
+    name = "softmax"
+    formula = "exp(eⱼ) / Σ exp(e)"
+
+    def weigh(self, scores: Tensor, allowed: Tensor, history: Tensor | None) -> tuple[Tensor, None]:
+        return torch.softmax(closed(scores, allowed), -1), None
+
+
+class SoftmaxOrNothing(Normaliser):
+    """A softmax with one slot more, of score 0 or learned, that holds nothing: a head may decline to read."""
+
+    name = "softmax or nothing"
+    formula = "exp(eⱼ) / (exp(e₀) + Σ exp(e))"
+    exempt = _MAY_SUM_TO_LESS
+
+    def __init__(self, heads: int = 1, *, learned: bool = False) -> None:
+        super().__init__()
+        self.nothing = nn.Parameter(torch.zeros(heads), requires_grad=learned)
+
+    def weigh(self, scores: Tensor, allowed: Tensor, history: Tensor | None) -> tuple[Tensor, None]:
+        slot = self.nothing.to(scores.dtype)[:, None, None].expand(*scores.shape[:-1], 1)
+        return torch.softmax(torch.cat([closed(scores, allowed), slot], -1), -1)[..., :-1], None
+
+
+class _Sparse(Normaliser):
+    """The entmax package's functions, over scores whose closed slots lie too low to get any weight."""
+
+    exempt = {"compile": "the entmax package breaks torch.compile(fullgraph=True)"}
+
+    def weigh(self, scores: Tensor, allowed: Tensor, history: Tensor | None) -> tuple[Tensor, None]:
+        # Support reaches 1/(α−1) below the largest score: 1 for sparsemax, 2 for entmax-1.5. A far lower filling
+        # would swamp the package's cumulative sums.
+        largest = closed(scores, allowed).amax(-1, keepdim=True).detach()
+        lowest = torch.where(allowed.any(-1, keepdim=True), largest - 4.0, 0.0)
+        return self.sparse(torch.where(allowed, scores, lowest)), None
+
+    def sparse(self, scores: Tensor) -> Tensor:
+        raise NotImplementedError
+
+
+class Sparsemax(_Sparse):
+    """Martins & Astudillo 2016: the nearest point of the simplex; most weights are exactly zero."""
+
+    name = "sparsemax"
+    formula = "argmin‖w − e‖², w on the simplex"
+
+    def sparse(self, scores: Tensor) -> Tensor:
+        from entmax import sparsemax
+
+        weights: Tensor = sparsemax(scores, dim=-1)
+        return weights
+
+
+class Entmax15(_Sparse):
+    """Peters, Niculae & Martins 2019, α = 1.5: between softmax and sparsemax."""
+
+    name = "entmax-1.5"
+    formula = "[e/2 − τ]₊²"
+
+    def sparse(self, scores: Tensor) -> Tensor:
+        from entmax import entmax15
+
+        weights: Tensor = entmax15(scores, dim=-1)
+        return weights
+
+
+class Sigmoid(Normaliser):
+    """Each slot on its own; −log n keeps the sum near 1 when n slots are as good as each other."""
+
+    name = "sigmoid"
+    formula = "sigmoid(eⱼ − log n)"
+    exempt = {"sums to one": "each slot is weighed on its own"}
+
+    def weigh(self, scores: Tensor, allowed: Tensor, history: Tensor | None) -> tuple[Tensor, None]:
+        count = allowed.expand(*allowed.shape[:-1], scores.shape[-1]).sum(-1, keepdim=True).clamp_min(1)
+        return torch.sigmoid(scores - count.log()), None
+
+
+class Monotonic(Normaliser):
+    """Raffel 2017: from the last place read, move on slot by slot until one is chosen with probability p = sigmoid(e).
+
+    The expected weights are α_ij = p_ij q_ij with q_ij = (1 − p_{i,j−1}) q_{i,j−1} + α_{i−1,j}. The recurrence is
+    solved at once in log space, q_j = exp(L_j) Σ_{k≤j} α_{i−1,k} exp(−L_k), L_j = Σ_{l<j} log(1 − p_l), which,
+    unlike a ratio of cumulative products, does not underflow on long sources.
+    With `hard_when_testing`, evaluation stops at the first slot with p ≥ ½, as the paper decodes.
+    """
+
+    name = "monotonic"
+    formula = "αᵢⱼ = pᵢⱼ qᵢⱼ, qᵢⱼ = (1 − pᵢⱼ₋₁) qᵢⱼ₋₁ + αᵢ₋₁ⱼ"
+    needs_history = True
+    exempt = _MAY_SUM_TO_LESS
+
+    def __init__(self, *, noise: float = 1.0, hard_when_testing: bool = False) -> None:
+        super().__init__()
+        self.noise = noise  # standard deviation, in training: it drives p towards 0 and 1
+        self.hard_when_testing = hard_when_testing
+
+    def begin(self, nothing: Tensor) -> Tensor:
+        return F.pad(nothing[..., 1:], (1, 0), value=1.0)  # all of it before the first slot
+
+    def weigh(self, scores: Tensor, allowed: Tensor, history: Tensor | None) -> tuple[Tensor, None]:
+        assert history is not None
+        if self.training and self.noise:
+            scores = scores + self.noise * torch.randn_like(scores)
+        scores = closed(scores, allowed)
+        if self.hard_when_testing and not self.training:
+            scores = torch.where(scores >= 0, 1e4, -1e4).to(scores.dtype)
+        stay, go = F.logsigmoid(scores), F.logsigmoid(-scores)  # log p, log (1 − p)
+        passed = F.pad(go.cumsum(-1)[..., :-1], (1, 0))  # L_j
+        arrived = history.to(scores.dtype).clamp_min(torch.finfo(scores.dtype).tiny).log() - passed
+        return torch.exp(stay + passed + torch.logcumsumexp(arrived, -1)), None
+
+
+class Sampled(Normaliser):
+    """Xu 2015 *hard*: one slot is drawn in training, the best is taken in evaluation.
+
+    No gradient passes through the choice; `Reading.log_prob` carries what REINFORCE needs.
+    """
+
+    name = "sampled"
+    formula = "one-hot(j), j ~ softmax(e)"
+    exempt = {"gradcheck": "a choice has no derivative"}
+
+    def weigh(self, scores: Tensor, allowed: Tensor, history: Tensor | None) -> tuple[Tensor, Tensor]:
+        scores = closed(scores, allowed)
+        chosen = (_with_gumbel_noise(scores) if self.training else scores).argmax(-1, keepdim=True)
+        some = allowed.any(-1).expand(scores.shape[:-1])
+        log_prob = torch.log_softmax(scores, -1).gather(-1, chosen).squeeze(-1).masked_fill(~some, 0.0)
+        return torch.zeros_like(scores).scatter(-1, chosen, 1.0), log_prob
+
+
+class GumbelStraightThrough(Normaliser):
+    """Jang 2017: a sampled one-hot forward, the gradient of the tempered softmax backward."""
+
+    name = "gumbel"
+    formula = "one-hot(argmax(e + g)), gradient of softmax((e + g)/τ)"
+    exempt = {"gradcheck": "the gradient is, by intent, that of another function"}
+
+    def __init__(self, temperature: float = 1.0) -> None:
+        super().__init__()
+        self.temperature = temperature
+
+    def weigh(self, scores: Tensor, allowed: Tensor, history: Tensor | None) -> tuple[Tensor, None]:
+        scores = closed(_with_gumbel_noise(scores) if self.training else scores, allowed)
+        soft = torch.softmax(scores / self.temperature, -1)
+        hard = torch.zeros_like(soft).scatter(-1, scores.argmax(-1, keepdim=True), 1.0)
+        return hard + (soft - soft.detach()), None
+
+
+def _with_gumbel_noise(scores: Tensor) -> Tensor:
+    return scores - torch.empty_like(scores).exponential_().log()

@@ -1,0 +1,264 @@
+"""One function a paper: the composition that it describes. `saccade.attention.table` names them all.
+
+Each takes `query_dim`, `memory_dim` and `width`, all by keyword, and then what is the paper's own.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TypedDict, TypeVar, Unpack
+
+from saccade.attention.attention import Attention
+from saccade.attention.bias import ALiBi, Buckets, RelativeKeys
+from saccade.attention.normalisers import (
+    Entmax15,
+    GumbelStraightThrough,
+    Monotonic,
+    Normaliser,
+    Sampled,
+    Sigmoid,
+    SoftmaxOrNothing,
+    Sparsemax,
+)
+from saccade.attention.positions import Rotary
+from saccade.attention.scores import (
+    Additive,
+    Bilinear,
+    Cosine,
+    Coverage,
+    Dot,
+    LocationAware,
+    LocationOnly,
+    ScaledDot,
+    Score,
+    Trilinear,
+)
+from saccade.attention.windows import Block, Causal, Everywhere, Near, Predicted, Sliding, Window
+
+
+class Dims(TypedDict):
+    query_dim: int
+    memory_dim: int
+    width: int
+
+
+@dataclass(frozen=True)
+class Paper:
+    authors: str
+    year: int
+    title: str
+
+
+_PAPERS: dict[Callable[..., Attention], Paper] = {}
+_F = TypeVar("_F", bound=Callable[..., Attention])
+
+
+def paper(authors: str, year: int, title: str) -> Callable[[_F], _F]:
+    """Note of a factory where its composition was published."""
+
+    def note(factory: _F) -> _F:
+        _PAPERS[factory] = Paper(authors, year, title)
+        return factory
+
+    return note
+
+
+def paper_of(factory: Callable[..., Attention]) -> Paper | None:
+    return _PAPERS.get(factory.func if isinstance(factory, partial) else factory)
+
+
+def _most_heads(width: int, *, even: bool = False) -> int:
+    """The most heads, up to the 8 of Vaswani 2017, that share the width equally (and leave each an even one)."""
+    return max((h for h in range(1, 9) if width % (2 * h if even else h) == 0), default=1)
+
+
+@paper("Bahdanau, Cho, Bengio", 2014, "Neural Machine Translation by Jointly Learning to Align and Translate")
+def bahdanau2014(*, normaliser: Normaliser | None = None, **dims: Unpack[Dims]) -> Attention:
+    """e = v·tanh(W s₋₁ + U h): the query is the decoder's last state; the source itself is read."""
+    return Attention(**dims, score=Additive(dims["width"]), normaliser=normaliser)
+
+
+@paper("Graves, Wayne, Danihelka", 2014, "Neural Turing Machines")
+def graves2014(*, temperature: float = 0.1, **dims: Unpack[Dims]) -> Attention:
+    """Content addressing: cosine between a key that the query emits and each slot, sharpened."""
+    dims["width"] = dims["memory_dim"]
+    return Attention(**dims, score=Cosine(temperature), project="q")
+
+
+@paper("Luong, Pham, Manning", 2015, "Effective Approaches to Attention-based Neural Machine Translation")
+def luong2015(
+    where: str, how: str, *, radius: int = 10, renormalise: bool = False, longest: int = 256, **dims: Unpack[Dims]
+) -> Attention:
+    """`where` is global, local-m or local-p; `how` is dot, general, concat, concat-released or location.
+
+    The query is the decoder's *current* state. Concat projects both sides, v·tanh(W[h_t; h_s]); as released, only the
+    query is, to the width of the source.
+    """
+    query_dim, width = dims["query_dim"], dims["width"]
+    scores: dict[str, Callable[[], Score]] = {
+        "dot": Dot,
+        "general": Bilinear,
+        "concat": lambda: Additive(width),
+        "concat-released": lambda: Additive(dims["memory_dim"]),
+        "location": lambda: LocationOnly(query_dim, longest=longest),
+    }
+    windows: dict[str, Callable[[], Window]] = {
+        "global": Everywhere,
+        "local-m": lambda: Near(radius),
+        "local-p": lambda: Predicted(query_dim, width, radius=radius, renormalise=renormalise),
+    }
+    if how not in scores or where not in windows:
+        raise ValueError(f"luong2015 has {', '.join(windows)} × {', '.join(scores)}; got {where!r} and {how!r}")
+    score, window = scores[how](), windows[where]()
+    if how == "concat-released":
+        dims["width"] = dims["memory_dim"]
+        return Attention(**dims, score=score, window=window, project="q")
+    return Attention(**dims, score=score, window=window)
+
+
+@paper("Chorowski, Bahdanau, Serdyuk, Cho, Bengio", 2015, "Attention-Based Models for Speech Recognition")
+def chorowski2015(*, filters: int = 10, kernel: int = 201, **dims: Unpack[Dims]) -> Attention:
+    """e = v·tanh(W s + V h + U f + b) with f = F ∗ α₋₁: knows where it was, so repeated sounds are told apart."""
+    return Attention(**dims, score=LocationAware(dims["width"], filters=filters, kernel=kernel))
+
+
+@paper("Xu, Ba, Kiros, Cho, Courville, Salakhutdinov, Zemel, Bengio", 2015, "Show, Attend and Tell")
+def xu2015(**dims: Unpack[Dims]) -> Attention:
+    """Hard attention: one place is drawn, and REINFORCE learns from `Reading.log_prob`."""
+    return bahdanau2014(**dims, normaliser=Sampled())
+
+
+@paper("Tu, Lu, Liu, Liu, Li", 2016, "Modeling Coverage for Neural Machine Translation")
+def tu2016(*, most: float = 2.0, **dims: Unpack[Dims]) -> Attention:
+    """e = v·tanh(W s + U h + V C₋₁): the score knows what has been translated already."""
+    return Attention(**dims, score=Coverage(dims["width"], memory_dim=dims["memory_dim"], most=most))
+
+
+@paper("Martins, Astudillo", 2016, "From Softmax to Sparsemax: A Sparse Model of Attention")
+def martins2016(**dims: Unpack[Dims]) -> Attention:
+    """Most weights are exactly zero."""
+    return bahdanau2014(**dims, normaliser=Sparsemax())
+
+
+@paper("Jang, Gu, Poole", 2017, "Categorical Reparameterization with Gumbel-Softmax")
+def jang2017(*, temperature: float = 1.0, **dims: Unpack[Dims]) -> Attention:
+    """One place is drawn; the gradient is that of a tempered softmax."""
+    return bahdanau2014(**dims, normaliser=GumbelStraightThrough(temperature))
+
+
+@paper("Raffel, Luong, Liu, Weiss, Eck", 2017, "Online and Linear-Time Attention by Enforcing Monotonic Alignments")
+def raffel2017(*, noise: float = 1.0, hard_when_testing: bool = False, **dims: Unpack[Dims]) -> Attention:
+    """The expected monotonic alignment of p = sigmoid(g·v/‖v‖·tanh(W s + V h + b) + r)."""
+    score = Additive(dims["width"], bias=True, normalised=True)
+    return Attention(**dims, score=score, normaliser=Monotonic(noise=noise, hard_when_testing=hard_when_testing))
+
+
+@paper("Seo, Kembhavi, Farhadi, Hajishirzi", 2017, "Bidirectional Attention Flow for Machine Comprehension")
+def seo2017(**dims: Unpack[Dims]) -> Attention:
+    """w·[q; k; q∘k], the context-to-query half of BiDAF; `BidirectionalAttention` has both halves."""
+    dims["width"] = dims["memory_dim"]
+    project = "" if dims["query_dim"] == dims["memory_dim"] else "q"
+    return Attention(**dims, score=Trilinear(dims["memory_dim"]), project=project)
+
+
+@paper("Vaswani, Shazeer, Parmar, Uszkoreit, Jones, Gomez, Kaiser, Polosukhin", 2017, "Attention Is All You Need")
+def vaswani2017(
+    *,
+    heads: int | None = None,
+    memory_heads: int | None = None,
+    causal: bool = False,
+    window: Window | None = None,
+    normaliser: Normaliser | None = None,
+    dropout: float = 0.0,
+    **dims: Unpack[Dims],
+) -> Attention:
+    """Concat(softmax(Q Kᵀ/√d) V) Wᴼ: queries, keys and values projected, several heads at once."""
+    return Attention(
+        **dims,
+        heads=heads or _most_heads(dims["width"]),
+        memory_heads=memory_heads,
+        score=ScaledDot(),
+        window=Causal() if causal and window is None else window,
+        normaliser=normaliser,
+        dropout=dropout,
+    )
+
+
+@paper("textbook", 2017, "Self-attention without weight matrices")
+def weightless(**dims: Unpack[Dims]) -> Attention:
+    """softmax(X Xᵀ/√d) X: nothing is learned, the inputs are queries, keys and values themselves."""
+    return Attention(**dims, score=ScaledDot(), project="")
+
+
+@paper("Shaw, Uszkoreit, Vaswani", 2018, "Self-Attention with Relative Position Representations")
+def shaw2018(*, heads: int | None = None, clip: int = 16, **dims: Unpack[Dims]) -> Attention:
+    """q·(k + a[clip(j − i)]) / √d"""
+    heads = heads or _most_heads(dims["width"])
+    return Attention(
+        **dims, heads=heads, score=ScaledDot(), bias=RelativeKeys(heads, dims["width"] // heads, clip=clip)
+    )
+
+
+@paper("Liu, Saleh, Pot, Goodrich, Sepassi, Kaiser, Shazeer", 2018, "Generating Wikipedia by Summarizing Long Texts")
+def liu2018(*, size: int = 256, **dims: Unpack[Dims]) -> Attention:
+    """Local attention: causal, within blocks."""
+    return vaswani2017(**dims, window=Block(size) & Causal())
+
+
+@paper("Peters, Niculae, Martins", 2019, "Sparse Sequence-to-Sequence Models")
+def peters2019(**dims: Unpack[Dims]) -> Attention:
+    """Luong's general score under entmax-1.5."""
+    return Attention(**dims, score=Bilinear(), normaliser=Entmax15())
+
+
+@paper("Shazeer", 2019, "Fast Transformer Decoding: One Write-Head is All You Need")
+def shazeer2019(*, heads: int | None = None, **dims: Unpack[Dims]) -> Attention:
+    """All heads share one head of keys and values."""
+    return vaswani2017(**dims, heads=heads, memory_heads=1)
+
+
+@paper("Beltagy, Peters, Cohan", 2020, "Longformer: The Long-Document Transformer")
+def beltagy2020(*, left: int = 64, right: int = 64, **dims: Unpack[Dims]) -> Attention:
+    """A sliding window."""
+    return vaswani2017(**dims, window=Sliding(left, right))
+
+
+@paper("Raffel, Shazeer, Roberts, Lee, Narang, Matena, Zhou, Li, Liu", 2020, "Exploring the Limits of Transfer (T5)")
+def t5(*, heads: int | None = None, **dims: Unpack[Dims]) -> Attention:
+    """A learned number for each bucket of distances. Not divided by √d: T5 puts that into its initialisation."""
+    heads = heads or _most_heads(dims["width"])
+    return Attention(**dims, heads=heads, score=Dot(), bias=Buckets(heads), project="qkvo")
+
+
+@paper("Su, Lu, Pan, Murtadha, Wen, Liu", 2021, "RoFormer: Enhanced Transformer with Rotary Position Embedding")
+def su2021(*, heads: int | None = None, **dims: Unpack[Dims]) -> Attention:
+    """Queries and keys are turned by their positions."""
+    heads = heads or _most_heads(dims["width"], even=True)
+    return Attention(**dims, heads=heads, score=ScaledDot(), positions=Rotary(dims["width"] // heads))
+
+
+@paper("Press, Smith, Lewis", 2022, "Train Short, Test Long: Attention with Linear Biases")
+def press2022(*, heads: int | None = None, **dims: Unpack[Dims]) -> Attention:
+    """ALiBi, causal."""
+    heads = heads or _most_heads(dims["width"])
+    return Attention(**dims, heads=heads, score=ScaledDot(), bias=ALiBi(heads), window=Causal())
+
+
+@paper("Ainslie, Lee-Thorp, de Jong, Zemlyanskiy, Lebrón, Sanghai", 2023, "GQA: Generalized Multi-Query Transformers")
+def ainslie2023(*, heads: int | None = None, memory_heads: int | None = None, **dims: Unpack[Dims]) -> Attention:
+    """Groups of heads share keys and values; by default half as many groups as heads."""
+    heads = heads or _most_heads(dims["width"])
+    return vaswani2017(**dims, heads=heads, memory_heads=memory_heads or (heads // 2 if heads % 2 == 0 else 1))
+
+
+@paper("Miller", 2023, "Attention Is Off By One")
+def miller2023(*, heads: int | None = None, **dims: Unpack[Dims]) -> Attention:
+    """A softmax with a slot of nothing, so that a head may read nothing."""
+    heads = heads or _most_heads(dims["width"])
+    return vaswani2017(**dims, heads=heads, normaliser=SoftmaxOrNothing(heads))
+
+
+@paper("Ramapuram and others", 2024, "Theory, Analysis, and Best Practices for Sigmoid Self-Attention")
+def ramapuram2024(*, heads: int | None = None, **dims: Unpack[Dims]) -> Attention:
+    """Each slot is weighed on its own."""
+    return vaswani2017(**dims, heads=heads, normaliser=Sigmoid())

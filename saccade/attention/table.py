@@ -1,0 +1,70 @@
+"""The one table of attentions by name, and what a listing says of each."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Protocol, Unpack
+
+from saccade.attention import papers
+from saccade.attention.attention import Attention
+from saccade.attention.papers import Dims, luong2015, vaswani2017
+
+
+class Factory(Protocol):
+    def __call__(self, **dims: Unpack[Dims]) -> Attention: ...
+
+
+ATTENTIONS: Mapping[str, Factory] = {
+    "bahdanau2014": papers.bahdanau2014,
+    "graves2014": papers.graves2014,
+    "luong2015-global-dot": partial(luong2015, "global", "dot"),
+    "luong2015-global-general": partial(luong2015, "global", "general"),
+    "luong2015-global-concat": partial(luong2015, "global", "concat"),
+    "luong2015-global-concat-released": partial(luong2015, "global", "concat-released"),
+    "luong2015-global-location": partial(luong2015, "global", "location"),
+    "luong2015-local-m-dot": partial(luong2015, "local-m", "dot"),
+    "luong2015-local-m-general": partial(luong2015, "local-m", "general"),
+    "luong2015-local-m-concat": partial(luong2015, "local-m", "concat"),
+    "luong2015-local-m-location": partial(luong2015, "local-m", "location"),
+    "luong2015-local-p-dot": partial(luong2015, "local-p", "dot"),
+    "luong2015-local-p-general": partial(luong2015, "local-p", "general"),
+    "luong2015-local-p-concat": partial(luong2015, "local-p", "concat"),
+    "luong2015-local-p-location": partial(luong2015, "local-p", "location"),
+    "chorowski2015": papers.chorowski2015,
+    "xu2015": papers.xu2015,
+    "tu2016": papers.tu2016,
+    "martins2016": papers.martins2016,
+    "jang2017": papers.jang2017,
+    "raffel2017": papers.raffel2017,
+    "seo2017": papers.seo2017,
+    "vaswani2017": vaswani2017,
+    "vaswani2017-causal": partial(vaswani2017, causal=True),
+    "weightless": papers.weightless,
+    "shaw2018": papers.shaw2018,
+    "liu2018": papers.liu2018,
+    "peters2019": papers.peters2019,
+    "shazeer2019": papers.shazeer2019,
+    "beltagy2020": papers.beltagy2020,
+    "t5": papers.t5,
+    "su2021": papers.su2021,
+    "press2022": papers.press2022,
+    "ainslie2023": papers.ainslie2023,
+    "miller2023": papers.miller2023,
+    "ramapuram2024": papers.ramapuram2024,
+}
+
+
+def describe(name: str) -> dict[str, Any]:
+    """Paper, year, formula and parts of a named attention."""
+    factory = ATTENTIONS[name]
+    attention = factory(query_dim=16, memory_dim=16, width=16)
+    source = papers.paper_of(factory)
+    formula = attention.score.formula + (f" {attention.bias.formula}" if attention.bias is not None else "")
+    return {
+        "name": name,
+        "paper": None if source is None else f"{source.authors}: {source.title}",
+        "year": None if source is None else source.year,
+        "formula": formula,
+        "parts": attention.parts,
+        "fused": attention.why_not_fused() is None,
+        "history": attention.needs_history,
+    }

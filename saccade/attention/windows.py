@@ -1,0 +1,193 @@
+"""Windows: which slots a query may read, by position.
+
+A window that depends on positions alone is one elementwise `rule`; dense masks and FlexAttention both call it.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from saccade.attention.memory import Memory
+from saccade.attention.part import Part
+
+
+class View(NamedTuple):
+    """What a window lets through."""
+
+    allowed: Tensor | None = None  # (B or 1, Q, S) bool; None: everything
+    taper: Tensor | None = None  # (B, Q, S) factor on the weights after normalising
+
+
+class Window(Part):
+    by_position: bool = True  # the rule says all: no taper, nothing learned from the query
+    causal: bool = False  # no slot after the query is ever read
+    band: tuple[int, int] | None = None  # the most slots before and after a query's position that it may read
+    renormalise: bool = False  # whether tapered weights are made to sum to 1 again
+
+    def rule(self, row: Tensor, query_at: Tensor, key_at: Tensor) -> Tensor:
+        """Elementwise: may this query of this sentence read this slot?"""
+        raise NotImplementedError(f"{type(self).__name__} must define rule(row, query_at, key_at)")
+
+    def forward(self, queries: Tensor, query_at: Tensor, memory: Memory) -> View:
+        """For queries (B, Q, query_dim) at positions (B or 1, Q)."""
+        row = torch.arange(memory.sentences, device=query_at.device)[:, None, None]
+        return View(self.rule(row, query_at[:, :, None], memory.positions[:, None, :]))
+
+    def __and__(self, other: "Window") -> "Window":
+        return Both(self, other)
+
+
+class Everywhere(Window):
+    """Luong 2015 *global*."""
+
+    name = "everywhere"
+    formula = "every slot"
+
+    def forward(self, queries: Tensor, query_at: Tensor, memory: Memory) -> View:
+        return View()
+
+    def rule(self, row: Tensor, query_at: Tensor, key_at: Tensor) -> Tensor:
+        return key_at == key_at
+
+
+class Causal(Window):
+    name = "causal"
+    formula = "j ≤ i"
+    causal = True
+
+    def rule(self, row: Tensor, query_at: Tensor, key_at: Tensor) -> Tensor:
+        return key_at <= query_at
+
+
+class Sliding(Window):
+    """So many slots before the query's position and so many after it."""
+
+    name = "sliding"
+    formula = "i − left ≤ j ≤ i + right"
+
+    def __init__(self, left: int, right: int) -> None:
+        super().__init__()
+        if left < 0 or right < 0:
+            raise ValueError(f"left and right must not be negative, got {left} and {right}")
+        self.band = (left, right)
+
+    def rule(self, row: Tensor, query_at: Tensor, key_at: Tensor) -> Tensor:
+        assert self.band is not None
+        left, right = self.band
+        return (key_at >= query_at - left) & (key_at <= query_at + right)
+
+
+class Near(Sliding):
+    """Luong 2015 *local-m*: around the query's own position, as if source and target ran in step."""
+
+    name = "near"
+    formula = "|j − i| ≤ D"
+
+    def __init__(self, radius: int = 10) -> None:
+        super().__init__(radius, radius)
+
+
+class Block(Window):
+    """Positions are cut into blocks, and a query reads only its own."""
+
+    name = "block"
+    formula = "⌊j/n⌋ = ⌊i/n⌋"
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        if size < 1:
+            raise ValueError(f"size must be at least 1, got {size}")
+        self.size = size
+        self.band = (size - 1, size - 1)
+
+    def rule(self, row: Tensor, query_at: Tensor, key_at: Tensor) -> Tensor:
+        return key_at // self.size == query_at // self.size
+
+
+class Graph(Window):
+    """Any graph: adjacency[i, j] (or [sentence, i, j]) is True where query i may read slot j."""
+
+    name = "graph"
+    formula = "(i, j) is an edge"
+
+    adjacency: Tensor
+
+    def __init__(self, adjacency: Tensor) -> None:
+        super().__init__()
+        if adjacency.dtype != torch.bool or adjacency.dim() not in (2, 3):
+            raise TypeError(
+                f"adjacency must be bool of shape (T, S) or (B, T, S), True = may be read; "
+                f"got {adjacency.dtype} of shape {tuple(adjacency.shape)}"
+            )
+        self.register_buffer("adjacency", adjacency, persistent=False)
+
+    def rule(self, row: Tensor, query_at: Tensor, key_at: Tensor) -> Tensor:
+        return self.adjacency[query_at, key_at] if self.adjacency.dim() == 2 else self.adjacency[row, query_at, key_at]
+
+    def forward(self, queries: Tensor, query_at: Tensor, memory: Memory) -> View:
+        if self.adjacency.shape[-1] < memory.length:
+            raise ValueError(
+                f"adjacency has {self.adjacency.shape[-1]} slots, the memory {memory.length}; give every slot a column"
+            )
+        return super().forward(queries, query_at, memory)
+
+
+class Predicted(Window):
+    """Luong 2015 *local-p*: the query predicts where to read, p = S·sigmoid(v·tanh(W q)), and a Gaussian of σ = D/2
+    around p multiplies the weights after the softmax over the window. The paper and the released code do not
+    renormalise. S is the number of readable slots; slots are numbered from 0.
+    """
+
+    name = "predicted"
+    by_position = False
+    formula = "|j − p| ≤ D, × exp(−(j − p)² / 2σ²), p = S·sigmoid(v·tanh(W q))"
+
+    def __init__(self, query_dim: int, width: int, *, radius: int = 10, renormalise: bool = False) -> None:
+        super().__init__()
+        if radius < 1:
+            raise ValueError(f"radius must be at least 1, got {radius}")
+        self.radius = radius
+        self.renormalise = renormalise
+        self.hidden = nn.Linear(query_dim, width, bias=False)
+        self.place = nn.Linear(width, 1, bias=False)
+        self.exempt = {} if renormalise else {"sums to one": "the Gaussian is applied after the softmax"}
+
+    def centre(self, queries: Tensor, memory: Memory) -> Tensor:
+        """(B, Q)"""
+        share: Tensor = torch.sigmoid(self.place(torch.tanh(self.hidden(queries)))).squeeze(-1)
+        length = memory.length if memory.readable is None else memory.readable.sum(-1, keepdim=True)
+        return share * length
+
+    def forward(self, queries: Tensor, query_at: Tensor, memory: Memory) -> View:
+        away = memory.positions[:, None, :] - self.centre(queries, memory)[:, :, None]
+        return View(away.abs() <= self.radius, torch.exp(-2.0 * (away / self.radius).square()))  # 2σ² = D²/2
+
+
+class Both(Window):
+    """The slots that two windows allow."""
+
+    name = "both"
+    formula = "in the first and in the second"
+
+    def __init__(self, first: Window, second: Window) -> None:
+        super().__init__()
+        self.first, self.second = first, second
+        self.name = f"{first.name} and {second.name}"
+        self.causal = first.causal or second.causal
+        self.by_position = first.by_position and second.by_position
+        self.renormalise = first.renormalise or second.renormalise
+        bands = [window.band for window in (first, second) if window.band]
+        self.band = (min(left for left, _ in bands), min(right for _, right in bands)) if bands else None
+
+    def rule(self, row: Tensor, query_at: Tensor, key_at: Tensor) -> Tensor:
+        return self.first.rule(row, query_at, key_at) & self.second.rule(row, query_at, key_at)
+
+    def forward(self, queries: Tensor, query_at: Tensor, memory: Memory) -> View:
+        one, other = (window(queries, query_at, memory) for window in (self.first, self.second))
+        allowed = [view.allowed for view in (one, other) if view.allowed is not None]
+        tapers = [view.taper for view in (one, other) if view.taper is not None]
+        return View(
+            allowed[0] & allowed[-1] if allowed else None,
+            tapers[0] * tapers[1] if len(tapers) == 2 else tapers[0] if tapers else None,
+        )

@@ -1,0 +1,5 @@
+"""The one exception for a user's mistake: the command line prints its message and exits with 2, without a traceback."""
+
+
+class UserError(Exception):
+    """One line that says what was given, what was expected, and what to type; it names the place (file, line, key)."""

@@ -1,0 +1,39 @@
+"""What a word is, for alignments and for length: the one rule that every language and every result shares.
+
+A word is a run of letters and digits (inner hyphens and decimal points kept, a closing apostrophe kept, so French
+*l'homme* is *l'* and *homme*), or one Chinese, Japanese or Korean ideograph or kana, or one other visible character
+(punctuation). A combining mark or an invisible joiner belongs to the character before it (Hindi vowel signs, accents
+written apart, Persian half-spaces). White space separates and belongs to no word.
+"""
+
+import re
+import unicodedata
+
+_MARK = "\u0300"
+_IDEOGRAPH = r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+_LETTER = rf"(?!{_IDEOGRAPH})\w{_MARK}*"
+_WORD = re.compile(
+    rf"{_IDEOGRAPH}{_MARK}*|(?:{_LETTER})+(?:[-.](?:{_LETTER})+)*['’]?{_MARK}*|(?!{_MARK})[^\w\s]{_MARK}*"
+)
+
+
+class _Shape(dict[int, str]):
+    """A translation table, filled as characters are met, that writes every mark and joiner as one and the same mark:
+    `re` has no class for them, and the text keeps its length."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        joins = unicodedata.category(character) in {"Mn", "Mc", "Me", "Cf", "Cc"} and not character.isspace()
+        return self.setdefault(code, _MARK if joins else character)
+
+
+_SHAPE = _Shape()
+
+
+def word_spans(text: str) -> list[tuple[int, int]]:
+    """The words of `text` as (start, end) character offsets, in order."""
+    return [match.span() for match in _WORD.finditer(text.translate(_SHAPE))]
+
+
+def words(text: str) -> list[str]:
+    return [text[start:end] for start, end in word_spans(text)]
