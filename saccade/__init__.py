@@ -1,1 +1,34 @@
-"""Saccade."""
+"""Saccade: sequence-to-sequence learning in which attention is the first-class, interchangeable part.
+
+Names are resolved when first used, so that `import saccade` loads no torch.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from saccade.attention import ATTENTIONS as ATTENTIONS
+    from saccade.attention import Attention as Attention
+    from saccade.attention import Memory as Memory
+    from saccade.attention import Reading as Reading
+
+_WHERE = {
+    "ATTENTIONS": "saccade.attention",
+    "Attention": "saccade.attention",
+    "Memory": "saccade.attention",
+    "Reading": "saccade.attention",
+}
+
+__all__ = ["ATTENTIONS", "Attention", "Memory", "Reading", "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _WHERE:
+        return getattr(import_module(_WHERE[name]), name)
+    raise AttributeError(f"module 'saccade' has no attribute {name!r}; it has {', '.join(__all__)}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

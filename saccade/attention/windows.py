@@ -174,8 +174,10 @@ class Both(Window):
         super().__init__()
         self.first, self.second = first, second
         self.name = f"{first.name} and {second.name}"
-        self.causal = first.causal or second.causal
         self.by_position = first.by_position and second.by_position
+        # A predicted place depends on the length of the whole source, so a causal window does not make it causal.
+        self.causal = self.by_position and (first.causal or second.causal)
+        self.exempt = {**first.exempt, **second.exempt}
         self.renormalise = first.renormalise or second.renormalise
         bands = [window.band for window in (first, second) if window.band]
         self.band = (min(left for left, _ in bands), min(right for _, right in bands)) if bands else None

@@ -1,0 +1,44 @@
+"""The command line. Commands import what is heavy when they run, so that `saccade --help` is quick."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+import saccade
+from saccade.cli.listings import attentions
+from saccade.errors import UserError
+
+app = typer.Typer(
+    help="Sequence-to-sequence learning in which attention is the first-class, interchangeable part.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(attentions)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"saccade {saccade.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which.")] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """A user's mistake is one line and exit code 2; what was interrupted ends with 1."""
+    try:
+        app()
+    except UserError as error:
+        typer.echo(f"saccade: {error}", err=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        typer.echo("saccade: interrupted", err=True)
+        sys.exit(1)

@@ -1,0 +1,62 @@
+"""The command line as a user meets it."""
+
+import json
+import subprocess
+import sys
+
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from saccade.attention import ATTENTIONS
+from saccade.cli import app
+
+
+def saccade(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "saccade", *arguments], capture_output=True, text=True, timeout=120)
+
+
+def test_attentions_lists_them_all() -> None:
+    result = CliRunner().invoke(app, ["attentions"])
+    assert result.exit_code == 0
+    for name in ATTENTIONS:
+        assert name in result.output
+
+
+def test_attentions_as_json() -> None:
+    rows = json.loads(CliRunner().invoke(app, ["attentions", "--json"]).output)
+    assert [row["name"] for row in rows] == list(ATTENTIONS)
+    for row in rows:
+        assert row["paper"] and row["formula"] and 2014 <= row["year"] <= 2024
+        assert {"score", "window", "normaliser", "heads"} <= row["parts"].keys()
+
+
+def test_every_command_has_help_with_an_example() -> None:
+    for name in get_command(app).commands:  # type: ignore[attr-defined]
+        result = CliRunner().invoke(app, [name, "--help"], env={"COLUMNS": "200"})
+        assert result.exit_code == 0
+        assert f"saccade {name}" in result.output.split("Example")[1]
+
+
+def test_an_unknown_command_is_refused_without_a_traceback() -> None:
+    result = saccade("translat3")
+    assert result.returncode == 2
+    assert "No such command" in result.stderr and "Traceback" not in result.stderr
+
+
+def test_version() -> None:
+    assert CliRunner().invoke(app, ["--version"]).output.startswith("saccade 0.")
+
+
+def test_import_and_help_load_no_torch() -> None:
+    for code in ("import saccade", "import saccade.cli", "import saccade; dir(saccade); saccade.__version__"):
+        check = f"{code}; import sys; assert 'torch' not in sys.modules and 'numpy' not in sys.modules"
+        subprocess.run([sys.executable, "-c", check], check=True, timeout=60)
+    help_without_torch = (
+        "import sys; sys.modules['torch'] = None; sys.argv = ['saccade', '-h']; from saccade.cli import main; main()"
+    )
+    assert (
+        "attentions"
+        in subprocess.run(
+            [sys.executable, "-c", help_without_torch], capture_output=True, text=True, check=True, timeout=60
+        ).stdout
+    )

@@ -1,0 +1,81 @@
+"""Who may import whom, and what a file may be."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import saccade
+
+ROOT = Path(saccade.__file__).parent
+# From the top down: a module imports only from its own layer's package or from layers below it.
+LAYERS = [
+    {"__main__"},
+    {"cli"},
+    {"explorer", "serve"},
+    {"train"},
+    {"decode", "checkpoint"},
+    {"models"},
+    {"layers"},
+    {"attention"},
+    {"inspect"},
+    {"evaluate"},
+    {"data"},
+    {"tasks", "text"},
+    {"config", "tree", "files", "provenance"},
+    {"errors"},
+]
+RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
+SOURCES = sorted(ROOT.rglob("*.py"))
+
+
+def imported(path: Path) -> set[str]:
+    """The parts of saccade that a module imports, at its top or inside a function."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "saccade":
+            parts = node.module.split(".")
+            found |= {parts[1]} if len(parts) > 1 else {alias.name for alias in node.names if alias.name in RANK}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[1] for alias in node.names if alias.name.startswith("saccade.")}
+    return found
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_go_down_only(path: Path) -> None:
+    own = path.relative_to(ROOT).parts[0].removesuffix(".py")
+    if own == "__init__":  # resolves its names lazily
+        return
+    assert own in RANK, f"put {own!r} in its layer"
+    for other in imported(path):
+        assert other == own or RANK[other] > RANK[own], f"{own} may not import {other}"
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_files_are_small_and_named_for_what_is_in_them(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 350
+    assert not {"utils", "util", "helpers", "helper", "misc", "common"} & set(path.with_suffix("").parts)
+
+
+def test_public_names_resolve() -> None:
+    for name in saccade.__all__:
+        assert getattr(saccade, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'Atention'"):
+        saccade.Atention  # noqa: B018
+
+
+@pytest.mark.slow
+def test_the_wheel_installs_in_an_empty_environment(tmp_path: Path) -> None:
+    project = ROOT.parent
+    run = subprocess.run
+    run([sys.executable, "-m", "build", "--wheel", "--outdir", tmp_path, project], check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("saccade-*.whl")
+    run([sys.executable, "-m", "venv", tmp_path / "empty"], check=True)
+    programs = tmp_path / "empty" / "bin"
+    install = [programs / "python", "-m", "pip", "install", "--quiet", "-c", project / "constraints.txt", wheel]
+    run(install, check=True, cwd=tmp_path)
+    listed = run([programs / "saccade", "attentions"], check=True, cwd=tmp_path, capture_output=True, text=True)
+    assert "bahdanau2014" in listed.stdout
+    run([programs / "saccade", "--help"], check=True, cwd=tmp_path, capture_output=True)
