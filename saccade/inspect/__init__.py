@@ -1,0 +1,6 @@
+"""Looking at what a model did: heatmaps in the terminal and as figures, and a report in one HTML file."""
+
+from saccade.inspect.heatmap import plot_heatmap, terminal_heatmap
+from saccade.inspect.report import Example, Report, Target
+
+__all__ = ["Example", "Report", "Target", "plot_heatmap", "terminal_heatmap"]

@@ -1,0 +1,46 @@
+"""What one token and one weight look like, alike in the terminal, in a figure and on a page."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from saccade.evaluate.weights import Matrix
+
+# cividis (Nuñez, Anderton & Renslow 2018), readable by the colour-blind and in grey, in 21 equal steps.
+# fmt: off
+CIVIDIS = (
+    "#00224e", "#002b62", "#083370", "#243c6e", "#35456c", "#434e6c", "#4f576c",
+    "#5b606e", "#666970", "#727274", "#7d7c78", "#888578", "#948e77", "#a19975",
+    "#aea371", "#bcae6c", "#c8b866", "#d6c35d", "#e5cf52", "#f3db42", "#fee838",
+)
+# fmt: on
+_BLACK_INK_FROM = 10  # the first step on which black has more contrast than white
+_JOINERS = "\u200c\u200d"  # invisible, but Persian words and emoji are built with them
+
+
+def scale(matrix: Matrix) -> tuple[float, float]:
+    """The weights of the two ends of the colours: 0 and 1, so that figures compare, or wider where weights are."""
+    return min(0.0, matrix.min(initial=0.0)), max(1.0, matrix.max(initial=1.0))
+
+
+def steps(matrix: Matrix) -> NDArray[np.int64]:
+    """For each weight, its colour's place in `CIVIDIS`."""
+    low, high = scale(matrix)
+    return np.rint((matrix - low) / (high - low) * (len(CIVIDIS) - 1)).astype(np.int64)
+
+
+def ink(step: int) -> str:
+    """The colour of a number on that step, at a contrast of at least 4.5."""
+    return "#000000" if step >= _BLACK_INK_FROM else "#ffffff"
+
+
+def percent(weight: float) -> str:
+    """A weight in whole percent; nothing where that is 0, so that the eye finds the rest."""
+    number = f"{100 * weight:.0f}"
+    return "" if number in ("0", "-0") else number
+
+
+def visible(token: str) -> str:
+    """The token with what no one could see (controls, odd spaces) written out."""
+    return "".join(
+        char if char.isprintable() or char in _JOINERS else char.encode("unicode_escape").decode() for char in token
+    )

@@ -1,0 +1,146 @@
+"""Weights as a heatmap, target rows by source columns: in the terminal with rich, as a figure with matplotlib."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.style import Style
+from rich.text import Text
+
+from saccade.errors import UserError
+from saccade.evaluate.weights import weight_matrix
+from saccade.inspect.cells import CIVIDIS, ink, percent, scale, steps, visible
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_NUMBER = 4  # cells of the terminal: three digits and a shade
+_SHADES, _ASCII_SHADES = " ░▒▓█", " .:+#"
+# Fonts known to draw Chinese, Japanese and Korean well; they are tried before the others.
+_CJK_FONT = re.compile("CJK|Han Sans|WenQuanYi|PingFang|Hiragino|YaHei|SimHei|Heiti|Fallback|Arial Unicode")
+
+
+def terminal_heatmap(
+    weights: object, source_tokens: Sequence[str], target_tokens: Sequence[str], console: Console | None = None
+) -> None:
+    """Print weights (T, S) as whole percents on colours, or beside block shades where there is no colour.
+
+    What is wider than the terminal goes on in a further panel below; nothing is cut.
+    """
+    console = console or Console()
+    matrix = weight_matrix(weights, targets=len(target_tokens), sources=len(source_tokens))
+    colours = steps(matrix)
+    coloured = console.color_system is not None and not console.no_color
+    shades = _ASCII_SHADES if console.options.ascii_only else _SHADES
+    sources, targets = [visible(token) for token in source_tokens], [visible(token) for token in target_tokens]
+    widths = [max(cell_len(token), _NUMBER) for token in sources]
+    margin = max(map(cell_len, targets), default=0)
+    for number, columns in enumerate(_panels(widths, console.width - margin)):
+        header = " ".join(_right(sources[column], widths[column]) for column in columns)
+        lines = [Text(" " * (margin + 1) + header)]
+        for row, target in enumerate(targets):
+            line = Text(_right(target, margin))
+            for column in columns:
+                step, text = int(colours[row, column]), percent(matrix[row, column])
+                line.append(" ")
+                if coloured:
+                    line.append(f"{text:>{widths[column]}}", Style(color=ink(step), bgcolor=CIVIDIS[step]))
+                else:
+                    shade = shades[-(-step * (len(shades) - 1) // (len(CIVIDIS) - 1))]
+                    line.append(shade * (widths[column] - _NUMBER + 1) + f"{text:>{_NUMBER - 1}}")
+            lines.append(line)
+        # soft_wrap: rich leaves the lines alone, so even a token wider than the terminal is there in full.
+        console.print(Text("\n" if number else "") + Text("\n").join(lines), soft_wrap=True)
+
+
+def _panels(widths: Sequence[int], room: int) -> Iterator[range]:
+    """Columns in runs that fit into `room`, a space before each column; at least one column a run."""
+    first, used = 0, 0
+    for column, width in enumerate(widths):
+        if column > first and used + 1 + width > room:
+            yield range(first, column)
+            first, used = column, 0
+        used += 1 + width
+    yield range(first, len(widths))
+
+
+def _right(text: str, width: int) -> str:
+    return " " * (width - cell_len(text)) + text
+
+
+def plot_heatmap(weights: object, source: Sequence[str], target: Sequence[str], ax: "Axes | None" = None) -> "Axes":
+    """Draw weights (T, S) with every token as a label, on `ax` or on a new figure of a fitting size with a colour bar.
+
+    A character that no installed font has is labelled with its number, as U+6211 for 我.
+    """
+    try:
+        from matplotlib import pyplot
+        from matplotlib.font_manager import FontProperties
+    except ImportError:
+        raise UserError("figures need matplotlib: pip install 'saccade[plot]'") from None
+
+    matrix = weight_matrix(weights, targets=len(target), sources=len(source))
+    if not matrix.size:
+        raise ValueError(f"weights must have at least one target and one source, got {matrix.shape}")
+    labels, fonts = _drawable([*source, *target])
+    columns, rows = [_stacked(label) for label in labels[: len(source)]], labels[len(source) :]
+    fresh = ax is None
+    if ax is None:
+        # Inches: a column, a row, a character of a label (source labels stand upright), and the rest.
+        width = 0.36 * len(columns) + 0.11 * max(map(cell_len, rows)) + 2
+        height = 0.3 * len(rows) + 0.11 * max(map(cell_len, columns)) + 1.2
+        _, ax = pyplot.subplots(figsize=(width, height), layout="constrained")
+    low, high = scale(matrix)
+    image = ax.imshow(matrix, cmap="cividis", vmin=low, vmax=high, aspect="auto", interpolation="nearest")
+    ax.set_xticks(range(len(columns)), columns)
+    ax.set_yticks(range(len(rows)), rows)
+    ax.tick_params(top=True, labeltop=True, bottom=False, labelbottom=False)
+    ax.xaxis.set_label_position("top")
+    ax.set_xlabel("source")
+    ax.set_ylabel("target")
+    for text, font in zip((*ax.get_xticklabels(), *ax.get_yticklabels()), fonts, strict=True):
+        text.set_parse_math(False)  # $ is a token like any other
+        if font:
+            text.set_fontproperties(FontProperties(fname=font, size=text.get_fontsize()))
+    for text in ax.get_xticklabels():
+        text.set_rotation(0 if max(map(cell_len, text.get_text().split("\n"))) <= 2 else 90)
+    if fresh:
+        ax.figure.colorbar(image, ax=ax, label="weight")
+    return ax
+
+
+def _stacked(label: str) -> str:
+    """Wide characters one below the other, as they are written in a column; other labels as they are."""
+    return "\n".join(label) if cell_len(label) == 2 * len(label) else label
+
+
+def _drawable(tokens: Sequence[str]) -> tuple[list[str], list[str | None]]:
+    """The labels of the tokens, and for each the file of a font that has all of it; None: the default font will do."""
+    from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
+
+    labels = [visible(token) for token in tokens]
+    default = get_font(findfont(FontProperties())).get_charmap().keys()
+    fonts: list[str | None] = [None] * len(labels)
+    lacking = [place for place, label in enumerate(labels) if not _codes(label) <= default]
+    for entry in sorted(fontManager.ttflist, key=lambda entry: (not _CJK_FONT.search(entry.name), entry.name)):
+        if not lacking:
+            break
+        if entry.name.startswith("Last Resort"):  # it has a box for every character
+            continue
+        try:
+            has = get_font(entry.fname).get_charmap().keys()
+        except (OSError, RuntimeError):  # removed or broken since matplotlib listed it
+            continue
+        for place in [place for place in lacking if _codes(labels[place]) <= has]:
+            fonts[place] = entry.fname
+            lacking.remove(place)
+    # matplotlib warns of a missing glyph only when the figure is drawn, long after this call: leave it none to miss.
+    for place in lacking:
+        labels[place] = "".join(char if ord(char) in default else f"U+{ord(char):04X}" for char in labels[place])
+    return labels, fonts
+
+
+def _codes(text: str) -> set[int]:
+    return {ord(char) for char in text}

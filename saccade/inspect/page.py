@@ -1,0 +1,86 @@
+"""The frame of a report: one file without scripts, links or fonts of its own, light or dark."""
+
+from html import escape
+from string import Template
+
+from saccade.inspect.cells import CIVIDIS, ink, visible
+
+# Line colours after Okabe & Ito (told apart by the colour-blind), each at a contrast of 3 or more with its background.
+_STYLE = """
+:root{color-scheme:light dark;--paper:#fff;--ink:#1b1f24;--faint:#59626d;--rule:#d5dae0;--shade:#f1f3f6;--met:#00664a;
+--unmet:#a83c00;--s0:#0072b2;--s1:#c85200;--s2:#008560;--s3:#b0527f;--s4:#8a6d00;--s5:#444b54}
+@media(prefers-color-scheme:dark){:root{--paper:#14171b;--ink:#e6e9ed;--faint:#a2abb6;--rule:#39414b;--shade:#1e2329;
+--met:#4fd1a5;--unmet:#ff9d66;--s0:#5ab8f0;--s1:#ff8a4a;--s2:#3ccf9e;--s3:#ea9cc6;--s4:#e0c040;--s5:#c3cad3}}
+*{box-sizing:border-box}
+body{margin:0 auto;max-width:60rem;padding:1.5rem 1rem 4rem;background:var(--paper);color:var(--ink);
+font:1rem/1.5 system-ui,sans-serif;overflow-wrap:break-word}
+h1{font-size:1.7rem;line-height:1.2;margin:.5rem 0 1.5rem}h2{font-size:1.2rem;margin:2.5rem 0 .6rem}
+p{margin:.6rem 0;max-width:42rem}figure{margin:1rem 0}figcaption,.note{color:var(--faint);font-size:.875rem}
+.scroll{overflow-x:auto;max-width:100%}.scroll:focus-visible,summary:focus-visible{outline:2px solid var(--s0)}
+table{border-collapse:collapse;font-variant-numeric:tabular-nums;margin:.4rem 0}
+th,td{padding:.3rem 1.2rem .3rem 0;text-align:start;vertical-align:top}
+thead th{border-bottom:2px solid var(--rule);font-size:.875rem;white-space:nowrap}
+tbody td,tbody th{border-bottom:1px solid var(--rule);font-weight:400}
+td.number,th.number{text-align:end;white-space:nowrap}
+.met{color:var(--met);font-weight:600;white-space:nowrap}.unmet{color:var(--unmet);font-weight:600;white-space:nowrap}
+.legend{list-style:none;display:flex;flex-wrap:wrap;gap:.2rem 1.4rem;padding:0;margin:.4rem 0}
+.legend svg{vertical-align:middle}
+.chart{min-width:30rem;max-width:46rem}.chart svg{display:block;width:100%;height:auto}
+.chart text{fill:var(--ink);font:13px system-ui,sans-serif}.chart text.faint{fill:var(--faint);font-size:12px}
+.mid{text-anchor:middle}.end{text-anchor:end}.grid{stroke:var(--rule)}.axis{stroke:var(--ink);fill:none}
+.beyond{fill:var(--shade);shape-rendering:crispEdges}.line{fill:none;stroke:currentColor;stroke-width:2.5}
+.s0,.s1,.s2,.s3,.s4,.s5{fill:currentColor}.dot path,.dot circle{stroke:var(--paper)}
+.s0{color:var(--s0)}.s1{color:var(--s1)}.s2{color:var(--s2)}.s3{color:var(--s3)}.s4{color:var(--s4)}.s5{color:var(--s5)}
+table.heat{border-collapse:separate;border-spacing:1px}
+.heat th,.heat td{border:0;padding:0 .2rem;line-height:1.6rem}
+.heat thead th{writing-mode:vertical-rl;vertical-align:bottom;text-align:end;padding:.3rem 0;font-size:1rem;
+font-weight:400}
+.heat tbody th{text-align:end;white-space:nowrap;padding-inline-end:.4rem;position:sticky;left:0;
+background:var(--paper)}
+.heat td{min-width:1.9rem;height:1.6rem;text-align:center;font-size:.75rem}
+dl.example{border-inline-start:3px solid var(--rule);padding-inline-start:1rem;margin:1rem 0;display:grid;
+grid-template-columns:minmax(5rem,max-content) 1fr;gap:.2rem 1rem}
+dl.example dt{color:var(--faint)}dl.example dd{margin:0;min-width:0}
+@media(max-width:30rem){dl.example{grid-template-columns:1fr}dl.example dd{margin-bottom:.4rem}}
+summary{cursor:pointer;color:var(--faint);font-size:.875rem}
+"""
+_STEPS = "\n".join(f".w{step}{{background:{colour};color:{ink(step)}}}" for step, colour in enumerate(CIVIDIS))
+
+# The policy makes the promise a rule of the browser: nothing is loaded, nothing runs.
+_PAGE = Template("""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>$title</title>
+<style>$style</style>
+</head>
+<body>
+<main>
+<h1><bdi>$title</bdi></h1>
+$body
+</main>
+</body>
+</html>
+""")
+
+
+def page(title: str, body: str) -> str:
+    """The whole document; both strings are HTML already."""
+    return _PAGE.substitute(title=title, body=body, style=f"{_STYLE}{_STEPS}\n")
+
+
+def escaped(text: str) -> str:
+    return escape(visible(text))
+
+
+def shown(value: str | float | None) -> str:
+    """A value of a table or a chart: a fraction to four digits but never with an exponent, a dash for what is not."""
+    if value is None:
+        return "–"
+    if not isinstance(value, float):
+        return str(value)
+    if 0 < abs(value) < 1e-4:
+        return f"{value:.4f}"
+    return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"

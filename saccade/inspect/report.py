@@ -1,0 +1,174 @@
+"""A report as one HTML file that opens from disk, offline, without JavaScript; everything given is escaped.
+
+report = Report("Attention and length")
+report.table("Scores", ["model", "BLEU"], [["fixed context", 41.2], ["attention", 96.8]])
+report.save("report.html")
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from saccade.errors import UserError
+from saccade.evaluate.weights import weight_matrix
+from saccade.inspect.cells import percent, steps
+from saccade.inspect.chart import line_chart
+from saccade.inspect.page import escaped, page, shown
+
+Cell = str | float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """What was promised, what came of it, and whether that is enough."""
+
+    claim: str
+    reached: Cell
+    met: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Example:
+    """A sentence with its reference and what each system, by name, made of it."""
+
+    source: str
+    reference: str
+    outputs: Mapping[str, str]
+
+
+class Report:
+    """Sections in the order of the calls; every method takes the section's heading first."""
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+        self._sections: list[str] = []
+
+    def text(self, heading: str, text: str) -> None:
+        """Paragraphs, apart where the text has a blank line."""
+        self._add(heading, "".join(f"<p>{_inline(paragraph)}</p>" for paragraph in text.split("\n\n")))
+
+    def table(self, heading: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]], note: str = "") -> None:
+        """Numbers get four digits and stand to the right; None is a dash."""
+        for number, row in enumerate(rows):
+            if len(row) != len(columns):
+                raise ValueError(f"row {number} of '{heading}' must have {len(columns)} cells, got {len(row)}")
+        self._add(heading, _table(columns, rows) + _note(note))
+
+    def targets(self, heading: str, targets: Sequence[Target]) -> None:
+        verdicts = {True: '<td class="met">✓ met</td>', False: '<td class="unmet">✗ not met</td>'}
+        rows = "".join(f"<tr>{_cell(t.claim)}{_cell(t.reached)}{verdicts[t.met]}</tr>" for t in targets)
+        head = "<tr><th>target</th><th>reached</th><th>met</th></tr>"
+        self._add(heading, _scroll(f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"))
+
+    def lines(
+        self,
+        heading: str,
+        labels: Sequence[str],
+        lines: Mapping[str, Sequence[float | None]],
+        *,
+        x: str,
+        y: str,
+        counts: Sequence[int] | None = None,
+        beyond: Sequence[bool] | None = None,
+        note: str = "",
+    ) -> None:
+        """A chart with one line a system over the same labels (None: a gap), and its figures as a table to unfold.
+
+        `counts` are shown beneath the labels; `beyond` marks those that are longer than what training showed.
+        """
+        chart = line_chart(labels, lines, x=x, y=y, counts=counts, beyond=beyond)
+        columns = [x, *lines, *(["n"] if counts is not None else [])]
+        series: list[Sequence[Cell]] = [labels, *lines.values(), *([counts] if counts is not None else [])]
+        figures = _table(columns, list(zip(*series, strict=True)))
+        details = f"<details><summary>The figures of this chart</summary>{figures}</details>"
+        self._add(heading, f"<figure>{chart}{details}{_note(note)}</figure>")
+
+    def heatmap(
+        self, heading: str, weights: object, source: Sequence[str], target: Sequence[str], note: str = ""
+    ) -> None:
+        """Weights (T, S), target rows by source columns, in percent; the full number on hover."""
+        matrix = weight_matrix(weights, targets=len(target), sources=len(source))
+        colours = steps(matrix)
+        head = "".join(f'<th scope="col">{_token(token)}</th>' for token in source)
+        rows = []
+        for row, token in enumerate(target):
+            cells = [
+                f'<td class="w{colours[row, column]}" title="{escaped(token)} ← {escaped(read)}: {weight:.4f}">'
+                f"{percent(weight)}</td>"
+                for column, (read, weight) in enumerate(zip(source, matrix[row], strict=True))
+            ]
+            rows.append(f'<tr><th scope="row">{_token(token)}</th>{"".join(cells)}</tr>')
+        table = f'<table class="heat"><thead><tr><td></td>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
+        legend = (
+            "Rows are target words, columns source words, numbers percent. The weights show where the model read; "
+            "they are not by themselves an explanation of what it wrote."
+        )
+        self._add(heading, f"<figure>{_scroll(table)}<figcaption>{_inline(note)} {legend}</figcaption></figure>")
+
+    def examples(self, heading: str, examples: Sequence[Example]) -> None:
+        blocks = []
+        for example in examples:
+            entries = [("source", example.source), ("reference", example.reference), *example.outputs.items()]
+            items = (f'<dt>{_inline(name)}</dt><dd dir="auto" lang="">{escaped(t)}</dd>' for name, t in entries)
+            blocks.append(f'<dl class="example">{"".join(items)}</dl>')
+        self._add(heading, "".join(blocks))
+
+    def provenance(self, heading: str, values: Mapping[str, object]) -> None:
+        """What `saccade.provenance.provenance()` gives: names and values, or names and names and values."""
+        rows: list[tuple[str, Cell]] = []
+        for name, value in values.items():
+            inner = value.items() if isinstance(value, Mapping) else [("", value)]
+            rows += [(f"{name} {key}".strip().replace("_", " "), None if v is None else str(v)) for key, v in inner]
+        self._add(heading, _table(["of", "value"], rows))
+
+    def html(self) -> str:
+        return page(escaped(self.title), "\n".join(self._sections))
+
+    def save(self, path: str | Path) -> None:
+        """Write the file whole or not at all."""
+        path = Path(path)
+        unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
+        try:
+            unfinished.write_text(self.html(), encoding="utf-8")
+            unfinished.replace(path)
+        except OSError as error:
+            raise UserError(f"{path}: cannot write the report: {error.strerror}") from None
+        finally:
+            unfinished.unlink(missing_ok=True)
+
+    def _add(self, heading: str, body: str) -> None:
+        self._sections.append(f"<section><h2>{_inline(heading)}</h2>\n{body}</section>")
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
+    numeric = [any(isinstance(row[place], int | float) for row in rows) for place in range(len(columns))]
+    head = "".join(
+        f'<th scope="col"{" class=number" * number}>{_inline(column)}</th>'
+        for column, number in zip(columns, numeric, strict=True)
+    )
+    body = "".join(
+        f"<tr>{''.join(_cell(value, number=number) for value, number in zip(row, numeric, strict=True))}</tr>"
+        for row in rows
+    )
+    return _scroll(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
+
+
+def _cell(value: Cell, *, number: bool = False) -> str:
+    return f"<td{' class=number' * number}>{_inline(shown(value))}</td>"
+
+
+def _scroll(table: str) -> str:
+    return f'<div class="scroll" tabindex="0">{table}</div>'
+
+
+def _note(note: str) -> str:
+    return f'<p class="note">{_inline(note)}</p>' if note else ""
+
+
+def _token(token: str) -> str:
+    return f'<bdi lang="">{escaped(token)}</bdi>'  # lang="": of a language that the page does not know
+
+
+def _inline(text: str) -> str:
+    return f"<bdi>{escaped(text)}</bdi>"

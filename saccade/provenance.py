@@ -1,0 +1,86 @@
+"""Where a figure comes from: the machine, the versions, the commit, the seed and the command that made it."""
+
+import os
+import platform
+import shlex
+import subprocess
+import sys
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+_PACKAGES = ("saccade", "torch", "numpy", "entmax", "sentencepiece", "sacrebleu", "matplotlib", "triton")
+_CHECKOUT = Path(__file__).resolve().parent.parent
+
+
+def provenance(seed: int | None = None, command: str | None = None) -> dict[str, object]:
+    """All of it as plain values for JSON; what cannot be known is None. Without `command`, that of this process."""
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": command if command is not None else shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "seed": seed,
+        "commit": _commit(),
+        "machine": {
+            "system": platform.platform(terse=True),
+            "cpu": _cpu(),
+            "cores": _cores(),
+            "memory_gib": _memory_gib(),
+            "gpu": _gpu(),
+        },
+        "versions": {"python": platform.python_version(), **_versions()},
+    }
+
+
+def _commit() -> str | None:
+    """The commit of this checkout, marked -dirty where tracked files differ; None where it is no checkout."""
+    # An installed copy may lie inside somebody else's repository (a .venv does): only the top of one is ours. There the
+    # first line of this answer, the path below the top, is empty.
+    if _output("git", "-C", str(_CHECKOUT), "rev-parse", "--show-prefix", "--is-inside-work-tree") != "true":
+        return None
+    return _output("git", "-C", str(_CHECKOUT), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
+
+
+def _cpu() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return _output("sysctl", "-n", "machdep.cpu.brand_string") or platform.processor() or platform.machine()
+
+
+def _cores() -> int | None:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+
+
+def _memory_gib() -> float | None:
+    try:
+        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
+    except (AttributeError, OSError, ValueError):  # no such name on this system
+        return None
+
+
+def _gpu() -> str | None:
+    # A process that has not imported torch has not used the GPU, and importing it here would take seconds.
+    torch = sys.modules.get("torch")
+    return torch.cuda.get_device_name() if torch is not None and torch.cuda.is_available() else None
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _output(*command: str) -> str | None:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=20)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip() or None

@@ -1,0 +1,82 @@
+import re
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from saccade.inspect.chart import _ticks, line_chart
+
+LABELS = ["1–5", "6–10", "11–20"]
+
+
+def drawing(html: str) -> ElementTree.Element:
+    found = re.search(r'<div class="chart">(<svg.*</svg>)</div>', html, re.DOTALL)
+    assert found
+    return ElementTree.fromstring(found[1])
+
+
+def test_every_point_is_drawn_with_its_number() -> None:
+    svg = drawing(
+        line_chart(LABELS, {"fixed": [80.0, 40.0, 10.5], "attention": [97.0, 96.0, 95.0]}, x="words", y="BLEU")
+    )
+    titles = [title.text for title in svg.iter("title")]
+    assert len(titles) == 6
+    assert "fixed, 11–20: 10.5" in titles
+
+
+def test_higher_values_stand_higher_on_one_scale() -> None:
+    svg = drawing(line_chart(LABELS, {"a": [0.0, 50.0, 100.0]}, x="x", y="y"))
+    line = next(path for path in svg.iter("path") if path.get("class") == "line")
+    heights = [float(y) for y in re.findall(r"[ML][\d.]+ ([\d.]+)", line.get("d", ""))]
+    assert heights[0] - heights[1] == pytest.approx(heights[1] - heights[2], abs=0.2)
+    assert heights[0] > heights[2]
+
+
+def test_a_missing_value_parts_the_line() -> None:
+    svg = drawing(line_chart(LABELS, {"a": [1.0, None, 3.0]}, x="x", y="y"))
+    line = next(path for path in svg.iter("path") if path.get("class") == "line")
+    assert line.get("d", "").count("M") == 2
+    assert len(list(svg.iter("title"))) == 2
+
+
+def test_counts_and_untrained_lengths_are_marked() -> None:
+    svg = drawing(
+        line_chart(LABELS, {"a": [1.0, 2.0, 3.0]}, x="x", y="y", counts=[7, 8, 9], beyond=[False, False, True])
+    )
+    texts = [text.text for text in svg.iter("text")]
+    assert {"n = 7", "n = 8", "n = 9", *LABELS} <= set(texts)
+    assert len([rect for rect in svg.iter("rect") if rect.get("class") == "beyond"]) == 1
+    assert any("longer than any in training" in (text or "") for text in texts)
+
+
+def test_many_lines_and_odd_names_are_still_drawn() -> None:
+    html = line_chart(["<a>"], {f"<b>&{n}": [float(n)] for n in range(9)}, x='"x"', y="'y'")
+    assert len(list(drawing(html).iter("title"))) == 9
+    assert "<b>" not in html
+
+
+@pytest.mark.parametrize(
+    ("lines", "counts", "message"),
+    [({"a": [1.0]}, None, "'a' must have one value a label: expected 3, got 1"), ({}, [1], "'counts'")],
+)
+def test_uneven_lines_are_refused(lines: dict[str, list[float | None]], counts: list[int] | None, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        line_chart(LABELS, lines, x="x", y="y", counts=counts)
+
+
+def test_nan_is_refused() -> None:
+    with pytest.raises(ValueError, match="finite"):
+        line_chart(["a"], {"a": [float("nan")]}, x="x", y="y")
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6))
+def test_ticks_span_the_values_and_zero(one: float, other: float) -> None:
+    low, high = sorted((one, other))
+    ticks = _ticks(low, high)
+    margin = 1e-6 * (high - low) + 1e-9
+    assert ticks[0] <= min(low, 0) + margin
+    assert ticks[-1] >= max(high, 0) - margin
+    assert 0 in ticks
+    assert 2 <= len(ticks) <= 8

@@ -1,0 +1,148 @@
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from saccade.errors import UserError
+from saccade.inspect.page import shown
+from saccade.inspect.report import Example, Report, Target
+from saccade.provenance import provenance
+
+VOID = {"meta"}
+PROVENANCE = provenance(seed=1)
+
+
+class Outline(HTMLParser):
+    """The elements of a page, checked to be closed in order, and its text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.text = ""
+        self._open: list[str] = []
+        self.feed(page)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def full(word: str = "word") -> Report:
+    report = Report(word)
+    report.text(word, f"{word}\n\n{word}")
+    report.table(word, [word, "BLEU"], [[word, 96.83], ["none", None]], note=word)
+    report.targets(word, [Target(claim=word, reached=0.0763, met=True), Target(claim="AER", reached=word, met=False)])
+    report.lines(
+        word, [word, "b"], {word: [1.0, None], "a second line": [3.0, 4.0]}, x=word, y=word, counts=[5, 6], note=word
+    )
+    report.heatmap(word, [[0.25, 0.75]], [word, "b"], [word], note=word)
+    report.examples(word, [Example(source=word, reference=word, outputs={word: word})])
+    report.provenance(word, {**PROVENANCE, "command": word, "more": {word: word}})
+    return report
+
+
+def test_the_page_is_whole_and_loads_nothing() -> None:
+    page = full().html()
+    outline = Outline(page)
+    assert not {"script", "link", "img", "iframe", "base"} & set(outline.tags)
+    assert not [name for name, _ in outline.attributes if name in ("src", "href", "srcset") or name.startswith("on")]
+    assert not [mark for mark in ("http://", "https://", "url(", "@import") if mark in page]
+    assert "default-src 'none'" in page
+    assert "prefers-color-scheme:dark" in page
+    assert {"svg", "table", "dl", "details"} <= set(outline.tags)
+
+
+def test_what_was_given_is_there() -> None:
+    outline = Outline(full("déjà 我").html())
+    for expected in ("déjà 我", "96.83", "0.0763", "✓ met", "✗ not met", "n = 5", "–", "75"):
+        assert expected in outline.text
+    assert ("title", "déjà 我 ← b: 0.7500") in outline.attributes
+    assert outline.tags.count("section") == 7
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.text(min_size=1, max_size=12)
+    | st.sampled_from(["</style>", "<script>", '"><b onclick="', "$title", "&lt;", "\ud800"])
+)
+def test_no_text_can_change_the_page(word: str) -> None:
+    page = full(word.replace("\n", " ")).html()
+    assert Outline(page).tags == Outline(full().html()).tags
+    page.encode("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "–"),
+        (0.0, "0"),
+        (96.834, "96.83"),
+        (0.07634, "0.07634"),
+        (1e-6, "0.0000"),
+        (1234567.8, "1234568"),
+        (3, "3"),
+    ],
+)
+def test_numbers_are_short_and_without_exponents(value: float | None, text: str) -> None:
+    assert shown(value) == text
+
+
+def test_tokens_are_isolated_and_of_no_language() -> None:
+    report = Report("t")
+    report.heatmap("h", [[1.0]], ["שלום"], ["مرحبا"])
+    assert '<bdi lang="">שלום</bdi>' in report.html()
+    assert '<bdi lang="">مرحبا</bdi>' in report.html()
+
+
+def test_shapes_are_checked() -> None:
+    report = Report("t")
+    with pytest.raises(ValueError, match=r"\(1, 2\), got \(2, 1\)"):
+        report.heatmap("h", np.zeros((2, 1)), ["a", "b"], ["c"])
+    with pytest.raises(ValueError, match="row 1 of 'h' must have 2 cells, got 1"):
+        report.table("h", ["a", "b"], [[1, 2], [1]])
+
+
+def test_save_replaces_the_file_whole(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    path.write_text("old", encoding="utf-8")
+    report = full("我")
+    report.save(path)
+    assert path.read_text(encoding="utf-8") == report.html()
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_failed_save_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "report.html"
+    path.write_text("old", encoding="utf-8")
+
+    def full_disk(self: Path, target: Path) -> Path:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full_disk)
+    with pytest.raises(UserError, match=r"report\.html: cannot write the report: No space left"):
+        Report("t").save(path)
+    assert path.read_text(encoding="utf-8") == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="cannot write the report: No such file or directory"):
+        Report("t").save(tmp_path / "none" / "report.html")

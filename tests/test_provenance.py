@@ -1,0 +1,61 @@
+import json
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import saccade.provenance
+from saccade.provenance import provenance
+
+
+def git(folder: Path, *arguments: str) -> str:
+    identity = {
+        "GIT_AUTHOR_NAME": "a",
+        "GIT_AUTHOR_EMAIL": "a@b",
+        "GIT_COMMITTER_NAME": "a",
+        "GIT_COMMITTER_EMAIL": "a@b",
+    }
+    command = ["git", "-C", str(folder), "-c", "commit.gpgsign=false", "-c", "core.hooksPath=/dev/null", *arguments]
+    return subprocess.run(command, env=os.environ | identity, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_everything_is_there_and_goes_to_json() -> None:
+    found = json.loads(json.dumps(provenance(seed=7, command="saccade try")))
+    assert (found["seed"], found["command"]) == (7, "saccade try")
+    assert found["versions"]["python"] == platform.python_version()
+    assert {"saccade", "torch", "sacrebleu"} <= found["versions"].keys()
+    assert found["machine"]["cpu"]
+    assert found["machine"]["cores"] >= 1
+    assert found["machine"]["memory_gib"] > 0
+    assert found["date"].endswith("+00:00")
+
+
+def test_the_command_is_that_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["/somewhere/bin/saccade", "train", "my pairs.tsv"])
+    assert provenance()["command"] == "saccade train 'my pairs.tsv'"
+
+
+def test_it_does_not_import_torch() -> None:
+    code = "import sys, saccade.provenance as p; p.provenance(); sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_commit_is_marked_when_files_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(saccade.provenance, "_CHECKOUT", tmp_path)
+    assert provenance()["commit"] is None
+    git(tmp_path, "init", "--quiet")
+    assert provenance()["commit"] is None
+    (tmp_path / "file").write_text("one")
+    git(tmp_path, "add", "file")
+    git(tmp_path, "commit", "--quiet", "--message=one")
+    commit = git(tmp_path, "rev-parse", "HEAD")
+    assert provenance()["commit"] == commit
+    (tmp_path / "file").write_text("two")
+    assert provenance()["commit"] == f"{commit}-dirty"
+    inner = tmp_path / "site-packages"
+    inner.mkdir()
+    monkeypatch.setattr(saccade.provenance, "_CHECKOUT", inner)
+    assert provenance()["commit"] is None
