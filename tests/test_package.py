@@ -24,7 +24,7 @@ LAYERS = [
     {"evaluate"},
     {"data"},
     {"tasks", "text"},
-    {"config", "tree", "files", "provenance"},
+    {"config", "tree", "files", "names", "provenance"},
     {"errors"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

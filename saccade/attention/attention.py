@@ -20,6 +20,7 @@ from saccade.attention.memory import History, Memory, Reading
 from saccade.attention.normalisers import Normaliser, Softmax
 from saccade.attention.positions import Rotary
 from saccade.attention.scores import DotScore, Score
+from saccade.attention.trace import record, tracing
 from saccade.attention.windows import Causal, Everywhere, Window
 
 _SHORTEST_CHUNK = 64  # of queries, where a band is read chunk by chunk
@@ -135,6 +136,16 @@ class Attention(nn.Module):
         weights: bool = False,  # whether to return them; then no fused kernel runs
     ) -> Reading:
         checks.call(self, queries, memory, history)
+        if not tracing():
+            return self._choose(queries, memory, at, history, weights)
+        reading = self._choose(queries, memory, at, history, True)
+        record(self, reading)
+        return reading if weights else reading._replace(weights=None)
+
+    def _choose(
+        self, queries: Tensor, memory: Memory, at: int | Tensor | None, history: History | None, weights: bool
+    ) -> Reading:
+        """The way of reading that fits: nothing, one by one, in chunks, fused, or plain."""
         rows, count = queries.shape[:2]
         if count == 0 or memory.length == 0:
             return self._nothing(queries, memory, history, weights)

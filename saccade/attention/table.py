@@ -1,12 +1,15 @@
 """The one table of attentions by name, and what a listing says of each."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
+from inspect import signature
 from typing import Any, Protocol, Unpack
 
 from saccade.attention import papers
 from saccade.attention.attention import Attention
 from saccade.attention.papers import Dims, luong2015, vaswani2017
+from saccade.attention.windows import Causal, Everywhere
+from saccade.names import resolve
 
 
 class Factory(Protocol):
@@ -51,6 +54,22 @@ ATTENTIONS: Mapping[str, Factory] = {
     "miller2023": papers.miller2023,
     "ramapuram2024": papers.ramapuram2024,
 }
+
+
+def build(
+    name: str, *, causal: bool = False, dropout: float = 0.0, heads: int | None = None, **dims: Unpack[Dims]
+) -> Attention:
+    """The attention of this name, or of a `my_module:factory` outside the package, as a model wants it at one site.
+
+    `heads` is for those that have several. A self-attention that must not see the future is made causal.
+    """
+    factory: Callable[..., Attention] = resolve(name, ATTENTIONS, "attention")
+    several = heads is not None and "heads" in signature(factory).parameters
+    attention = factory(**dims, heads=heads) if several else factory(**dims)
+    attention.dropout = dropout
+    if causal and not attention.window.causal:
+        attention.window = attention.window & Causal() if not isinstance(attention.window, Everywhere) else Causal()
+    return attention
 
 
 def describe(name: str) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""The layers that models share: embeddings, recurrent units, the Transformer's blocks."""

@@ -1,0 +1,46 @@
+"""Word vectors at both ends of a model, and whether the ends share them."""
+
+import math
+from typing import Literal
+
+from torch import Tensor, nn
+
+from saccade.errors import UserError
+
+PAD = 0
+Tie = Literal["none", "target", "all"]
+
+
+class Embeddings(nn.Module):
+    """Source and target embeddings and the output layer.
+
+    `tie` is "none", "target" (the output layer is the target embedding, Press & Wolf 2017) or "all" (the source
+    embedding too; both sides must then have one vocabulary).
+    """
+
+    def __init__(
+        self, source_size: int, target_size: int, width: int, *, tie: Tie = "none", scale: bool = False
+    ) -> None:
+        super().__init__()
+        if tie == "all" and source_size != target_size:
+            raise UserError(
+                f"embeddings tied over both sides need one vocabulary; source has {source_size} entries, target "
+                f"{target_size}: set model.tie = 'target', or train a joint vocabulary"
+            )
+        self.scale = math.sqrt(width) if scale else 1.0
+        self.target = nn.Embedding(target_size, width, padding_idx=PAD)
+        self.source = self.target if tie == "all" else nn.Embedding(source_size, width, padding_idx=PAD)
+        self.output = nn.Linear(width, target_size, bias=tie == "none")
+        for embedding in {self.source, self.target}:
+            nn.init.normal_(embedding.weight, std=width**-0.5)
+            nn.init.zeros_(embedding.weight[PAD])
+        if tie != "none":
+            self.output.weight = self.target.weight
+
+    def of_source(self, tokens: Tensor) -> Tensor:
+        vectors: Tensor = self.source(tokens)
+        return vectors * self.scale
+
+    def of_target(self, tokens: Tensor) -> Tensor:
+        vectors: Tensor = self.target(tokens)
+        return vectors * self.scale

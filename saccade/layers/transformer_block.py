@@ -1,0 +1,97 @@
+"""What the blocks of a Transformer are made of: the sublayer around a function, and the feed-forward networks."""
+
+from collections.abc import Callable
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from saccade.attention import Attention
+from saccade.attention.positions import Rotary
+from saccade.attention.table import build
+
+NormPlace = Literal["pre", "post"]
+NormKind = Literal["layer", "rms", "none"]
+FeedForwardKind = Literal["relu", "gated", "convolution"]
+
+
+def norm(kind: NormKind, width: int) -> nn.Module:
+    if kind == "none":
+        return nn.Identity()
+    return nn.LayerNorm(width) if kind == "layer" else nn.RMSNorm(width)
+
+
+class Sublayer(nn.Module):
+    """x + f(norm x), or norm(x + f x) as published; without the residual, f(norm x) or norm(f x)."""
+
+    def __init__(self, width: int, *, place: NormPlace, kind: NormKind, residual: bool, dropout: float) -> None:
+        super().__init__()
+        self.norm = norm(kind, width)
+        self.place, self.residual = place, residual
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, inputs: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
+        outputs = self.dropout(function(self.norm(inputs) if self.place == "pre" else inputs))
+        if self.residual:
+            outputs = inputs + outputs
+        normed: Tensor = outputs if self.place == "pre" else self.norm(outputs)
+        return normed
+
+
+class Site(nn.Module):
+    """One of a Transformer's three places for an attention, with whichever attention stands there."""
+
+    def __init__(
+        self, name: str, width: int, *, heads: int, dropout: float, causal: bool = False, rotary: bool = False
+    ) -> None:
+        super().__init__()
+        self.attention: Attention = build(
+            name, query_dim=width, memory_dim=width, width=width, heads=heads, dropout=dropout, causal=causal
+        )
+        if rotary and self.attention.positions is None:
+            self.attention.positions = Rotary(self.attention.head_width)
+        read = self.attention.context_dim  # an attention without an output matrix may read another width
+        self.output = nn.Linear(read, width, bias=False) if read != width else nn.Identity()
+
+
+class FeedForward(nn.Module):
+    """W₂ relu(W₁ x); gated, W₂ (silu(W₁ x)∘W₃ x) (Shazeer 2020); or with W₁ a convolution over time (causal in a
+    decoder, which must then be given its last inputs at each step).
+    """
+
+    def __init__(
+        self, width: int, inner: int, *, kind: FeedForwardKind, dropout: float, kernel: int = 3, causal: bool = False
+    ) -> None:
+        super().__init__()
+        self.kind, self.kernel, self.causal = kind, kernel, causal
+        if kind == "convolution":
+            self.first: nn.Module = nn.Conv1d(width, inner, kernel)
+        else:
+            self.first = nn.Linear(width, 2 * inner if kind == "gated" else inner)
+        self.second = nn.Linear(inner, width)
+        self.dropout = nn.Dropout(dropout)
+
+    @property
+    def remembers(self) -> int:
+        """How many of its last inputs a step needs."""
+        return self.kernel - 1 if self.kind == "convolution" else 0
+
+    def forward(self, inputs: Tensor, readable: Tensor | None = None, before: Tensor | None = None) -> Tensor:
+        """inputs (B, T, width); `before` (B, kernel − 1, width) are the inputs of the steps before them."""
+        if self.kind == "convolution":
+            if readable is not None:
+                inputs = inputs.masked_fill(~readable[..., None], 0.0)
+            if before is not None:
+                inputs = torch.cat([before, inputs], 1)
+            else:
+                left = self.remembers if self.causal else self.remembers // 2
+                inputs = F.pad(inputs, (0, 0, left, self.remembers - left))
+            hidden = F.relu(self.first(inputs.transpose(1, 2)).transpose(1, 2))
+        elif self.kind == "gated":
+            gate, inner = self.first(inputs).chunk(2, -1)
+            hidden = F.silu(gate) * inner
+        else:
+            hidden = F.relu(self.first(inputs))
+        outputs: Tensor = self.second(self.dropout(hidden))
+        return outputs

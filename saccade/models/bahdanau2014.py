@@ -1,0 +1,149 @@
+"""Bahdanau, Cho, Bengio (2014; ICLR 2015): Neural Machine Translation by Jointly Learning to Align and Translate.
+The decoder searches the source again for every word that it writes.
+
+    (1) h_j = [→h_j; ←h_j]                                 annotations of a bidirectional GRU
+    (2) s_0 = tanh(W_s ←h_1)
+    (3) e_ij = v·tanh(W s_{i−1} + U h_j),  α_i = softmax(e_i),  c_i = Σ_j α_ij h_j
+    (4) s_i = GRU([E y_{i−1}; c_i], s_{i−1})               the context enters the candidate and both gates
+    (5) p(y_i) = softmax(W_o maxout(U_o s_{i−1} + V_o E y_{i−1} + C_o c_i))
+
+The paper writes s_i = (1 − z)∘s_{i−1} + z∘s̃; Cho 2014, and `GatedUnit`, the other way round: the same functions, with
+the sign of the gate's parameters exchanged.
+
+`decoder = "conditional"` is the variant of later toolkits: a first GRU reads y_{i−1}, the attention is asked with its
+state, and a second GRU reads the context; the readout then uses the new state s_i.
+Any attention takes the place of (3) by `attention = "name"`. Deviations: dropout may be used; the encoder may be deep or
+of one direction.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from saccade.attention import History, Memory
+from saccade.attention.table import build
+from saccade.layers.embedding import Embeddings, Tie
+from saccade.layers.recurrent import GatedUnit, Maxout, RecurrentEncoder
+from saccade.models.contract import About, Seq2Seq
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    embedding: int = 620
+    hidden: int = 1000
+    align: int = 1000  # width of the attention's hidden layer
+    maxout: int = 500
+    layers: int = 1  # of the encoder
+    bidirectional: bool = True
+    attention: str = "bahdanau2014"
+    decoder: Literal["paper", "conditional"] = "paper"
+    dropout: float = 0.0
+    tie: Tie = "none"
+
+
+class Fixed(NamedTuple):
+    memory: Memory
+
+
+class Moving(NamedTuple):
+    state: Tensor  # s (R, hidden)
+    history: History | None  # where the attention needs one
+
+
+class Decoder(nn.Module):
+    def __init__(self, config: Config, annotation: int) -> None:
+        super().__init__()
+        self.conditional = config.decoder == "conditional"
+        self.first = nn.Linear(config.hidden, config.hidden)
+        self.attention = build(config.attention, query_dim=config.hidden, memory_dim=annotation, width=config.align)
+        read = self.attention.context_dim
+        self.unit = GatedUnit(config.embedding, config.hidden)  # of y_{i−1}
+        if self.conditional:
+            self.second = GatedUnit(read, config.hidden)
+        else:
+            self.of_context = nn.Linear(read, 3 * config.hidden, bias=False)
+        self.of_state = nn.Linear(config.hidden, 2 * config.maxout)
+        self.of_last = nn.Linear(config.embedding, 2 * config.maxout, bias=False)
+        self.of_read = nn.Linear(read, 2 * config.maxout, bias=False)
+        self.maxout = Maxout()
+        self.dropout = nn.Dropout(config.dropout)
+        self.narrow = nn.Linear(config.maxout, config.embedding) if config.maxout != config.embedding else nn.Identity()
+
+    def step(
+        self, projected: Tensor, at: int | Tensor, memory: Memory, moving: Moving
+    ) -> tuple[Tensor, Tensor, Moving]:
+        """Equations 3 and 4, of the unit's W E y_{i−1} → the state for the readout, c_i, and what moves on"""
+        state, history = moving
+        if self.conditional:
+            state = self.unit(projected, state)
+        reading = self.attention(state[:, None], memory, at=at, history=history)
+        context = reading.context.squeeze(1)
+        if self.conditional:
+            new = self.second(self.second.of_input(context), state)
+            return new, context, Moving(new, reading.history)
+        new = self.unit(projected + self.of_context(context), state)
+        return state, context, Moving(new, reading.history)
+
+    def readout(self, states: Tensor, last: Tensor, contexts: Tensor) -> Tensor:
+        """Equation 5, before W_o"""
+        pairs = self.of_state(states) + self.of_last(last) + self.of_read(contexts)
+        read: Tensor = self.narrow(self.dropout(self.maxout(pairs)))
+        return read
+
+
+class Bahdanau2014(Seq2Seq[Fixed, Moving]):
+    config_type = Config
+    PRESETS = {
+        "tiny": Config(embedding=64, hidden=64, align=64, maxout=64),
+        "small": Config(embedding=96, hidden=128, align=128, maxout=128),
+        "base": Config(embedding=256, hidden=512, align=512, maxout=256, dropout=0.2, decoder="conditional"),
+        "paper": Config(),
+    }
+    about = About(
+        "Bahdanau, Cho, Bengio",
+        2014,
+        "Neural Machine Translation by Jointly Learning to Align and Translate",
+        "one attention over the annotations",
+    )
+
+    def __init__(self, config: Config, source_size: int, target_size: int) -> None:
+        super().__init__(config, source_size, target_size)
+        self.embeddings = Embeddings(source_size, target_size, config.embedding, tie=config.tie)
+        self.encoder = RecurrentEncoder(
+            config.embedding,
+            config.hidden,
+            layers=config.layers,
+            bidirectional=config.bidirectional,
+            dropout=config.dropout,
+        )
+        self.decoder = Decoder(config, self.encoder.out)
+        self.dropout = nn.Dropout(config.dropout)
+
+    @property
+    def cross(self) -> list[str]:
+        return ["decoder.attention"]
+
+    def start(self, source: Tensor, readable: Tensor) -> tuple[Fixed, Moving]:
+        annotations, last = self.encoder(self.dropout(self.embeddings.of_source(source)), readable)
+        memory = self.decoder.attention.remember(self.dropout(annotations), readable)
+        return Fixed(memory), Moving(torch.tanh(self.decoder.first(last)), None)
+
+    def step(self, token: Tensor, t: Tensor, fixed: Fixed, moving: Moving) -> tuple[Tensor, Moving]:
+        memory = fixed.memory.shared(token.shape[0] // fixed.memory.sentences)
+        last = self.dropout(self.embeddings.of_target(token))
+        state, context, moving = self.decoder.step(self.decoder.unit.of_input(last), t, memory, moving)
+        return self.embeddings.output(self.decoder.readout(state, last, context)), moving
+
+    def forward(self, source: Tensor, readable: Tensor, target: Tensor) -> Tensor:
+        (memory,), moving = self.start(source, readable)
+        last = self.dropout(self.embeddings.of_target(target))
+        states, contexts = [], []
+        for i, projected in enumerate(self.decoder.unit.of_input(last).unbind(1)):
+            state, context, moving = self.decoder.step(projected, i, memory, moving)
+            states.append(state)
+            contexts.append(context)
+        read = self.decoder.readout(torch.stack(states, 1), last, torch.stack(contexts, 1))
+        logits: Tensor = self.embeddings.output(read)
+        return logits

@@ -1,0 +1,66 @@
+"""The contract that every encoder-decoder keeps, used alike by loss, search, explorer and server.
+
+    fixed, moving = model.start(source, readable)          # a row a sentence
+    logits, moving = model.step(token, t, fixed, moving)   # a row a hypothesis: R = B·N rows, N of a sentence together
+    logits = model(source, readable, target)               # teacher forcing; agrees with repeated steps
+    with model.trace() as trace: model(...)                # every reading made inside, by name
+
+Fixed and Moving are trees of tensors with rows on axis 0. A search reorders Moving alone; Fixed stays one row a
+sentence, and the hypotheses of a sentence read it side by side.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar
+
+from torch import Tensor, nn
+
+from saccade.attention.trace import Trace, traced
+
+FixedT = TypeVar("FixedT")
+MovingT = TypeVar("MovingT")
+
+
+@dataclass(frozen=True)
+class About:
+    """What a listing says of a model."""
+
+    authors: str
+    year: int
+    title: str
+    reads: str  # how the decoder reads the source
+
+
+class Seq2Seq(nn.Module, Generic[FixedT, MovingT]):
+    config_type: ClassVar[type[Any]]
+    PRESETS: ClassVar[Mapping[str, Any]]
+    about: ClassVar[About]
+
+    def __init__(self, config: Any, source_size: int, target_size: int) -> None:
+        super().__init__()
+        self.config = config
+        self.source_size, self.target_size = source_size, target_size
+
+    @property
+    def cross(self) -> list[str]:
+        """The names, as a trace gives them, of the attentions by which the decoder reads the source."""
+        return []
+
+    @abstractmethod
+    def start(self, source: Tensor, readable: Tensor) -> tuple[FixedT, MovingT]:
+        """source (B, S) ids, readable (B, S) bool"""
+
+    @abstractmethod
+    def step(self, token: Tensor, t: Tensor, fixed: FixedT, moving: MovingT) -> tuple[Tensor, MovingT]:
+        """token (R,) the last output, t (R,) its place → logits (R, V)"""
+
+    @abstractmethod
+    def forward(self, source: Tensor, readable: Tensor, target: Tensor) -> Tensor:
+        """target (B, T) ids, from the start symbol on → logits (B, T, V)"""
+
+    def trace(self) -> AbstractContextManager[Trace]:
+        return traced(self)

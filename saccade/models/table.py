@@ -1,0 +1,26 @@
+"""The one table of models by name."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from saccade.models.bahdanau2014 import Bahdanau2014
+from saccade.models.cho2014 import Cho2014
+from saccade.models.contract import Seq2Seq
+from saccade.models.vaswani2017 import Vaswani2017
+from saccade.names import resolve
+
+MODELS: Mapping[str, type[Seq2Seq[Any, Any]]] = {
+    "cho2014": Cho2014,
+    "bahdanau2014": Bahdanau2014,
+    "vaswani2017": Vaswani2017,
+}
+
+
+def find_model(name: str) -> type[Seq2Seq[Any, Any]]:
+    """By name, or a class outside the package as `my_module:Class`."""
+    found: type[Seq2Seq[Any, Any]] = resolve(name, MODELS, "model")
+    return found
+
+
+def build_model(name: str, config: Any, source_size: int, target_size: int) -> Seq2Seq[Any, Any]:
+    return find_model(name)(config, source_size, target_size)

@@ -1,0 +1,234 @@
+"""Vaswani, Shazeer, Parmar, Uszkoreit, Jones, Gomez, Kaiser, Polosukhin (2017): Attention Is All You Need.
+No recurrence: attention at three sites, each swappable by name.
+
+    (1) x = √d·E + PE                                      positions added, or rotary inside self-attention
+    (2) encoder layer:  x ← x + SelfAttention(x);  x ← x + FFN(x)
+    (3) decoder layer:  y ← y + CausalSelfAttention(y);  y ← y + CrossAttention(y, x);  y ← y + FFN(y)
+    (4) Attention(Q, K, V) = softmax(Q Kᵀ/√d) V, in several heads
+    (5) p(y_i) = softmax(E y_i)                            embeddings tied
+
+`norm = "post"` normalises after each sum, as published; the default is "pre", before each function and once at the end,
+which trains without a long warm-up. Options beyond the paper: RMSNorm, gated or convolutional feed-forward, learned or
+rotary positions, and no residuals or norms, to see what they do.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, cast
+
+import torch
+from torch import Tensor, nn
+
+from saccade.attention import History, Learned, Memory, Sinusoidal
+from saccade.layers.embedding import Embeddings, Tie
+from saccade.layers.transformer_block import FeedForward, FeedForwardKind, NormKind, NormPlace, Site, Sublayer, norm
+from saccade.models.contract import About, Seq2Seq
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    width: int = 512
+    inner: int = 2048  # of the feed-forward network
+    heads: int = 8
+    encoder_layers: int = 6
+    decoder_layers: int = 6
+    norm: NormPlace = "pre"
+    norm_kind: NormKind = "layer"
+    residual: bool = True
+    positions: Literal["sinusoidal", "learned", "rotary", "none"] = "sinusoidal"
+    longest: int = 1024  # of learned positions
+    feed_forward: FeedForwardKind = "relu"
+    kernel: int = 3  # of a convolutional feed-forward
+    dropout: float = 0.1
+    attention_dropout: float = 0.0
+    encoder_attention: str = "vaswani2017"
+    decoder_attention: str = "vaswani2017"
+    cross_attention: str = "vaswani2017"
+    tie: Tie = "target"
+
+
+class LayerMoving(NamedTuple):
+    """Of one decoder layer, a row a hypothesis."""
+
+    cache: Memory
+    self_history: History | None
+    cross_history: History | None
+    recent: Tensor | None  # (R, kernel − 1, width): the last inputs of a convolutional feed-forward
+
+
+Fixed = tuple[Memory, ...]  # of each decoder layer's cross-attention
+Moving = tuple[LayerMoving, ...]
+
+
+class EncoderLayer(nn.Module):
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.attention = _site(config.encoder_attention, config)
+        self.feed_forward = _feed_forward(config)
+        self.around = nn.ModuleList(_sublayer(config) for _ in range(2))
+
+    def forward(self, inputs: Tensor, readable: Tensor) -> Tensor:
+        def attend(x: Tensor) -> Tensor:
+            memory = self.attention.attention.remember(x, readable)
+            read: Tensor = self.attention.output(self.attention.attention(x, memory).context)
+            return read
+
+        inputs = self.around[0](inputs, attend)
+        outputs: Tensor = self.around[1](inputs, lambda x: self.feed_forward(x, readable))
+        return outputs
+
+
+class DecoderLayer(nn.Module):
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.attention = _site(config.decoder_attention, config, causal=True)
+        self.cross = _site(config.cross_attention, config, cross=True)
+        self.feed_forward = _feed_forward(config, causal=True)
+        self.around = nn.ModuleList(_sublayer(config) for _ in range(3))
+
+    def forward(
+        self, inputs: Tensor, memory: Memory, at: Tensor | None = None, moving: LayerMoving | None = None
+    ) -> tuple[Tensor, LayerMoving | None]:
+        """Of a whole target, or of one more token of each row at positions `at`, given what moved."""
+        cache = recent = self_history = cross_history = None
+
+        def attend(x: Tensor) -> Tensor:
+            nonlocal cache, self_history
+            cache = self.attention.attention.remember(x, at=at)
+            if moving is not None:
+                cache = moving.cache.extend(cache)
+            reading = self.attention.attention(x, cache, at=at, history=moving and moving.self_history)
+            self_history = reading.history
+            read: Tensor = self.attention.output(reading.context)
+            return read
+
+        def search(x: Tensor) -> Tensor:
+            nonlocal cross_history
+            reading = self.cross.attention(x, memory, at=at, history=moving and moving.cross_history)
+            cross_history = reading.history
+            read: Tensor = self.cross.output(reading.context)
+            return read
+
+        def transform(x: Tensor) -> Tensor:
+            nonlocal recent
+            before = None if moving is None else moving.recent
+            if before is not None:
+                recent = torch.cat([before, x], 1)[:, 1:]
+            transformed: Tensor = self.feed_forward(x, before=before)
+            return transformed
+
+        outputs = inputs
+        for around, function in zip(self.around, (attend, search, transform), strict=True):
+            outputs = around(outputs, function)
+        if moving is None:
+            return outputs, None
+        assert cache is not None
+        return outputs, LayerMoving(cache, self_history, cross_history, recent)
+
+
+class Vaswani2017(Seq2Seq[Fixed, Moving]):
+    config_type = Config
+    PRESETS = {
+        "tiny": Config(width=128, inner=256, heads=4, encoder_layers=2, decoder_layers=2, tie="all"),
+        "small": Config(width=256, inner=1024, heads=4, encoder_layers=4, decoder_layers=4, dropout=0.3, tie="all"),
+        "base": Config(tie="all"),
+        "paper": Config(norm="post", tie="all"),
+    }
+    about = About(
+        "Vaswani, Shazeer, Parmar, Uszkoreit, Jones, Gomez, Kaiser, Polosukhin",
+        2017,
+        "Attention Is All You Need",
+        "an attention in every decoder layer",
+    )
+
+    def __init__(self, config: Config, source_size: int, target_size: int) -> None:
+        super().__init__(config, source_size, target_size)
+        self.embeddings = Embeddings(source_size, target_size, config.width, tie=config.tie, scale=True)
+        self.positions: nn.Module | None = None
+        if config.positions == "sinusoidal":
+            self.positions = Sinusoidal(config.width)
+        elif config.positions == "learned":
+            self.positions = Learned(config.width, config.longest)
+        self.encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
+        self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
+        last: NormKind = config.norm_kind if config.norm == "pre" else "none"  # post-norm ends on a norm already
+        self.encoder_norm, self.decoder_norm = norm(last, config.width), norm(last, config.width)
+        self.dropout = nn.Dropout(config.dropout)
+        for linear in (m for half in (self.encoder, self.decoder) for m in half.modules() if isinstance(m, nn.Linear)):
+            nn.init.xavier_uniform_(linear.weight)
+
+    @property
+    def cross(self) -> list[str]:
+        return [f"decoder.{layer}.cross.attention" for layer in range(len(self.decoder))]
+
+    def start(self, source: Tensor, readable: Tensor) -> tuple[Fixed, Moving]:
+        encoded = self._placed(self.embeddings.of_source(source), None)
+        for layer in self.encoder:
+            encoded = layer(encoded, readable)
+        encoded = self.encoder_norm(encoded)
+        fixed = tuple(layer.cross.attention.remember(encoded, readable) for layer in self._decoders)
+        return fixed, tuple(_nothing_written(layer, encoded) for layer in self._decoders)
+
+    def step(self, token: Tensor, t: Tensor, fixed: Fixed, moving: Moving) -> tuple[Tensor, Moving]:
+        states = self._placed(self.embeddings.of_target(token)[:, None], t[:, None])
+        moved = []
+        for layer, memory, before in zip(self.decoder, fixed, moving, strict=True):
+            shared = memory.shared(token.shape[0] // memory.sentences)
+            states, after = layer(states, shared, t, before)
+            moved.append(after)
+        return self.embeddings.output(self.decoder_norm(states)).squeeze(1), tuple(moved)
+
+    def forward(self, source: Tensor, readable: Tensor, target: Tensor) -> Tensor:
+        fixed, _ = self.start(source, readable)
+        states = self._placed(self.embeddings.of_target(target), None)
+        for layer, memory in zip(self.decoder, fixed, strict=True):
+            states, _ = layer(states, memory)
+        logits: Tensor = self.embeddings.output(self.decoder_norm(states))
+        return logits
+
+    def _placed(self, vectors: Tensor, at: Tensor | None) -> Tensor:
+        """Equation 1"""
+        if self.positions is not None:
+            at = torch.arange(vectors.shape[1], device=vectors.device)[None] if at is None else at
+            vectors = self.positions(vectors, at)
+        dropped: Tensor = self.dropout(vectors)
+        return dropped
+
+    @property
+    def _decoders(self) -> list[DecoderLayer]:
+        return cast(list[DecoderLayer], list(self.decoder))
+
+
+def _nothing_written(layer: DecoderLayer, encoded: Tensor) -> LayerMoving:
+    """Before the first token: an empty cache, a row a sentence."""
+    empty = layer.attention.attention.remember(encoded[:, :0], at=0)
+    remembers = layer.feed_forward.remembers
+    recent = encoded.new_zeros(encoded.shape[0], remembers, encoded.shape[-1]) if remembers else None
+    return LayerMoving(empty, None, None, recent)
+
+
+def _site(name: str, config: Config, *, causal: bool = False, cross: bool = False) -> Site:
+    return Site(
+        name,
+        config.width,
+        heads=config.heads,
+        dropout=config.attention_dropout,
+        causal=causal,
+        rotary=config.positions == "rotary" and not cross,
+    )
+
+
+def _sublayer(config: Config) -> Sublayer:
+    return Sublayer(
+        config.width, place=config.norm, kind=config.norm_kind, residual=config.residual, dropout=config.dropout
+    )
+
+
+def _feed_forward(config: Config, *, causal: bool = False) -> FeedForward:
+    return FeedForward(
+        config.width,
+        config.inner,
+        kind=config.feed_forward,
+        dropout=config.dropout,
+        kernel=config.kernel,
+        causal=causal,
+    )
