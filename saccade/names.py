@@ -24,9 +24,7 @@ def resolve(name: str, table: Mapping[str, Any], kind: str) -> Any:
     except ImportError as error:
         raise UserError(f"{kind} {name!r}: module {module_name!r} cannot be imported: {error}") from error
     if not hasattr(module, attribute):
-        raise UserError(
-            f"{kind} {name!r}: module {module_name!r} has no {attribute!r}; {nearest(attribute, vars(module))}"
-        )
+        raise UserError(f"{kind} {name!r}: {module_name!r} has no {attribute!r}; {nearest(attribute, vars(module))}")
     return getattr(module, attribute)
 
 

@@ -297,7 +297,11 @@ class Attention(nn.Module):
         dropped = self.dropout > 0 and self.training
         if plain or not elementwise or dropped or self.why_not_fused() is not None:
             return False
-        return fused.flex_fits(queries.shape[1] * memory.readers, memory.keys, memory.values)
+        assert isinstance(self.score, DotScore)
+        one = memory.keys[:, :, :1]  # a score may widen its vectors
+        _, widened = self.score.vectors(one, one)
+        slots = min(queries.shape[1] * memory.readers, memory.length)
+        return fused.flex_fits(slots, widened.shape[-1], memory.values)
 
     def _flex(self, queries: Tensor, keys: Tensor, memory: Memory, query_at: Tensor) -> Tensor:
         key_at, readable, window, bias = memory.positions, memory.readable, self.window, self.bias

@@ -15,13 +15,13 @@ class Bias(Part):
     A bias that depends on positions alone is one elementwise `rule`; dense biases and FlexAttention both call it.
     """
 
-    heads: int
     elementwise = True
 
     def rule(self, head: Tensor, query_at: Tensor, key_at: Tensor) -> Tensor:
         raise NotImplementedError(f"{type(self).__name__} must define rule(head, query_at, key_at)")
 
     def forward(self, queries: Tensor, query_at: Tensor, key_at: Tensor) -> Tensor:
+        assert self.heads is not None
         head = torch.arange(self.heads, device=query_at.device)[:, None, None]
         return self.rule(head, query_at[:, None, :, None], key_at[:, None, None, :])
 
@@ -79,7 +79,7 @@ class RelativeKeys(Bias):
 
     def __init__(self, heads: int, head_width: int, *, clip: int = 16) -> None:
         super().__init__()
-        self.heads, self.clip = heads, clip
+        self.heads, self.width, self.clip = heads, head_width, clip
         self.vectors = nn.Parameter(torch.randn(2 * clip + 1, head_width) / math.sqrt(head_width))
 
     def forward(self, queries: Tensor, query_at: Tensor, key_at: Tensor) -> Tensor:

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from saccade.attention.part import Part
+from saccade.attention.positions import Rotary
+
 if TYPE_CHECKING:
     from saccade.attention.attention import Attention
     from saccade.attention.memory import History, Memory
@@ -43,12 +46,21 @@ def sizes(attention: Attention, project: str, width: int | None) -> Sizes:
             f"query_dim={attention.query_dim}, memory_dim={attention.memory_dim}, width={width}: "
             f"make them equal, or project them (project={project + 'k'!r})"
         )
-    if attention.bias is not None and attention.bias.heads != heads:
-        raise ValueError(f"the bias is for {attention.bias.heads} heads, the attention has {heads}")
+    for part in (attention.score, attention.normaliser, attention.bias, attention.positions):
+        _made_for(part, head, heads)
     values = _share(wide, heads, "width", "heads") * groups if "v" in project else attention.value_dim
     read = _share(values, groups, "the width of the values", "memory_heads") * heads
     context = read // heads if attention.per_head else read
     return Sizes(head, queries, keys, values, read, attention.query_dim if "o" in project else context)
+
+
+def _made_for(part: Part | Rotary | None, head: int, heads: int) -> None:
+    if part is None:
+        return
+    if part.width not in (None, head):
+        raise ValueError(f"{part.name!r} was made for a width of {part.width} a head, the attention has {head}")
+    if isinstance(part, Part) and part.heads not in (None, 1, heads):
+        raise ValueError(f"{part.name!r} was made for {part.heads} heads, the attention has {heads}")
 
 
 def _share(total: int, parts: int, what: str, by: str) -> int:

@@ -43,14 +43,13 @@ def sdpa(
     return context if some is None else context.masked_fill(~some, 0.0)
 
 
-def flex_fits(queries: int, keys: Tensor, values: Tensor) -> bool:
-    """FlexAttention has kernels for so many queries of such keys and values."""
-    widths = (keys.shape[-1], values.shape[-1])
+def flex_fits(shortest: int, width: int, values: Tensor) -> bool:
+    """FlexAttention has kernels for keys of such a width and such values, and pays at such a length."""
     return (
-        keys.is_cuda
-        and min(queries, keys.shape[2]) >= _FLEX_SHORTEST
-        and keys.dtype in (torch.float32, torch.float16, torch.bfloat16)
-        and all(width >= 16 and width & (width - 1) == 0 for width in widths)
+        values.is_cuda
+        and shortest >= _FLEX_SHORTEST
+        and values.dtype in (torch.float32, torch.float16, torch.bfloat16)
+        and all(w >= 16 and w & (w - 1) == 0 for w in (width, values.shape[-1]))
     )
 
 

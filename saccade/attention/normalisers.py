@@ -61,6 +61,7 @@ class SoftmaxOrNothing(Normaliser):
 
     def __init__(self, heads: int = 1, *, learned: bool = False) -> None:
         super().__init__()
+        self.heads = heads
         self.nothing = nn.Parameter(torch.zeros(heads), requires_grad=learned)
 
     def weigh(self, scores: Tensor, allowed: Tensor, history: Tensor | None) -> tuple[Tensor, None]:

@@ -80,7 +80,7 @@ def bahdanau2014(*, normaliser: Normaliser | None = None, **dims: Unpack[Dims]) 
 
 @paper("Graves, Wayne, Danihelka", 2014, "Neural Turing Machines")
 def graves2014(*, temperature: float = 0.1, **dims: Unpack[Dims]) -> Attention:
-    """Content addressing: cosine between a key that the query emits and each slot, sharpened."""
+    """Content addressing: cosine between a key that the query emits and each slot, over a learned temperature."""
     dims["width"] = dims["memory_dim"]
     return Attention(**dims, score=Cosine(temperature), project="q")
 
@@ -112,6 +112,7 @@ def luong2015(
     score, window = scores[how](), windows[where]()
     if how == "concat-released":
         dims["width"] = dims["memory_dim"]
+        score.formula = "v·tanh(W q + k)"
         return Attention(**dims, score=score, window=window, project="q")
     return Attention(**dims, score=score, window=window)
 
@@ -122,7 +123,11 @@ def chorowski2015(*, filters: int = 10, kernel: int = 201, **dims: Unpack[Dims])
     return Attention(**dims, score=LocationAware(dims["width"], filters=filters, kernel=kernel))
 
 
-@paper("Xu, Ba, Kiros, Cho, Courville, Salakhutdinov, Zemel, Bengio", 2015, "Show, Attend and Tell")
+@paper(
+    "Xu, Ba, Kiros, Cho, Courville, Salakhutdinov, Zemel, Bengio",
+    2015,
+    "Show, Attend and Tell: Neural Image Caption Generation with Visual Attention",
+)
 def xu2015(**dims: Unpack[Dims]) -> Attention:
     """Hard attention: one place is drawn, and REINFORCE learns from `Reading.log_prob`."""
     return bahdanau2014(**dims, normaliser=Sampled())
@@ -199,7 +204,11 @@ def shaw2018(*, heads: int | None = None, clip: int = 16, **dims: Unpack[Dims]) 
     )
 
 
-@paper("Liu, Saleh, Pot, Goodrich, Sepassi, Kaiser, Shazeer", 2018, "Generating Wikipedia by Summarizing Long Texts")
+@paper(
+    "Liu, Saleh, Pot, Goodrich, Sepassi, Kaiser, Shazeer",
+    2018,
+    "Generating Wikipedia by Summarizing Long Sequences",
+)
 def liu2018(*, size: int = 256, **dims: Unpack[Dims]) -> Attention:
     """Local attention: causal, within blocks."""
     return vaswani2017(**dims, window=Block(size) & Causal())
@@ -223,7 +232,11 @@ def beltagy2020(*, left: int = 64, right: int = 64, **dims: Unpack[Dims]) -> Att
     return vaswani2017(**dims, window=Sliding(left, right))
 
 
-@paper("Raffel, Shazeer, Roberts, Lee, Narang, Matena, Zhou, Li, Liu", 2020, "Exploring the Limits of Transfer (T5)")
+@paper(
+    "Raffel, Shazeer, Roberts, Lee, Narang, Matena, Zhou, Li, Liu",
+    2020,
+    "Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer",
+)
 def t5(*, heads: int | None = None, **dims: Unpack[Dims]) -> Attention:
     """A learned number for each bucket of distances. Not divided by √d: T5 puts that into its initialisation."""
     heads = heads or _most_heads(dims["width"])
@@ -237,14 +250,22 @@ def su2021(*, heads: int | None = None, **dims: Unpack[Dims]) -> Attention:
     return Attention(**dims, heads=heads, score=ScaledDot(), positions=Rotary(dims["width"] // heads))
 
 
-@paper("Press, Smith, Lewis", 2022, "Train Short, Test Long: Attention with Linear Biases")
+@paper(
+    "Press, Smith, Lewis",
+    2022,
+    "Train Short, Test Long: Attention with Linear Biases Enables Input Length Extrapolation",
+)
 def press2022(*, heads: int | None = None, **dims: Unpack[Dims]) -> Attention:
     """ALiBi, causal."""
     heads = heads or _most_heads(dims["width"])
     return Attention(**dims, heads=heads, score=ScaledDot(), bias=ALiBi(heads), window=Causal())
 
 
-@paper("Ainslie, Lee-Thorp, de Jong, Zemlyanskiy, Lebrón, Sanghai", 2023, "GQA: Generalized Multi-Query Transformers")
+@paper(
+    "Ainslie, Lee-Thorp, de Jong, Zemlyanskiy, Lebrón, Sanghai",
+    2023,
+    "GQA: Training Generalized Multi-Query Transformer Models from Multi-Head Checkpoints",
+)
 def ainslie2023(*, heads: int | None = None, memory_heads: int | None = None, **dims: Unpack[Dims]) -> Attention:
     """Groups of heads share keys and values; by default half as many groups as heads."""
     heads = heads or _most_heads(dims["width"])

@@ -47,11 +47,11 @@ class Rotary(nn.Module):
         super().__init__()
         if head_width % 2:
             raise ValueError(f"rotary turns pairs of features: the width of a head must be even, got {head_width}")
-        self.head_width, self.base = head_width, base
+        self.width, self.base = head_width, base
 
     def forward(self, by_head: Tensor, at: Tensor) -> Tensor:
         """by_head (R, H, T, d) at positions (R or 1, T)"""
-        angles = _angles(at, self.head_width, self.base)[:, None]  # (R or 1, 1, T, d/2)
+        angles = _angles(at, self.width, self.base)[:, None]  # (R or 1, 1, T, d/2)
         cos, sin = angles.cos().to(by_head.dtype), angles.sin().to(by_head.dtype)
         first, second = torch.unflatten(by_head, -1, (-1, 2)).unbind(-1)
         return torch.stack([first * cos - second * sin, first * sin + second * cos], -1).flatten(-2)

@@ -102,6 +102,7 @@ class Trilinear(DotScore):
 
     def __init__(self, width: int) -> None:
         super().__init__()
+        self.width = width
         self.of_query = nn.Parameter(torch.empty(width).uniform_(-1, 1) / math.sqrt(width))
         self.of_key = nn.Parameter(torch.empty(width).uniform_(-1, 1) / math.sqrt(width))
         self.of_both = nn.Parameter(torch.empty(width).uniform_(-1, 1) / math.sqrt(width))
@@ -124,10 +125,13 @@ class Additive(Score):
 
     def __init__(self, width: int, heads: int = 1, *, bias: bool = False, normalised: bool = False) -> None:
         super().__init__()
+        self.width, self.heads = width, heads
         self.v = nn.Parameter(torch.empty(heads, width).uniform_(-1, 1) / math.sqrt(width))
         self.b = nn.Parameter(torch.zeros(heads, width)) if bias else None
         self.gain = nn.Parameter(torch.tensor(1 / math.sqrt(width))) if normalised else None
         self.offset = nn.Parameter(torch.tensor(-4.0)) if normalised else None
+        if normalised:
+            self.formula = "g·v/‖v‖·tanh(W q + U k + b) + r"
 
     def forward(self, queries: Tensor, memory: Memory, history: Tensor | None) -> Tensor:
         keys = share(memory.keys, queries.shape[1])
@@ -201,7 +205,7 @@ class LocationOnly(Score):
 
     def __init__(self, width: int, heads: int = 1, *, longest: int = 256) -> None:
         super().__init__()
-        self.reach = longest
+        self.reach, self.width, self.heads = longest, width, heads
         self.weight = nn.Parameter(torch.empty(heads, width, longest).uniform_(-1, 1) / math.sqrt(width))
 
     def forward(self, queries: Tensor, memory: Memory, history: Tensor | None) -> Tensor:

@@ -123,13 +123,21 @@ class Graph(Window):
         self.register_buffer("adjacency", adjacency, persistent=False)
 
     def rule(self, row: Tensor, query_at: Tensor, key_at: Tensor) -> Tensor:
-        return self.adjacency[query_at, key_at] if self.adjacency.dim() == 2 else self.adjacency[row, query_at, key_at]
+        rows, columns = self.adjacency.shape[-2:]
+        inside = (query_at < rows) & (key_at < columns)  # a position outside the graph has no edges
+        query_at, key_at = query_at.clamp_max(rows - 1), key_at.clamp_max(columns - 1)
+        graph = self.adjacency[query_at, key_at] if self.adjacency.dim() == 2 else self.adjacency[row, query_at, key_at]
+        return graph & inside
 
     def forward(self, queries: Tensor, query_at: Tensor, memory: Memory) -> View:
-        if self.adjacency.shape[-1] < memory.length:
+        rows, columns = self.adjacency.shape[-2:]
+        if columns < memory.length or rows < query_at.shape[1] // memory.readers:
             raise ValueError(
-                f"adjacency has {self.adjacency.shape[-1]} slots, the memory {memory.length}; give every slot a column"
+                f"adjacency has {rows} rows and {columns} columns, too few for "
+                f"{query_at.shape[1] // memory.readers} queries and {memory.length} slots"
             )
+        if self.adjacency.dim() == 3 and self.adjacency.shape[0] != memory.sentences:
+            raise ValueError(f"adjacency is of {self.adjacency.shape[0]} sentences, the memory of {memory.sentences}")
         return super().forward(queries, query_at, memory)
 
 
@@ -180,7 +188,9 @@ class Both(Window):
         self.exempt = {**first.exempt, **second.exempt}
         self.renormalise = first.renormalise or second.renormalise
         bands = [window.band for window in (first, second) if window.band]
-        self.band = (min(left for left, _ in bands), min(right for _, right in bands)) if bands else None
+        # What is not by position must see the whole memory: it is never read band by band.
+        by_band = bands and self.by_position
+        self.band = (min(left for left, _ in bands), min(right for _, right in bands)) if by_band else None
 
     def rule(self, row: Tensor, query_at: Tensor, key_at: Tensor) -> Tensor:
         return self.first.rule(row, query_at, key_at) & self.second.rule(row, query_at, key_at)

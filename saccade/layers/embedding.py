@@ -6,8 +6,8 @@ from typing import Literal
 from torch import Tensor, nn
 
 from saccade.errors import UserError
+from saccade.text.tokeniser import PAD
 
-PAD = 0
 Tie = Literal["none", "target", "all"]
 
 

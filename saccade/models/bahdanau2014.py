@@ -12,8 +12,8 @@ the sign of the gate's parameters exchanged.
 
 `decoder = "conditional"` is the variant of later toolkits: a first GRU reads y_{i−1}, the attention is asked with its
 state, and a second GRU reads the context; the readout then uses the new state s_i.
-Any attention takes the place of (3) by `attention = "name"`. Deviations: dropout may be used; the encoder may be deep or
-of one direction.
+Any attention takes the place of (3) by `attention = "name"`. Deviations: dropout may be used; the encoder may be deep,
+or of one direction.
 """
 
 from dataclasses import dataclass

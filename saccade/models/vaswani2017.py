@@ -133,6 +133,7 @@ class Vaswani2017(Seq2Seq[Fixed, Moving]):
         "base": Config(tie="all"),
         "paper": Config(norm="post", tie="all"),
     }
+    alignment_shift = 1
     about = About(
         "Vaswani, Shazeer, Parmar, Uszkoreit, Jones, Gomez, Kaiser, Polosukhin",
         2017,

@@ -28,11 +28,13 @@ class _Shape(dict[int, str]):
 
 
 _SHAPE = _Shape()
+_MAY_JOIN = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x9f\xad\u0300-\U0010ffff]")  # most lines hold none: quicker
 
 
 def word_spans(text: str) -> list[tuple[int, int]]:
     """The words of `text` as (start, end) character offsets, in order."""
-    return [match.span() for match in _WORD.finditer(text.translate(_SHAPE))]
+    shape = text.translate(_SHAPE) if _MAY_JOIN.search(text) else text
+    return [match.span() for match in _WORD.finditer(shape)]
 
 
 def words(text: str) -> list[str]:

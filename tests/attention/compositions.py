@@ -49,6 +49,7 @@ PAIRS: dict[str, Callable[[], Attention]] = {
     "narrow near": lambda: _attention(score=Additive(WIDTH), window=Near(1)),
     "small blocks": lambda: _attention(score=ScaledDot(), heads=2, window=Block(3)),
     "predicted and causal": lambda: _attention(score=ScaledDot(), window=Predicted(WIDTH, 4, radius=3) & Causal()),
+    "predicted and near": lambda: _attention(score=ScaledDot(), window=Predicted(WIDTH, 4, radius=30) & Near(20)),
     "renormalised predicted": lambda: _attention(
         score=Additive(WIDTH), window=Predicted(WIDTH, 4, radius=3, renormalise=True)
     ),

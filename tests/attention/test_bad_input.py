@@ -14,10 +14,12 @@ from saccade.attention import (
     Dot,
     Graph,
     LocationAware,
+    LocationOnly,
     Predicted,
     Rotary,
     ScaledDot,
     Sliding,
+    SoftmaxOrNothing,
 )
 from saccade.attention.papers import luong2015, vaswani2017
 
@@ -143,7 +145,7 @@ def test_widths_that_cannot_be_compared() -> None:
         (lambda: Attention(query_dim=6, memory_dim=6, score=Dot(), project="qz"), ["project", "qz"]),
         (lambda: Attention(query_dim=6, memory_dim=6, score=ScaledDot(), per_head=True), ["per_head", "'o'"]),
         (lambda: Attention(query_dim=6, memory_dim=6, score=Dot(), dropout=1.5), ["dropout", "1.5"]),
-        (lambda: Attention(query_dim=6, memory_dim=6, score=Dot(), bias=ALiBi(2)), ["bias", "2 heads", "1"]),
+        (lambda: Attention(query_dim=6, memory_dim=6, score=Dot(), bias=ALiBi(2)), ["ALiBi", "2 heads", "has 1"]),
         (lambda: luong2015("local", "dot", **DIMS), ["local-m", "'local'"]),
         (lambda: Sliding(-1, 2), ["left", "-1"]),
         (lambda: Block(0), ["size", "0"]),
@@ -152,6 +154,13 @@ def test_widths_that_cannot_be_compared() -> None:
         (lambda: LocationAware(4, kernel=4), ["kernel", "odd", "4"]),
         (lambda: Rotary(3), ["even", "3"]),
         (lambda: Graph(torch.ones(2, 2)), ["adjacency", "bool", "float32"]),
+        (lambda: Attention(query_dim=6, memory_dim=6, width=6, score=Additive(4)), ["additive", "width of 4", "has 6"]),
+        (lambda: Attention(query_dim=6, memory_dim=6, score=LocationOnly(4)), ["location", "width of 4", "has 6"]),
+        (lambda: Attention(query_dim=6, memory_dim=6, score=Dot(), positions=Rotary(4)), ["rotary", "4", "6"]),
+        (
+            lambda: Attention(query_dim=6, memory_dim=6, score=Dot(), heads=3, normaliser=SoftmaxOrNothing(2)),
+            ["softmax or nothing", "2 heads", "has 3"],
+        ),
     ],
 )
 def test_parts_that_make_no_sense(wrong: object, words: list[str]) -> None:
@@ -164,7 +173,12 @@ def test_a_graph_too_small_for_the_memory() -> None:
     attention = Attention(query_dim=4, memory_dim=4, score=Dot(), window=Graph(torch.ones(3, 3, dtype=torch.bool)))
     with pytest.raises(ValueError) as error:
         attention(torch.zeros(1, 2, 4), attention.remember(torch.zeros(1, 5, 4)))
-    one_line(error, "adjacency has 3", "5")
+    one_line(error, "adjacency has 3 rows and 3 columns", "2 queries and 5 slots")
+    with pytest.raises(ValueError) as error:
+        attention(torch.zeros(1, 4, 4), attention.remember(torch.zeros(1, 3, 4)))
+    one_line(error, "4 queries")
+    far = attention(torch.ones(1, 1, 4), attention.remember(torch.ones(1, 3, 4)), at=7)
+    assert not far.context.any()  # a position outside the graph has no edges
 
 
 def test_a_window_wider_than_the_memory_is_legal() -> None:

@@ -1,0 +1,62 @@
+"""What a call costs: seconds, the most bytes that it holds at once, and how either grows with length."""
+
+import math
+import os
+import time
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+
+import torch
+from torch.profiler import ProfilerActivity, profile
+
+os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # the profiler would announce each start and stop
+
+FITTED = 4  # how many of the longest lengths an exponent is fitted to
+
+
+def seconds(call: Callable[[], object], device: torch.device, calls: int = 1) -> float:
+    """Wall-clock seconds a call, of `calls` back to back."""
+    _finish(device)
+    start = time.perf_counter()
+    for _ in range(calls):
+        call()
+    _finish(device)
+    return (time.perf_counter() - start) / calls
+
+
+def peak_bytes(call: Callable[[], object], device: torch.device) -> int:
+    """The most bytes allocated at once during a call, above what was allocated before it.
+
+    Both ways ask torch's allocator, so what a kernel allocates for itself inside counts, and what lived before
+    (inputs, parameters) does not. On CUDA the allocator keeps its own peak, in blocks of 512 bytes. On the CPU the
+    profiler records every allocation and release; a math library's own workspace is beyond torch's allocator.
+    """
+    if device.type == "cuda":
+        _finish(device)
+        before = torch.cuda.memory_allocated(device)
+        torch.cuda.reset_peak_memory_stats(device)
+        call()
+        _finish(device)
+        return torch.cuda.max_memory_allocated(device) - before
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as recorded:
+        call()
+    changes = [event for event in recorded.profiler.kineto_results.events() if event.name() == "[memory]"]
+    changes.sort(key=lambda event: event.start_ns())
+    held = accumulate(event.nbytes() for event in changes)  # a release is negative
+    return max(held, default=0)
+
+
+def growth(lengths: Sequence[int], costs: Sequence[float]) -> dict[str, object] | None:
+    """x of cost ≈ c·nˣ: the slope of least squares in log-log over the longest lengths; None for fewer than two."""
+    points = [(n, cost) for n, cost in sorted(zip(lengths, costs, strict=True)) if cost > 0][-FITTED:]
+    if len(points) < 2:
+        return None
+    xs, ys = ([math.log(p[i]) for p in points] for i in (0, 1))
+    x_mean, y_mean = sum(xs) / len(xs), sum(ys) / len(ys)
+    slope = sum((x - x_mean) * (y - y_mean) for x, y in zip(xs, ys, strict=True)) / sum((x - x_mean) ** 2 for x in xs)
+    return {"exponent": slope, "lengths": [n for n, _ in points]}
+
+
+def _finish(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)

@@ -1,0 +1,262 @@
+"""Configuration: frozen keyword-only dataclasses in Python, TOML recipes for people, JSON in a checkpoint.
+
+TOML has no null: `"none"` stands for None wherever None is allowed, also in `--set train.clip=none`.
+"""
+
+import dataclasses
+import datetime
+import json
+import re
+import tomllib
+import types
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+from saccade.errors import UserError
+from saccade.names import nearest
+
+Config = TypeVar("Config")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Key:
+    """One thing that can be set, as documentation shows it."""
+
+    key: str  # dotted: train.lr
+    type: str
+    default: str  # as TOML writes it; empty where the key is required
+
+
+def from_dict(cls: type[Config], mapping: Mapping[str, Any], where: str = "recipe.toml", at: str = "") -> Config:
+    """The dataclass `cls` from plain values. `where` (a file) and `at` (the table in it) name the place in an error."""
+    values = _Reader(where=where).table(cls, mapping, at)
+    return cast(Config, values)
+
+
+def to_dict(config: Any) -> dict[str, Any]:
+    """Plain values for TOML or JSON, such that `from_dict(type(config), to_dict(config)) == config`."""
+    return {field.name: _plain(getattr(config, field.name)) for field in dataclasses.fields(config) if field.init}
+
+
+def describe(cls: type[Any], at: str = "") -> list[Key]:
+    """Every key of `cls`, nested ones by their dotted names, in order."""
+    hints = get_type_hints(cls)
+    keys = []
+    for field in (field for field in dataclasses.fields(cls) if field.init):
+        name = _join(at, field.name)
+        nested = [hint for hint in _members(hints[field.name]) if dataclasses.is_dataclass(hint)]
+        for hint in nested:
+            keys += describe(cast(type[Any], hint), name)
+        if not nested:
+            keys.append(Key(key=name, type=_expected(hints[field.name]), default=_default(field)))
+    return keys
+
+
+def load_toml(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_bytes().decode("utf-8-sig")  # some editors begin a file with a byte order mark
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise UserError(f"{path}:{line}: not UTF-8; save the recipe as UTF-8") from error
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        place = re.search(r"line (\d+)", str(error))
+        raise UserError(f"{path}{':' + place[1] if place else ''}: not valid TOML: {error}") from error
+
+
+def dump_toml(mapping: Mapping[str, Any]) -> str:
+    """TOML text that reads back as `mapping` (None as "none"): plain values first, then a section a nested table."""
+    return "\n\n".join(section for section in _sections(mapping, ()) if section) + "\n"
+
+
+def override(mapping: Mapping[str, Any], assignments: Iterable[str]) -> dict[str, Any]:
+    """A copy of `mapping` with `train.lr=3e-4` and the like applied; a value that is not TOML is a string."""
+    result = _plain(mapping)
+    for assignment in assignments:
+        key, equals, text = assignment.partition("=")
+        path = [part.strip() for part in key.split(".")]
+        if not equals or not all(path):
+            raise UserError(f"--set {assignment}: expected KEY=VALUE, such as --set train.lr=3e-4")
+        table = result
+        for depth, part in enumerate(path[:-1], 1):
+            table = table.setdefault(part, {})
+            if not isinstance(table, dict):
+                raise UserError(f"--set {assignment}: {'.'.join(path[:depth])} is {_shown(table)}, not a table of keys")
+        table[path[-1]] = _parse(text.strip())
+    return cast(dict[str, Any], result)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Reader:
+    """Turns plain values into typed ones; every error names `where` and the dotted key."""
+
+    where: str
+
+    def table(self, cls: type[Any], mapping: Any, at: str) -> Any:
+        if not isinstance(mapping, Mapping):
+            raise self.wrong(mapping, cls, at)
+        known = {field.name: field for field in dataclasses.fields(cls) if field.init}
+        hints = get_type_hints(cls)
+        for name in mapping:
+            if name not in known:
+                deeper = [key.key for key in describe(cls, at) if key.key.endswith(f".{name}")]
+                hint = f"did you mean {deeper[0]!r}?" if deeper else nearest(name, known)
+                raise self.error(_join(at, name), f"unknown key; {hint}")
+        required = (dataclasses.MISSING, dataclasses.MISSING)
+        for name, field in known.items():
+            if name not in mapping and (field.default, field.default_factory) == required:
+                raise self.error(_join(at, name), f"missing; expected {_expected(hints[name])}")
+        values = {name: self.value(hints[name], value, _join(at, name)) for name, value in mapping.items()}
+        try:
+            return cls(**values)
+        except ValueError as error:  # the dataclass's own __post_init__
+            raise self.error(at, str(error)) from error
+
+    def value(self, hint: Any, value: Any, key: str) -> Any:
+        if hint is Any:
+            return value
+        if dataclasses.is_dataclass(hint):
+            return self.table(cast(type[Any], hint), value, key)
+        origin, args = get_origin(hint), get_args(hint)
+        if origin in (Union, types.UnionType):
+            return self.union(hint, value, key)
+        if origin is Literal:
+            if any(value == choice and type(value) is type(choice) for choice in args):
+                return value
+            raise self.wrong(value, hint, key)
+        if origin in (tuple, list) and isinstance(value, list | tuple):
+            return self.sequence(hint, value, key)
+        if origin is dict and isinstance(value, Mapping):
+            return {name: self.value(args[1], item, _join(key, str(name))) for name, item in value.items()}
+        if hint is float and type(value) is int and abs(value) <= 2**53:  # exact as a float
+            return float(value)
+        if hint is Path and isinstance(value, str):
+            return Path(value)
+        if isinstance(hint, type) and type(value) is hint:  # not isinstance: a bool is no int here
+            return value
+        raise self.wrong(value, hint, key)
+
+    def union(self, hint: Any, value: Any, key: str) -> Any:
+        members = _members(hint)
+        choices = [choice for member in members for choice in get_args(member) if get_origin(member) is Literal]
+        if type(None) in members and (value is None or (value == "none" and "none" not in choices)):
+            return None
+        others = [member for member in members if member is not type(None)]
+        if len(others) == 1:  # its own error says more than one about the union
+            return self.value(others[0], value, key)
+        for member in others:
+            try:
+                return self.value(member, value, key)
+            except UserError:
+                continue
+        raise self.wrong(value, hint, key)
+
+    def sequence(self, hint: Any, value: list[Any] | tuple[Any, ...], key: str) -> Any:
+        origin, args = get_origin(hint), get_args(hint)
+        if origin is list or args[-1] is ...:
+            args = (args[0],) * len(value)
+        if len(args) != len(value):
+            raise self.wrong(value, hint, key)
+        return origin(
+            self.value(arg, item, f"{key}[{i}]") for i, (arg, item) in enumerate(zip(args, value, strict=True))
+        )
+
+    def wrong(self, value: Any, hint: Any, key: str) -> UserError:
+        return self.error(key, f"{_shown(value)} given, expected {_expected(hint)}")
+
+    def error(self, key: str, message: str) -> UserError:
+        return UserError(": ".join(part for part in (self.where, key, message) if part))
+
+
+def _members(hint: Any) -> tuple[Any, ...]:
+    return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+
+
+def _join(at: str, name: str) -> str:
+    return f"{at}.{name}" if at else name
+
+
+def _expected(hint: Any) -> str:
+    """A type in the words of a recipe's writer."""
+    origin, args = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        return " or ".join(_expected(member) for member in args)
+    if origin is Literal:
+        return " or ".join(_toml_value(choice) for choice in args)
+    if origin is list or (origin is tuple and args[-1] is ...):
+        return f"a list of {_expected(args[0])}"
+    if origin is tuple:
+        return f"[{', '.join(map(_expected, args))}]"
+    if origin is dict or dataclasses.is_dataclass(hint):
+        return "a table of keys"
+    words = {type(None): "none", str: "a string", bool: "true or false", int: "a whole number", float: "a number"}
+    return words.get(hint, "a path" if hint is Path else "any value")
+
+
+def _shown(value: Any) -> str:
+    text = "a table of keys" if isinstance(value, Mapping) else _toml_value(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _default(field: "dataclasses.Field[Any]") -> str:
+    if field.default_factory is not dataclasses.MISSING:
+        return _toml_value(_plain(field.default_factory()))
+    return "" if field.default is dataclasses.MISSING else _toml_value(_plain(field.default))
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value):
+        return to_dict(value)
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return str(value) if isinstance(value, Path) else value
+
+
+def _parse(text: str) -> Any:
+    try:
+        parsed = tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError:
+        return text
+    value = parsed["value"]
+    dated = isinstance(value, datetime.date | datetime.time)  # no setting is a date, but a name may look like one
+    return text if dated or len(parsed) > 1 else value
+
+
+def _sections(table: Mapping[str, Any], path: tuple[str, ...]) -> list[str]:
+    nested = {key: value for key, value in table.items() if isinstance(value, Mapping)}
+    lines = [f"{_toml_key(key)} = {_toml_value(value)}" for key, value in table.items() if key not in nested]
+    if path and (lines or not nested):
+        lines.insert(0, f"[{'.'.join(map(_toml_key, path))}]")
+    sections = ["\n".join(lines)]
+    for key, value in nested.items():
+        sections += _sections(value, (*path, key))
+    return sections
+
+
+def _toml_key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _toml_value(key)
+
+
+def _toml_value(value: Any) -> str:
+    match value:
+        case None:
+            return '"none"'
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return repr(value)  # Python's inf, nan and 1e-05 are TOML's, too
+        case str():
+            return json.dumps(value, ensure_ascii=False).replace(
+                "\x7f", "\\u007f"
+            )  # JSON lets DEL stand, TOML does not
+        case list() | tuple():
+            return f"[{', '.join(map(_toml_value, value))}]"
+        case Mapping():
+            return f"{{{', '.join(f'{_toml_key(key)} = {_toml_value(item)}' for key, item in value.items())}}}"
+    raise TypeError(f"{type(value).__name__} has no form in TOML: {value!r}")

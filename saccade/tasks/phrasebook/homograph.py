@@ -1,0 +1,201 @@
+"""Sentences with an ambiguous word whose sense one cue decides, at a distance one asks for.
+
+Everything is drawn before the sense is: the word, its sentence, where the cue goes. Only then does a fair coin choose
+the sense and one of its domain's cues. A cue is always one English word in the same place, so that apart from it a
+sentence of one sense is a sentence of the other. Kinds of cue, with the distance from the word to the cue:
+
+    the *wild* bat                             −1     an adjective of the sense's domain
+    *rivers* and the bank                   −3, −4    the cue beside it
+    the bank and *rivers*                      +2
+    in a film about *money*, … the bank      ≤ −5     a topic first
+    if she likes *money*, … the bank         ≤ −5     a condition first
+    the bank … because she likes *money*     ≥ +4     a reason last
+    the bank … in a film about *money*       ≥ +5     a topic last
+"""
+
+from dataclasses import dataclass
+
+from saccade.tasks.phrasebook import tree
+from saccade.tasks.phrasebook.lexicon import Noun, lexicon
+from saccade.tasks.phrasebook.sampler import Sampler
+from saccade.tasks.phrasebook.tree import Both, Clause, Phrase, Sentence, Unit
+
+LONG = 12  # a distance that one clause does not fill; further clauses stand between
+
+
+@dataclass(slots=True)
+class Draft:
+    """A sentence whose sense is still open."""
+
+    sentence: Sentence
+    word: Phrase
+    cue: Phrase | None  # None: the cue is the word's adjective
+
+    @property
+    def cue_number(self) -> int:
+        return self.word.key + tree.FIRST_ADJECTIVE if self.cue is None else self.cue.key + tree.NOUN
+
+    def settle(self, sense: Noun, domain: str, which: float) -> None:
+        """Puts in the sense and a cue of `domain`; `which` in [0, 1) chooses among its nouns."""
+        words = lexicon()
+        self.word.noun = sense
+        if self.cue is None:
+            self.word.adjectives = (words.cue_adjectives[domain],)
+        else:
+            topics = words.topics[domain]
+            self.cue.noun = topics[int(which * len(topics))]
+            self.cue.plural = self.cue.noun in words.plural_topics
+
+
+def feasible(distance: int) -> bool:
+    """Whether a signed distance can be had."""
+    return distance in (-1, 2) or distance <= -3 or distance >= 4
+
+
+def draft(sampler: Sampler, distance: int, length: int = 0) -> Draft:
+    """A draft with the cue about `distance` away (exact when near), padded to about `length` English words."""
+    sampler.key = 0
+    sampler.topical = False  # no other cue may stand in the sentence
+    words = lexicon().homographs
+    word = words[sampler.pick(tuple(words))][0]
+    out = Sentence([])
+    spare = length - abs(distance) - 6  # subject, verb, determiner, word, cue, stop
+    lead = int(sampler.random() * (spare + 1)) if spare > 0 else 0
+    if lead >= 6:
+        sampler.fill(out, lead)
+    if distance == -1:
+        made = _adjective(sampler, out, word)
+    elif distance in (2, -3, -4):
+        made = _beside(sampler, out, word, distance)
+    elif distance < 0:
+        made = _before(sampler, out, word, -distance)
+    else:
+        made = _after(sampler, out, word, distance)
+    if (rest := spare - lead) >= 6:
+        sampler.fill(out, rest)
+    sampler.topical = True
+    return made
+
+
+def _add(sampler: Sampler, out: Sentence, unit: Unit) -> None:
+    if out.units:
+        out.joins.append(sampler.pick(("and", "and", "but")))
+    out.units.append(unit)
+
+
+def _host(
+    sampler: Sampler, word: Noun, room: int, moods: tuple[str, ...] = (), *, topical: bool = False
+) -> tuple[Clause, Phrase]:
+    """A clause with the word as its object and `room` for all before it; the verb fits either sense.
+
+    `topical`: the verb must fit a topic, too.
+    """
+    allowed = sampler.choices
+    pool = [v for v in allowed.neutral if word.name in allowed.homographs[v] and (not moods or sampler.fit(v, moods))]
+    verb = sampler.pick([v for v in pool if "topic" in v.objects] if topical else pool)
+    mood = sampler.pick(sampler.fit(verb, moods) if moods else allowed.moods[verb] if room > 5 else ("present",))
+    node = Clause(sampler.new_key(), None, verb, mood)
+    # the verb and the word's determiner are to come
+    sampler.left = room - 2 - bool(verb.english_preposition) - {"present": 0, "past": 0, "want": 2}.get(mood, 1)
+    node.subject = sampler.subject(verb, False, sampler.left)
+    misses = 0
+    while sampler.left > 0 and misses < 4:
+        misses += not sampler.grow_subject(node, False)
+    phrase = sampler.phrase(word, definite="state" in verb.flags)
+    node.object = phrase
+    return node, phrase
+
+
+def _adjective(sampler: Sampler, out: Sentence, word: Noun) -> Draft:
+    node, phrase = _host(sampler, word, 5)
+    if phrase.determiner == "a":  # a or an would tell of the cue
+        phrase.determiner = "the"
+    _add(sampler, out, Unit(sampler.new_key(), node))
+    return Draft(out, phrase, None)
+
+
+def _beside(sampler: Sampler, out: Sentence, word: Noun, distance: int) -> Draft:
+    node, phrase = _host(sampler, word, 5, topical=True)
+    if distance == -4:
+        sampler.grow_adjective(phrase)
+    cue = sampler.generic(word)
+    node.object = Both(sampler.new_key(), *((phrase, cue) if distance > 0 else (cue, phrase)))
+    _add(sampler, out, Unit(sampler.new_key(), node))
+    return Draft(out, phrase, cue)
+
+
+def _opinion(sampler: Sampler, word: Noun) -> tuple[Clause, Phrase]:
+    """*she likes money*."""
+    verb = sampler.pick([v for v in sampler.choices.about_topics if sampler.choices.subject_pronouns[v]])
+    cue = sampler.generic(word)
+    subject = sampler.pronoun(sampler.pick(sampler.choices.subject_pronouns[verb]))
+    return Clause(sampler.new_key(), subject, verb, object=cue), cue
+
+
+def _filler(sampler: Sampler, room: int, moods: tuple[str, ...] = ()) -> Clause:
+    """A clause that can take a topic first or last."""
+    while True:
+        sampler.left = room
+        node = sampler.clause(first=False, moods=moods)
+        if not (node.that or node.place or node.time):
+            return node
+
+
+def _before(sampler: Sampler, out: Sentence, word: Noun, distance: int) -> Draft:
+    """The cue opens a unit; the word is in the same clause or in one that follows."""
+    conditional = sampler.chance(0.4)
+    moods = ("will", "can", "must", "should") if conditional else ()
+    key = sampler.new_key()
+    between = distance - 2  # a comma, then words, then the word
+    if distance > LONG:
+        tail = 4 + int(sampler.random() * 4)
+        between -= tail + 2
+        size = between if between < 12 else 4 + int(sampler.random() * 5)
+        opening = _filler(sampler, size, moods)
+        between -= size - sampler.left
+    else:
+        opening, phrase = _host(sampler, word, between + 1, moods)
+    if conditional:
+        condition, cue = _opinion(sampler, word)
+        _add(sampler, out, Unit(key, opening, "if", condition))
+    else:
+        cue = sampler.generic(word)
+        opening.topic, opening.topic_first = sampler.topic(cue), True
+        _add(sampler, out, Unit(key, opening))
+    if distance > LONG:
+        if between >= 5:
+            sampler.fill(out, between)
+        node, phrase = _host(sampler, word, tail + 1 + (between if between < 5 else 0))
+        _add(sampler, out, Unit(sampler.new_key(), node))
+    return Draft(out, phrase, cue)
+
+
+def _after(sampler: Sampler, out: Sentence, word: Noun, distance: int) -> Draft:
+    """The cue closes a unit; the word is in the same clause or in one before."""
+    reason = distance == 4 or sampler.chance(0.4)
+    node, phrase = _host(sampler, word, 4 + int(sampler.random() * 3))
+    key = sampler.new_key()
+    between = distance - (4 if reason else 5)  # because she likes X; in a film about X
+    growths = (sampler.grow_object, sampler.grow_object, sampler.grow_time, *[sampler.grow_place] * reason)
+    room = between if distance <= LONG else int(sampler.random() * 5)
+    sampler.left = room
+    misses = 0
+    while sampler.left > 0 and misses < 6:
+        misses += not sampler.pick(growths)(node, False)
+    if distance > LONG:
+        between -= room - sampler.left + 2
+        _add(sampler, out, Unit(key, node))
+        size = between if between < 12 else 4 + int(sampler.random() * 5)
+        if between - size >= 6:
+            sampler.fill(out, between - size - 2)
+            size += max(sampler.left, 0)
+        key = sampler.new_key()
+        node = _filler(sampler, size)
+    if reason:
+        other, cue = _opinion(sampler, word)
+        _add(sampler, out, Unit(key, node, "because", other))
+    else:
+        cue = sampler.generic(word)
+        node.topic = sampler.topic(cue)
+        _add(sampler, out, Unit(key, node))
+    return Draft(out, phrase, cue)

@@ -1,0 +1,77 @@
+"""Which combinations of words belong to which split.
+
+A combination is a subject with its verb, a verb with its object, or an adjective with its noun. A hash of the English
+names reserves one in ten for `test` and one in twenty for `valid`. A training sentence has no reserved combination; a
+test sentence has at least one of the test's and none of `valid`'s, and the other way round. Both senses of an ambiguous
+word share one name, and topics and cues are in no combination, so that the split tells nothing about the sense.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+from hashlib import blake2b
+
+from saccade.tasks.phrasebook.tree import Both, Clause, Nominal, Phrase, Pronoun, Sentence
+
+Combination = tuple[str, str, str]  # "subject" | "object" | "adjective", then the two words' names
+SPLITS = ("train", "valid", "test")
+PRONOUN_NAMES = ("I", "you", "he", "she", "we", "they")
+
+
+@cache
+def split_of(kind: str, first: str, second: str) -> str:
+    """The split that owns a combination; what nobody reserves is `train` and may be seen everywhere."""
+    drawn = int.from_bytes(blake2b(f"{kind}\t{first}\t{second}".encode(), digest_size=8).digest()) % 20
+    return "test" if drawn < 2 else "valid" if drawn == 2 else "train"
+
+
+def allowed(split: str, kind: str, first: str, second: str) -> bool:
+    return split_of(kind, first, second) in ("train", split)
+
+
+def _heads(node: Nominal) -> tuple[str, ...]:
+    if isinstance(node, Pronoun):
+        return (PRONOUN_NAMES[node.which],)
+    if isinstance(node, Both):
+        return _heads(node.first) + _heads(node.second)
+    return () if node.determiner == "generic" else (node.noun.name,)
+
+
+def combinations(sentence: Sentence) -> Iterator[Combination]:
+    """Every combination in a sentence."""
+    for unit in sentence.units:
+        yield from _in_clause(unit.main)
+        if unit.other:
+            yield from _in_clause(unit.other)
+
+
+def _in_clause(node: Clause, head: Phrase | None = None) -> Iterator[Combination]:
+    subject = node.subject or head
+    assert subject is not None
+    for name in _heads(subject):
+        if node.verb:
+            yield "subject", name, node.verb.name
+        elif node.predicate:
+            yield "adjective", node.predicate.name, name
+    gap = head if node.subject is not None else None
+    if node.verb and (object_ := node.object or gap):
+        for name in _heads(object_):
+            yield "object", node.verb.name, name
+    for nominal in (node.subject, node.object, node.recipient, node.topic, node.place[1] if node.place else None):
+        if nominal:
+            yield from _in_nominal(nominal)
+    if node.that:
+        yield from _in_clause(node.that)
+
+
+def _in_nominal(node: Nominal) -> Iterator[Combination]:
+    if isinstance(node, Both):
+        yield from _in_nominal(node.first)
+        yield from _in_nominal(node.second)
+    elif isinstance(node, Phrase):
+        for adjective in node.adjectives:
+            if not adjective.cue:
+                yield "adjective", adjective.name, node.noun.name
+        if node.of:
+            yield from _in_nominal(node.of)
+        if node.relative:
+            yield from _in_clause(node.relative, head=node)

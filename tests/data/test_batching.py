@@ -1,0 +1,118 @@
+import itertools
+
+import numpy as np
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from saccade.data.batching import Batch, Batches, pad_sources
+from saccade.data.corpus import Corpus, Report, Side
+from saccade.text import BOS, EOS, PAD
+
+Lengths = list[tuple[int, int]]
+
+
+def corpus_of(lengths: Lengths) -> Corpus:
+    """Ids tell where they come from: 1000 · pair + position, sources even, targets odd."""
+    sides = []
+    for side in (0, 1):
+        rows = [1000 * (pair + 1) + 2 * np.arange(both[side]) + side for pair, both in enumerate(lengths)]
+        offsets = np.cumsum([0, *map(len, rows)])
+        sides.append(Side(np.concatenate(rows).astype(np.int32), offsets.astype(np.int64)))
+    kept = len(lengths)
+    report = Report(kept=kept, longest=99, too_long=0, empty=0, first_too_long=(), first_empty=())
+    return Corpus(sides[0], sides[1], np.arange(1, kept + 1), report)
+
+
+lengths = st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=1, max_size=60)
+budgets = st.integers(1, 200)
+seeds = st.integers(0, 1000)
+
+
+def listed(batches: list[Batch]) -> list[list[int]]:
+    return [batch.indices.tolist() for batch in batches]
+
+
+@settings(deadline=None, max_examples=100)
+@given(lengths, budgets, seeds)
+def test_every_pair_once_an_epoch_within_the_budget(pairs: Lengths, tokens: int, seed: int) -> None:
+    batches = Batches(corpus_of(pairs), tokens=tokens, seed=seed)
+    for _ in range(2):
+        seen = list(batches)
+        assert len(seen) == len(batches)
+        assert sorted(itertools.chain(*listed(seen))) == list(range(len(pairs)))
+        for batch in seen:
+            size = max(batch.source.numel(), batch.target_in.numel())
+            assert size <= tokens or len(batch) == 1
+
+
+@settings(deadline=None, max_examples=50)
+@given(lengths, budgets)
+def test_a_batch_holds_its_pairs(pairs: Lengths, tokens: int) -> None:
+    corpus = corpus_of(pairs)
+    for batch in Batches(corpus, tokens=tokens):
+        assert (
+            batch.source.dtype == batch.target_in.dtype == batch.target_out.dtype == batch.indices.dtype == torch.long
+        )
+        assert batch.source_readable.dtype == batch.target_readable.dtype == torch.bool
+        for row, index in enumerate(batch.indices.tolist()):
+            source, target = corpus.source(index).tolist(), corpus.target(index).tolist()
+            readable = batch.target_readable[row]
+            assert batch.source[row][batch.source_readable[row]].tolist() == [*source, EOS]
+            assert batch.target_in[row][readable].tolist() == [BOS, *target]
+            assert batch.target_out[row][readable].tolist() == [*target, EOS]
+            assert (batch.source[row][~batch.source_readable[row]] == PAD).all()
+            assert (batch.target_in[row][~readable] == PAD).all() and (batch.target_out[row][~readable] == PAD).all()
+            assert batch.source_readable[row].tolist() == sorted(batch.source_readable[row].tolist(), reverse=True)
+
+
+@settings(deadline=None, max_examples=50)
+@given(lengths, budgets, seeds)
+def test_seed_and_epoch_decide(pairs: Lengths, tokens: int, seed: int) -> None:
+    corpus = corpus_of(pairs)
+    one, other = Batches(corpus, tokens=tokens, seed=seed), Batches(corpus, tokens=tokens, seed=seed)
+    assert [listed(list(one)) for _ in range(3)] == [listed(list(other)) for _ in range(3)]
+
+
+@settings(deadline=None, max_examples=50)
+@given(lengths, budgets, seeds, st.data())
+def test_a_restored_position_goes_on_exactly(pairs: Lengths, tokens: int, seed: int, data: st.DataObject) -> None:
+    corpus = corpus_of(pairs)
+
+    def endless(batches: Batches) -> itertools.chain[Batch]:
+        return itertools.chain.from_iterable(itertools.repeat(batches))
+
+    batches = Batches(corpus, tokens=tokens, seed=seed)
+    stop = data.draw(st.integers(0, 3 * len(batches)))
+    stream = endless(batches)
+    for _ in itertools.islice(stream, stop):
+        pass
+    state = batches.state()
+    rest = listed(list(itertools.islice(stream, 2 * len(batches))))
+
+    resumed = Batches(corpus, tokens=tokens, seed=seed)
+    resumed.restore(state)
+    assert listed(list(itertools.islice(endless(resumed), 2 * len(batches)))) == rest
+    assert resumed.state() == batches.state()
+
+
+def test_epochs_and_seeds_differ_and_like_goes_with_like() -> None:
+    random = np.random.default_rng(0)
+    pairs = [(int(n), int(n) + 1) for n in random.integers(3, 30, 500)]
+    batches = Batches(corpus_of(pairs), tokens=300)
+    first, second = list(batches), list(batches)
+    assert listed(first) != listed(second) != listed(list(Batches(batches.corpus, tokens=300, seed=2)))
+    assert batches.state() == {"epoch": 3, "index": 0}
+    padded = sum(batch.source.numel() for batch in first)
+    assert sum(int(batch.source_readable.sum()) for batch in first) > 0.9 * padded
+    firsts = [batch.source.shape[1] for batch in first]
+    assert firsts != sorted(firsts), "short and long batches are mixed"
+
+
+def test_to_a_device_and_sources_alone() -> None:
+    (batch,) = Batches(corpus_of([(2, 3)]))
+    moved = batch.to("meta")
+    assert moved.source.device.type == moved.indices.device.type == "meta"
+    source, readable = pad_sources([[5, 6], []])
+    assert source.tolist() == [[5, 6, EOS], [EOS, PAD, PAD]]
+    assert readable.tolist() == [[True, True, True], [True, False, False]]

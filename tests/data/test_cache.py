@@ -1,0 +1,89 @@
+from pathlib import Path
+
+import pytest
+
+from saccade.data import Corpus, PairFiles, TextPair, cache_folder, cache_key, cached
+from saccade.text import Policy, Vocabularies
+
+TEXTS = [TextPair(f"the dog number {n} sleeps", f"le chien numéro {n} dort") for n in range(20)]
+VOCABULARIES = Vocabularies.train(TEXTS, Policy(kind="word", size=300))
+
+
+class Builder:
+    def __init__(self) -> None:
+        self.built = 0
+
+    def __call__(self) -> Corpus:
+        self.built += 1
+        return Corpus.encode(TEXTS, VOCABULARIES)
+
+
+def same(one: Corpus, other: Corpus) -> bool:
+    return bool((one.source.ids == other.source.ids).all() and (one.target.ids == other.target.ids).all())
+
+
+def test_built_once_then_loaded(tmp_path: Path) -> None:
+    build, folder = Builder(), tmp_path / "made" / "when needed"
+    first = cached(folder, "key", build)
+    second = cached(folder, "key", build)
+    assert build.built == 1
+    assert same(first, second) and first.report == second.report
+    assert [file.name for file in folder.iterdir()] == ["key"]
+    cached(folder, "another", build)
+    assert build.built == 2
+
+
+def test_a_damaged_one_is_made_again_and_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    build = Builder()
+    cached(tmp_path, "key", build)
+    file = tmp_path / "key" / "source_ids.npy"
+    file.write_bytes(file.read_bytes()[:-4])
+    assert same(cached(tmp_path, "key", build), build())
+    assert "made again" in caplog.text
+    before = build.built
+    cached(tmp_path, "key", build)
+    assert build.built == before
+
+
+def test_killed_while_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Killed(BaseException):
+        pass
+
+    def half(self: Corpus, folder: Path) -> None:
+        (folder / "source_ids.npy").write_bytes(b"half")
+        raise Killed
+
+    build = Builder()
+    leftover = tmp_path / ".key.abc"  # as SIGKILL leaves one: nothing cleans up after it
+    leftover.mkdir()
+    (leftover / "source_ids.npy").write_bytes(b"half")
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(Corpus, "save", half)
+        cached(tmp_path, "key", build)
+    assert not (tmp_path / "key").exists()
+    cached(tmp_path, "key", build)
+    assert [file.name for file in tmp_path.iterdir()] == ["key"]
+
+
+def test_a_place_that_cannot_be_written_is_no_hindrance(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    assert len(cached(tmp_path / "file", "key", Builder())) == 20
+    assert "stay in memory" in caplog.text
+
+
+def test_the_key_follows_everything_that_shaped_the_corpus(tmp_path: Path) -> None:
+    files = PairFiles(tmp_path / "pairs.tsv")
+    (tmp_path / "pairs.tsv").write_text("a\tb\n")
+    before = cache_key(files.digest(), VOCABULARIES.hash, 256)
+    assert (
+        before == cache_key(files.digest(), VOCABULARIES.hash, 256) != cache_key(files.digest(), VOCABULARIES.hash, 99)
+    )
+    (tmp_path / "pairs.tsv").write_text("a\tc\n")
+    assert cache_key(files.digest(), VOCABULARIES.hash, 256) != before
+
+
+def test_where_it_is_by_default(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / "saccade"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert cache_folder() == Path.home() / ".cache" / "saccade"

@@ -1,0 +1,61 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from saccade.data import Split, TextPair
+from saccade.errors import UserError
+
+pairs_of_few_sources = st.lists(
+    st.builds(TextPair, st.sampled_from(["a", "A ", "b", "c", "d  e", "d e", ""]), st.text(min_size=1, max_size=3))
+)
+
+
+@settings(deadline=None, max_examples=200)
+@given(pairs_of_few_sources, st.integers(0, 5))
+def test_no_source_is_on_both_sides_and_no_pair_is_lost(pairs: list[TextPair], seed: int) -> None:
+    try:
+        split = Split.of(pairs, seed=seed)
+    except UserError:
+        whole = {p.source.lower().replace(" ", "") for p in pairs if p.source and p.target.strip()}
+        assert len(whole) < 2
+        return
+    training, validation = list(split.training(pairs)), split.validation(pairs)
+    assert training and validation
+    full = [p for p in pairs if p.source.strip() and p.target.strip()]
+    assert sorted(training + validation) == sorted(full)
+
+    def same(source: str) -> str:
+        return source.lower().replace(" ", "")
+
+    assert not {same(p.source) for p in training} & {same(p.source) for p in validation}
+
+
+def test_size_seed_and_order() -> None:
+    pairs = [TextPair(f"s{n}", "t") for n in range(1000)]
+    split = Split.of(pairs, seed=3)
+    assert len(split.validation(pairs)) == 50
+    assert len(Split.of(pairs, share=0.5, most=20).validation(pairs)) == 20
+    assert Split.of(pairs[::-1], seed=3) == split
+    other = Split.of(pairs, seed=4)
+    assert other.held_out != split.held_out and other.hash != split.hash
+    training = split.training(pairs)
+    assert list(training) == list(training), "a second pass"
+
+
+def test_a_source_that_is_most_of_the_pairs_stays_in_training() -> None:
+    pairs = [TextPair("often", "t")] * 99 + [TextPair("rare", "t")]
+    for seed in range(8):
+        assert Split.of(pairs, seed=seed).validation(pairs) == [TextPair("rare", "t")]
+
+
+@pytest.mark.parametrize(
+    ("pairs", "message"),
+    [
+        ([TextPair("a", "b")], r"one.tsv: 1 pair with 1 different source; expected at least 2 .* validation file"),
+        ([TextPair("a", "b")] * 3, r"one.tsv: 3 pairs with 1 different source;"),
+        ([TextPair("a", "")] * 3, r"one.tsv: 0 pairs with 0 different sources;"),
+    ],
+)
+def test_too_few_to_split(pairs: list[TextPair], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        Split.of(pairs, name="one.tsv")

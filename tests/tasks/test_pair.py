@@ -1,0 +1,36 @@
+from saccade.tasks import Sense
+
+SENSE = Sense(
+    word="mole",
+    name="body",
+    source=1,
+    target=(1, 2, 3),
+    forms={"animals": ("taupe", "taupes"), "body": ("grain de beauté", "grains de beauté")},
+    distance=3,
+    cue="bones",
+)
+
+
+def test_a_translation_shows_which_sense_it_chose() -> None:
+    assert SENSE.read("il voit le grain de beauté.") == "body"
+    assert SENSE.read("il voit les taupes.") == "animals"
+
+
+def test_neither_or_both_is_no_choice() -> None:
+    assert SENSE.read("il voit le chien.") is None
+    assert SENSE.read("la taupe et le grain de beauté") is None
+    assert SENSE.read("une taupette") is None
+
+
+def test_chinese_is_read_character_by_character() -> None:
+    sense = Sense(
+        word="bank",
+        name="finance",
+        source=0,
+        target=(0, 1),
+        forms={"finance": ("银行",), "water": ("河岸",)},
+        distance=1,
+        cue="x",
+    )
+    assert sense.read("我看见了银行。") == "finance"
+    assert sense.read("我看见了河岸。") == "water"
