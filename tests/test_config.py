@@ -173,13 +173,13 @@ def test_describe_lists_every_key_that_can_be_set() -> None:
 
 def test_files_that_are_no_toml(tmp_path: Path) -> None:
     path = tmp_path / "r.toml"
-    with pytest.raises(UserError, match="r.toml: cannot be read: No such file"):
+    with pytest.raises(UserError, match=r"r\.toml: cannot be read: No such file"):
         config.load_toml(path)
     path.write_bytes(b"a = 1\nb = '\xe9'\n")
-    with pytest.raises(UserError, match="r.toml:2: not UTF-8"):
+    with pytest.raises(UserError, match=r"r\.toml:2: not UTF-8"):
         config.load_toml(path)
     path.write_text("a = 1\nb = = 2\n")
-    with pytest.raises(UserError, match="r.toml:2: not valid TOML"):
+    with pytest.raises(UserError, match=r"r\.toml:2: not valid TOML"):
         config.load_toml(path)
     path.write_bytes(b"\xef\xbb\xbfa = inf\r\n")
     assert config.load_toml(path) == {"a": math.inf}

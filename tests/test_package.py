@@ -23,8 +23,10 @@ LAYERS = [
     {"inspect"},
     {"evaluate"},
     {"data"},
-    {"tasks", "text"},
-    {"config", "tree", "files", "names", "provenance"},
+    {"tasks"},
+    {"text"},
+    {"config"},
+    {"tree", "files", "names", "structure", "provenance"},
     {"errors"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

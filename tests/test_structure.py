@@ -86,5 +86,5 @@ def test_a_tensor_in_two_places_is_one_again_and_views_are_copied() -> None:
 
 @pytest.mark.parametrize("value", [np.float64(1), {1, 2}, b"bytes", object()])
 def test_what_cannot_be_saved_is_named_by_its_path(value: object) -> None:
-    with pytest.raises(TypeError, match="^best/0: a "):
+    with pytest.raises(TypeError, match=r"^best/0: a "):
         structure.split({"best": [value]})

@@ -1,0 +1,244 @@
+import errno
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from saccade import checkpoint, files
+from saccade.checkpoint import ModelConfig
+from saccade.errors import UserError
+
+MODEL = ModelConfig(model="cho2014", config={"width": 4, "dropout": 0.1}, extra={"temperature": 1.5, "name": "é"})
+
+
+class Tied(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(5, 4)
+        self.output = nn.Linear(4, 5)
+        self.output.weight = self.embed.weight
+
+
+def saved(folder: Path) -> Path:
+    checkpoint.save_model(folder, {"w": torch.ones(64)}, MODEL)
+    checkpoint.save_training(folder, {"step": 1, "w": torch.ones(64)})
+    return folder
+
+
+def test_a_model_comes_back_bit_equal_with_its_ties(tmp_path: Path) -> None:
+    model = Tied()
+    checkpoint.save_model(tmp_path / "model", model.state_dict(), MODEL)
+    tensors, config = checkpoint.load_model(tmp_path / "model")
+    assert config == MODEL == checkpoint.load_config(tmp_path / "model")
+    assert list(sorted(tensors)) == ["embed.weight", "output.bias", "output.weight"]
+    assert tensors["embed.weight"] is tensors["output.weight"]
+    other = Tied()
+    other.load_state_dict(tensors)
+    assert all(torch.equal(a, b) for a, b in zip(model.parameters(), other.parameters(), strict=True))
+    assert sorted(path.name for path in (tmp_path / "model").iterdir()) == ["config.json", "model.safetensors"]
+
+
+def test_a_resumed_optimiser_goes_on_as_if_nothing_had_happened(tmp_path: Path) -> None:
+    def step(model: nn.Module, optimiser: torch.optim.Optimizer) -> None:
+        optimiser.zero_grad()
+        model.output(model.embed(torch.randint(5, (8,)))).logsumexp(-1).sum().backward()  # type: ignore[operator]
+        optimiser.step()
+
+    model = Tied()
+    optimiser = torch.optim.AdamW(model.parameters())
+    step(model, optimiser)
+    state = {"model": model.state_dict(), "optimiser": optimiser.state_dict(), "torch": torch.get_rng_state()}
+    checkpoint.save_training(tmp_path, state)
+    step(model, optimiser)
+
+    back = checkpoint.load_training(tmp_path)
+    again = Tied()
+    again.load_state_dict(back["model"])
+    resumed = torch.optim.AdamW(again.parameters())
+    resumed.load_state_dict(back["optimiser"])
+    torch.set_rng_state(back["torch"])
+    step(again, resumed)
+    assert all(torch.equal(a, b) for a, b in zip(model.parameters(), again.parameters(), strict=True))
+
+
+def test_one_save_of_everything_and_what_else_lies_there_stays(tmp_path: Path) -> None:
+    (tmp_path / "metrics.jsonl").write_text("{}\n")
+    with files.atomic_folder(tmp_path) as new:
+        saved(new)
+        (new / "README.md").write_text("# card")
+    assert checkpoint.load_training(tmp_path)["step"] == 1
+    names = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    training = {"training/state.json", "training/state.safetensors"}
+    assert names == {"metrics.jsonl", "README.md", "config.json", "model.safetensors"} | training
+
+
+def test_vocabularies_are_checked(tmp_path: Path) -> None:
+    spm = tmp_path / "spm.model"
+    spm.write_bytes(b"pieces")
+    hashes = {"spm.model": files.sha256(b"pieces")}
+    checkpoint.save_model(tmp_path, {}, ModelConfig(model="m", config={}, vocabularies=hashes))
+    assert checkpoint.load_model(tmp_path)[1].vocabularies == hashes
+    spm.write_bytes(b"other pieces")
+    with pytest.raises(UserError, match=r"spm\.model: not the vocabulary that this model was trained with"):
+        checkpoint.load_model(tmp_path)
+    spm.unlink()
+    with pytest.raises(UserError, match=r"it has no spm\.model"):
+        checkpoint.load_model(tmp_path)
+    checkpoint.save_model(tmp_path, {}, ModelConfig(model="m", config={}, vocabularies={"../spm.model": "0"}))
+    with pytest.raises(UserError, match="not a file inside"):
+        checkpoint.load_model(tmp_path)
+
+
+def test_what_is_not_a_checkpoint_says_what_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="nowhere: no such folder; expected a model folder"):
+        checkpoint.load_model(tmp_path / "nowhere")
+    with pytest.raises(UserError, match=r"it has no config\.json and no model\.safetensors"):
+        checkpoint.load_model(tmp_path)
+    checkpoint.save_model(tmp_path, {}, MODEL)
+    with pytest.raises(UserError, match=r"not a run that can be resumed: it has no training/state\.json"):
+        checkpoint.load_training(tmp_path)
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError, match="file: not a folder"):
+        checkpoint.load_config(tmp_path / "file")
+
+
+def edit(path: Path, **changes: Any) -> None:
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def test_another_version_says_which_and_what_to_do(tmp_path: Path) -> None:
+    saved(tmp_path)
+    for name, load in (("config.json", checkpoint.load_model), ("training/state.json", checkpoint.load_training)):
+        edit(tmp_path / name, format=99, saccade="9.1")
+        with pytest.raises(UserError, match=r"format 99, written by Saccade 9\.1; .* pip install 'saccade==9\.1'"):
+            load(tmp_path)
+    edit(tmp_path / "config.json", format=checkpoint.FORMAT, modle="x")
+    with pytest.raises(UserError, match=r"config\.json: modle: unknown key; did you mean 'model'\?"):
+        checkpoint.load_model(tmp_path)
+    (tmp_path / "config.json").write_text('{"architectures": []}')
+    with pytest.raises(UserError, match="not written by Saccade"):
+        checkpoint.load_model(tmp_path)
+
+
+def truncate(content: bytes) -> bytes:
+    return content[: len(content) // 2]
+
+
+def flip(content: bytes) -> bytes:
+    """One bit, in the values: at the end of a safetensors file, in a number of the JSON."""
+    middle = content.find(b'"step": ') + 8 if b'"step": ' in content else len(content) - 2
+    return content[:middle] + bytes([content[middle] ^ 2]) + content[middle + 1 :]
+
+
+@pytest.mark.parametrize("harm", [truncate, flip, lambda content: b""])
+@pytest.mark.parametrize("name", ["model.safetensors", "training/state.safetensors", "training/state.json"])
+def test_a_damaged_file_is_found_and_named(tmp_path: Path, name: str, harm: Callable[[bytes], bytes]) -> None:
+    path = saved(tmp_path) / name
+    path.write_bytes(harm(path.read_bytes()))
+    with pytest.raises(UserError, match=f"{name}: damaged or half copied") as caught:
+        checkpoint.load_training(tmp_path) if "training" in name else checkpoint.load_model(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [b"", b'{"format": 1,', b"\xff\xfe", b"[]"])
+def test_a_damaged_config_is_found_and_named(tmp_path: Path, content: bytes) -> None:
+    (saved(tmp_path) / "config.json").write_bytes(content)
+    with pytest.raises(UserError, match=r"config\.json: (damaged or half copied|not written by Saccade)"):
+        checkpoint.load_model(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json", "state.safetensors", "state.json"])
+def test_a_full_disk_keeps_the_previous_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    saved(tmp_path)
+    opened = Path.open
+
+    def full(self: Path, *args: Any, **kwargs: Any) -> Any:
+        if self.name == name and args and "w" in str(args[0]):
+            opened(self, "wb").close()  # the file is begun, its content does not fit
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return opened(self, *args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", full)
+        patch.setattr("io.open", lambda path, *args, **kwargs: full(Path(path), *args, **kwargs))
+        with (
+            pytest.raises(UserError, match="No space left on device while writing; what was there before is intact"),
+            files.atomic_folder(tmp_path) as new,
+        ):
+            checkpoint.save_model(new, {"w": torch.zeros(64)}, MODEL)
+            checkpoint.save_training(new, {"step": 2, "w": torch.zeros(64)})
+    assert checkpoint.load_model(tmp_path)[0]["w"].tolist() == [1.0] * 64
+    assert checkpoint.load_training(tmp_path)["step"] == 1
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_a_reader_beside_a_writer_reads_one_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the reader's look at config.json and at the weights, a whole new version is written."""
+    checkpoint.save_model(tmp_path, {"w": torch.zeros(2)}, MODEL)
+    read, writes = Path.read_bytes, iter([1.0, 2.0])
+
+    def interrupted(self: Path) -> bytes:
+        if self.name == "model.safetensors" and (value := next(writes, None)) is not None:
+            checkpoint.save_model(tmp_path, {"w": torch.full((2,), value)}, MODEL)
+        return read(self)
+
+    monkeypatch.setattr(Path, "read_bytes", interrupted)
+    assert checkpoint.load_model(tmp_path)[0]["w"].tolist() == [2.0, 2.0]
+
+
+SAVER = """
+import sys
+from pathlib import Path
+import torch
+from saccade import checkpoint, files
+folder = Path(sys.argv[1])
+try:
+    step = checkpoint.load_training(folder)["step"]
+except Exception:
+    step = 0
+print("ready", flush=True)
+while True:
+    step += 1
+    tensor = torch.full((20_000,), float(step))
+    with files.atomic_folder(folder) as new:
+        checkpoint.save_model(new, {"w": tensor}, checkpoint.ModelConfig(model="m", config={"step": step}))
+        checkpoint.save_training(new, {"step": step, "w": tensor})
+"""
+
+
+def test_killed_at_random_moments_the_folder_is_always_whole(tmp_path: Path) -> None:
+    """20 kills. Starting Python with torch takes seconds, so each child forks once loaded, and its forks are killed."""
+    folder = tmp_path / "model"
+    checkpoint.save_model(folder, {"w": torch.zeros(20_000)}, ModelConfig(model="m", config={"step": 0}))
+    checkpoint.save_training(folder, {"step": 0, "w": torch.zeros(20_000)})
+    steps = [0]
+    for wait in random.Random(0).choices([n / 1000 for n in range(3, 150)], k=20):
+        steps.append(step_after_a_kill(folder, wait))
+    assert steps == sorted(steps) and steps[-1] > 5
+    checkpoint.save_training(folder, {"step": 0})
+    assert not list(folder.glob(".*"))
+
+
+def step_after_a_kill(folder: Path, wait: float) -> int:
+    with subprocess.Popen([sys.executable, "-c", SAVER, str(folder)], stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None and child.stdout.readline() == b"ready\n"
+        time.sleep(wait)
+        child.kill()
+    tensors, config = checkpoint.load_model(folder)
+    state = checkpoint.load_training(folder)
+    step = state["step"]
+    assert config.config["step"] == step
+    assert torch.equal(tensors["w"], torch.full((20_000,), float(step))) and torch.equal(state["w"], tensors["w"])
+    assert isinstance(step, int)
+    return step
