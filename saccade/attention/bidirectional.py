@@ -42,6 +42,7 @@ class BidirectionalAttention(nn.Module):
             raise ValueError(
                 f"context and question need at least one slot each; got {context.shape[1]} and {question.shape[1]}"
             )
+        context = told.values.flatten(1, 2)  # as remembered: what may not be read is zero
         to_query: Reading = self.attention(context, asked, weights=True)
 
         where = torch.arange(context.shape[1], device=context.device)[None]
@@ -54,6 +55,5 @@ class BidirectionalAttention(nn.Module):
         )
         read = grouped_matmul(weights.to(told.values.dtype), told.values).flatten(1, 2)  # (B, 1, D)
 
-        context = told.values.flatten(1, 2)  # as remembered: what may not be read is zero
         merged = torch.cat([context, to_query.context, context * to_query.context, context * read], -1)
         return BothWays(to_query, Reading(read, weights), merged)

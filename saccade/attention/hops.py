@@ -24,6 +24,8 @@ class MultiHopAttention(nn.Module):
 
     def forward(self, source: Tensor, readable: Tensor | None = None, *, weights: bool = True) -> Reading:
         """source (B, S, memory_dim)"""
+        if readable is not None:  # before the projection, whose gradient a NaN in padding would spoil
+            source = source.masked_fill(~readable[..., None], 0.0)
         memory = self.attention.remember(torch.tanh(self.of_keys(source)), readable, values=source)
         reading: Reading = self.attention(self.queries.expand(source.shape[0], -1, -1), memory, weights=weights)
         return reading

@@ -120,7 +120,7 @@ class Sigmoid(Normaliser):
 
     def weigh(self, scores: Tensor, allowed: Tensor, history: Tensor | None) -> tuple[Tensor, None]:
         count = allowed.expand(*allowed.shape[:-1], scores.shape[-1]).sum(-1, keepdim=True).clamp_min(1)
-        return torch.sigmoid(scores - count.log()), None
+        return torch.sigmoid(scores - count.to(scores.dtype).log()), None
 
 
 class Monotonic(Normaliser):
