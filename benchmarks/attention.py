@@ -66,7 +66,8 @@ class Cell:
         if self.skipped is not None:
             return place | {"skipped": self.skipped}
         ratio = None if sdpa is None else self.median / sdpa
-        timed: dict[str, object] = {"seconds": self.median, "samples": self.samples, "calls_a_sample": self.calls}
+        samples = [float(f"{taken:.4g}") for taken in self.samples]
+        timed: dict[str, object] = {"seconds": self.median, "samples": samples, "calls_a_sample": self.calls}
         return place | timed | {"peak_bytes": self.peak, "ratio_to_sdpa": ratio}
 
 

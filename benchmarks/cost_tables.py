@@ -77,11 +77,7 @@ def markdown(result: dict[str, Any]) -> str:
             if "skipped" in cell:
                 row += ["—"] * 3
             else:
-                row += [
-                    f"{cell['seconds'] * 1000:.3g}",
-                    f"{cell['ratio_to_sdpa']:.3g}",
-                    f"{cell['peak_bytes'] / 2**20:.3g}",
-                ]
+                row += map(_three, (cell["seconds"] * 1000, cell["ratio_to_sdpa"], cell["peak_bytes"] / 2**20))
         rows.append(row)
     lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
     return "\n".join([_where(result), "", *("| " + " | ".join(line) + " |" for line in lines)])
@@ -94,7 +90,8 @@ def _where(result: dict[str, Any]) -> str:
     else:
         machine = made["machine"]["gpu"]
     sizes = f"batch {options['batch']}, width {options['width']}, {options['heads']} heads, {options['dtype']}"
-    return f"{machine}, torch {made['versions']['torch']}; {sizes}; {made['date'][:10]}: `{made['command']}`"
+    stopped = "" if result["complete"] else " (stopped before its end)"
+    return f"{machine}, torch {made['versions']['torch']}; {sizes}; {made['date'][:10]}: `{made['command']}`{stopped}"
 
 
 def refresh(page: str, results: Path) -> str:
@@ -122,12 +119,17 @@ def _by_length(
 
 
 def _time(cell: dict[str, Any]) -> str:
-    ratio = "" if cell["ratio_to_sdpa"] is None else f" ×{cell['ratio_to_sdpa']:.3g}"
-    return f"{cell['seconds'] * 1000:.3g} ms{ratio}"
+    ratio = "" if cell["ratio_to_sdpa"] is None else f" ×{_three(cell['ratio_to_sdpa'])}"
+    return f"{_three(cell['seconds'] * 1000)} ms{ratio}"
 
 
 def _memory(cell: dict[str, Any]) -> str:
-    return f"{cell['peak_bytes'] / 2**20:.3g} MiB"
+    return f"{_three(cell['peak_bytes'] / 2**20)} MiB"
+
+
+def _three(value: float) -> str:
+    """Three digits, but never a power of ten."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _exponent(fit: dict[str, Any] | None, result: dict[str, Any]) -> str:

@@ -13,15 +13,33 @@ if TYPE_CHECKING:
     from saccade.attention import Attention as Attention
     from saccade.attention import Memory as Memory
     from saccade.attention import Reading as Reading
+    from saccade.decode import Search as Search
+    from saccade.decode import Translation as Translation
+    from saccade.decode import Translator as Translator
+    from saccade.decode import load as load
 
 _WHERE = {
     "ATTENTIONS": "saccade.attention",
     "Attention": "saccade.attention",
     "Memory": "saccade.attention",
     "Reading": "saccade.attention",
+    "Search": "saccade.decode",
+    "Translation": "saccade.decode",
+    "Translator": "saccade.decode",
+    "load": "saccade.decode",
 }
 
-__all__ = ["ATTENTIONS", "Attention", "Memory", "Reading", "__version__"]
+__all__ = [
+    "ATTENTIONS",
+    "Attention",
+    "Memory",
+    "Reading",
+    "Search",
+    "Translation",
+    "Translator",
+    "__version__",
+    "load",
+]
 
 
 def __getattr__(name: str) -> Any:

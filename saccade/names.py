@@ -21,11 +21,14 @@ def resolve(name: str, table: Mapping[str, Any], kind: str) -> Any:
         sys.path.append(os.getcwd())  # noqa: PTH109
     try:
         module = importlib.import_module(module_name)
-    except ImportError as error:
-        raise UserError(f"{kind} {name!r}: module {module_name!r} cannot be imported: {error}") from error
+    except Exception as error:  # a module of the user's may fail in any way
+        raise UserError(f"{kind} {name!r}: module {module_name!r} cannot be imported: {error!r}") from error
     if not hasattr(module, attribute):
         raise UserError(f"{kind} {name!r}: {module_name!r} has no {attribute!r}; {nearest(attribute, vars(module))}")
-    return getattr(module, attribute)
+    found = getattr(module, attribute)
+    if not callable(found):
+        raise UserError(f"{kind} {name!r}: {attribute!r} is {found!r}, not a function or class")
+    return found
 
 
 def nearest(name: str, known: Mapping[str, Any]) -> str:

@@ -8,12 +8,13 @@ import sys
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 _PACKAGES = ("saccade", "torch", "numpy", "entmax", "sentencepiece", "sacrebleu", "matplotlib", "triton")
 _CHECKOUT = Path(__file__).resolve().parent.parent
 
 
-def provenance(seed: int | None = None, command: str | None = None) -> dict[str, object]:
+def provenance(seed: int | None = None, command: str | None = None) -> dict[str, Any]:
     """All of it as plain values for JSON; what cannot be known is None. Without `command`, that of this process."""
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -2,6 +2,7 @@ import errno
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -39,7 +40,7 @@ def test_a_model_comes_back_bit_equal_with_its_ties(tmp_path: Path) -> None:
     checkpoint.save_model(tmp_path / "model", model.state_dict(), MODEL)
     tensors, config = checkpoint.load_model(tmp_path / "model")
     assert config == MODEL == checkpoint.load_config(tmp_path / "model")
-    assert list(sorted(tensors)) == ["embed.weight", "output.bias", "output.weight"]
+    assert sorted(tensors) == ["embed.weight", "output.bias", "output.weight"]
     assert tensors["embed.weight"] is tensors["output.weight"]
     other = Tied()
     other.load_state_dict(tensors)
@@ -48,9 +49,9 @@ def test_a_model_comes_back_bit_equal_with_its_ties(tmp_path: Path) -> None:
 
 
 def test_a_resumed_optimiser_goes_on_as_if_nothing_had_happened(tmp_path: Path) -> None:
-    def step(model: nn.Module, optimiser: torch.optim.Optimizer) -> None:
+    def step(model: Tied, optimiser: torch.optim.Optimizer) -> None:
         optimiser.zero_grad()
-        model.output(model.embed(torch.randint(5, (8,)))).logsumexp(-1).sum().backward()  # type: ignore[operator]
+        model.output(model.embed(torch.randint(5, (8,)))).logsumexp(-1).sum().backward()
         optimiser.step()
 
     model = Tied()
@@ -157,21 +158,21 @@ def test_a_damaged_config_is_found_and_named(tmp_path: Path, content: bytes) -> 
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "config.json", "state.safetensors", "state.json"])
-def test_a_full_disk_keeps_the_previous_checkpoint(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_full_disk_keeps_the_previous_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     saved(tmp_path)
-    opened = Path.open
 
-    def full(self: Path, *args: Any, **kwargs: Any) -> Any:
-        if self.name == name and args and "w" in str(args[0]):
-            opened(self, "wb").close()  # the file is begun, its content does not fit
+    def full(write: Callable[..., int]) -> Callable[..., int]:
+        def some(self: Path, content: Any, **options: Any) -> int:
+            if self.name != name:
+                return write(self, content, **options)
+            write(self, content[:10], **options)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return opened(self, *args, **kwargs)
+
+        return some
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "open", full)
-        patch.setattr("io.open", lambda path, *args, **kwargs: full(Path(path), *args, **kwargs))
+        patch.setattr(Path, "write_bytes", full(Path.write_bytes))
+        patch.setattr(Path, "write_text", full(Path.write_text))
         with (
             pytest.raises(UserError, match="No space left on device while writing; what was there before is intact"),
             files.atomic_folder(tmp_path) as new,
@@ -197,48 +198,61 @@ def test_a_reader_beside_a_writer_reads_one_version(tmp_path: Path, monkeypatch:
     assert checkpoint.load_model(tmp_path)[0]["w"].tolist() == [2.0, 2.0]
 
 
+# Starting Python with torch takes seconds: it is done once, and each line of stdin makes a fork, which is killed.
 SAVER = """
-import sys
+import os, sys
 from pathlib import Path
 import torch
 from saccade import checkpoint, files
+
+torch.set_num_threads(1)
 folder = Path(sys.argv[1])
-try:
-    step = checkpoint.load_training(folder)["step"]
-except Exception:
-    step = 0
-print("ready", flush=True)
-while True:
-    step += 1
-    tensor = torch.full((20_000,), float(step))
-    with files.atomic_folder(folder) as new:
-        checkpoint.save_model(new, {"w": tensor}, checkpoint.ModelConfig(model="m", config={"step": step}))
-        checkpoint.save_training(new, {"step": step, "w": tensor})
+
+def save_on_and_on():
+    start = checkpoint.load_training(folder)["step"] + 1
+    for step in range(start, start + 1000):
+        tensor = torch.full((20_000,), float(step))
+        with files.atomic_folder(folder) as new:
+            checkpoint.save_model(new, {"w": tensor}, checkpoint.ModelConfig(model="m", config={"step": step}))
+            checkpoint.save_training(new, {"step": step, "w": tensor})
+
+while sys.stdin.readline():
+    if (child := os.fork()) == 0:
+        save_on_and_on()
+        os._exit(1)
+    print(child, flush=True)
+    print(os.waitpid(child, 0)[1], flush=True)
 """
 
 
 def test_killed_at_random_moments_the_folder_is_always_whole(tmp_path: Path) -> None:
-    """20 kills. Starting Python with torch takes seconds, so each child forks once loaded, and its forks are killed."""
     folder = tmp_path / "model"
     checkpoint.save_model(folder, {"w": torch.zeros(20_000)}, ModelConfig(model="m", config={"step": 0}))
     checkpoint.save_training(folder, {"step": 0, "w": torch.zeros(20_000)})
+    moments = random.Random(0)
     steps = [0]
-    for wait in random.Random(0).choices([n / 1000 for n in range(3, 150)], k=20):
-        steps.append(step_after_a_kill(folder, wait))
+    command = [sys.executable, "-c", SAVER, str(folder)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as saver:
+        assert saver.stdin is not None and saver.stdout is not None
+        for _ in range(20):
+            saver.stdin.write("\n")
+            saver.stdin.flush()
+            child = int(saver.stdout.readline())
+            time.sleep(moments.uniform(0.01, 0.2))
+            os.kill(child, signal.SIGKILL)
+            assert int(saver.stdout.readline()) == signal.SIGKILL
+            steps.append(whole_step(folder))
+        saver.stdin.close()
     assert steps == sorted(steps) and steps[-1] > 5
-    checkpoint.save_training(folder, {"step": 0})
+    saved(folder)
     assert not list(folder.glob(".*"))
 
 
-def step_after_a_kill(folder: Path, wait: float) -> int:
-    with subprocess.Popen([sys.executable, "-c", SAVER, str(folder)], stdout=subprocess.PIPE) as child:
-        assert child.stdout is not None and child.stdout.readline() == b"ready\n"
-        time.sleep(wait)
-        child.kill()
+def whole_step(folder: Path) -> int:
+    """The step of the checkpoint, all parts of which must be of that one step."""
     tensors, config = checkpoint.load_model(folder)
     state = checkpoint.load_training(folder)
-    step = state["step"]
-    assert config.config["step"] == step
+    step = config.config["step"]
+    assert isinstance(step, int) and state["step"] == step
     assert torch.equal(tensors["w"], torch.full((20_000,), float(step))) and torch.equal(state["w"], tensors["w"])
-    assert isinstance(step, int)
     return step

@@ -96,6 +96,14 @@ with files.atomic_folder(Path(sys.argv[1])) as new:
     return run.returncode == 9
 
 
+def test_a_writer_finishes_what_was_committed_before_it(tmp_path: Path) -> None:
+    (tmp_path / ".committed").mkdir()
+    (tmp_path / ".committed" / "kept").write_text("committed")
+    (tmp_path / ".committed" / "a").write_text("committed")
+    save(tmp_path, "new")
+    assert contents(tmp_path) == {"a": "new", "b": "new", "sub/c": "new", "kept": "committed"}
+
+
 def test_several_may_settle_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between this process's look at the folder and its rename, another one moves the file."""
     (tmp_path / ".committed").mkdir()

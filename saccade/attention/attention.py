@@ -8,6 +8,7 @@ Both ways give the same numbers: a part that needs the last weights reads many q
 """
 
 from collections.abc import Mapping
+from functools import reduce
 from typing import NamedTuple
 
 import torch
@@ -253,12 +254,17 @@ class Attention(nn.Module):
         """A query near position i reads only slots near i: time and memory grow with T × band, not T × S."""
         before, after = band
         size = max(_SHORTEST_CHUNK, before + after + 1)
+        runs = memory.split(size)  # not slices: the gradient of each would be as long as the memory
         contexts = []
-        for start in range(0, queries.shape[1], size):
-            stop = min(start + size, queries.shape[1])
-            near = memory.slots(min(max(start - before, 0), memory.length), min(stop + after, memory.length))
-            some = queries[:, start:stop]
-            where = torch.arange(start, stop, device=queries.device)[None]
+        for number, some in enumerate(torch.split(queries, size, 1)):
+            start, nearby = number * size, runs[max(0, number - 1) : number + 2]
+            if not nearby:  # the memory ends before
+                contexts.append(self._nothing(some, memory, None, False).context)
+                continue
+            near = reduce(Memory.extend, nearby)
+            first = max(0, number - 1) * size
+            near = near.slots(max(0, start - before - first), start + some.shape[1] + after - first)
+            where = torch.arange(start, start + some.shape[1], device=queries.device)[None]
             if near.length == 0:
                 reading = self._nothing(some, near, None, False)
             elif self.why_not_fused() is None:
@@ -283,7 +289,7 @@ class Attention(nn.Module):
         if causal:
             context = fused.sdpa(*sides, memory.values, allowed=None, bias=None, causal=True, dropout=dropout)
         elif self._flexes(queries, memory):
-            context = self._flex(*sides, memory, query_at)
+            context = fused.flex(*sides, memory, query_at, self.window, self.bias)
         else:
             bias = None if self.bias is None else self.bias(by_head, query_at, memory.positions)
             allowed, _ = self._view(queries, memory, query_at)
@@ -302,21 +308,6 @@ class Attention(nn.Module):
         _, widened = self.score.vectors(one, one)
         slots = min(queries.shape[1] * memory.readers, memory.length)
         return fused.flex_fits(slots, widened.shape[-1], memory.values)
-
-    def _flex(self, queries: Tensor, keys: Tensor, memory: Memory, query_at: Tensor) -> Tensor:
-        key_at, readable, window, bias = memory.positions, memory.readable, self.window, self.bias
-        sentences = memory.sentences
-        query_at, key_at = query_at.expand(sentences, -1), key_at.expand(sentences, -1)
-
-        def may_read(b: Tensor, q: Tensor, k: Tensor) -> Tensor:
-            allowed = window.rule(b, query_at[b, q], key_at[b, k])
-            return allowed if readable is None else allowed & readable[b, k]
-
-        def add(b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
-            assert bias is not None
-            return bias.rule(h, query_at[b, q], key_at[b, k])
-
-        return fused.flex(queries, keys, memory.values, may_read=may_read, bias=None if bias is None else add)
 
     def _merged(self, context: Tensor, readers: int) -> Tensor:
         """(B, H, Q, e) → (R, T, D)"""

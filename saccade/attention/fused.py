@@ -10,6 +10,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from saccade.attention.bias import Bias
+from saccade.attention.memory import Memory
+from saccade.attention.windows import Window
+
 # FlexAttention works in blocks of 128; below that a dense mask is cheaper than its bookkeeping.
 _FLEX_SHORTEST = 128
 
@@ -37,9 +41,13 @@ def sdpa(
     if mask is not None:
         mask = mask.expand(-1, -1, queries.shape[2], -1)
         mask = mask if mask.dtype == torch.bool else mask.to(queries.dtype)
+    # Kernels want one width: zeros change no product, and what they add to the values is cut off again.
+    read = values.shape[-1]
+    widest = max(queries.shape[-1], read)
+    queries, keys, values = (F.pad(x, (0, widest - x.shape[-1])) for x in (queries, keys, values))
     context = F.scaled_dot_product_attention(
         queries, keys, values, mask, dropout, causal, scale=1.0, enable_gqa=queries.shape[1] != keys.shape[1]
-    )
+    )[..., :read]
     return context if some is None else context.masked_fill(~some, 0.0)
 
 
@@ -54,39 +62,33 @@ def flex_fits(shortest: int, width: int, values: Tensor) -> bool:
 
 
 @cache
-def _compiled() -> tuple[Callable[..., Any], Callable[..., Any]]:
+def _compiled(window: type[Window], bias: type[Bias] | None) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Compiled apart for each kind of rule: variants of one function share a limit, past which nothing is fused."""
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
-    return torch.compile(flex_attention, dynamic=False), torch.compile(create_block_mask, dynamic=False)
+    return torch.compile(flex_attention), torch.compile(create_block_mask)
 
 
-def flex(
-    queries: Tensor,
-    keys: Tensor,
-    values: Tensor,
-    *,
-    may_read: Callable[[Tensor, Tensor, Tensor], Tensor],  # (sentence, query index, slot index) → bool
-    bias: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor] | None,  # (sentence, head, query index, slot index)
-) -> Tensor:
-    """(B, H, Q, e), as `sdpa`, for rules by position that are evaluated inside the kernel."""
-    flex_attention, create_block_mask = _compiled()
+def flex(queries: Tensor, keys: Tensor, memory: Memory, query_at: Tensor, window: Window, bias: Bias | None) -> Tensor:
+    """(B, H, Q, e), as `sdpa`, with the rules of window and bias evaluated inside the kernel."""
+    flex_attention, create_block_mask = _compiled(type(window), None if bias is None else type(bias))
+    readable, sentences = memory.readable, memory.sentences
+    query_at, key_at = query_at.expand(sentences, -1), memory.positions.expand(sentences, -1)
 
-    def mask_mod(b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
-        return may_read(b, q, k)
+    def may_read(b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
+        allowed = window.rule(b, query_at[b, q], key_at[b, k])
+        return allowed if readable is None else allowed & readable[b, k]
 
-    def score_mod(score: Tensor, b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
+    def biased(score: Tensor, b: Tensor, h: Tensor, q: Tensor, k: Tensor) -> Tensor:
         assert bias is not None
-        return score + bias(b, h, q, k).to(score.dtype)
+        return score + bias.rule(h, query_at[b, q], key_at[b, k]).to(score.dtype)
 
-    block_mask = create_block_mask(
-        mask_mod, queries.shape[0], None, queries.shape[2], keys.shape[2], device=queries.device
-    )
     context: Tensor = flex_attention(
-        queries.to(values.dtype),
-        keys.to(values.dtype),
-        values,
-        score_mod=None if bias is None else score_mod,
-        block_mask=block_mask,
+        queries.to(memory.values.dtype),
+        keys.to(memory.values.dtype),
+        memory.values,
+        score_mod=None if bias is None else biased,
+        block_mask=create_block_mask(may_read, sentences, None, queries.shape[2], keys.shape[2], device=queries.device),
         scale=1.0,
         enable_gqa=queries.shape[1] != keys.shape[1],
     )

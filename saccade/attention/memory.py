@@ -64,6 +64,19 @@ class Memory(NamedTuple):
             self.readers,
         )
 
+    def split(self, size: int) -> list[Memory]:
+        """The slots in runs of `size`, which keep their positions."""
+        pieces = zip(
+            self.keys.split(size, 2),
+            self.values.split(size, 2),
+            *(
+                [None] * -(-self.length // size) if kept is None else kept.split(size, 1)
+                for kept in (self.readable, self.positions, self.notes)
+            ),
+            strict=True,
+        )
+        return [Memory(*piece, self.readers) for piece in pieces]
+
     def slots(self, start: int, stop: int) -> Memory:
         """Only the slots from `start` to `stop`, which keep their positions."""
         return Memory(

@@ -1,5 +1,6 @@
 """Normalisers: from scores to weights. All work in float32 at least, and a row with nothing allowed gets zeros."""
 
+import math
 from typing import ClassVar
 
 import torch
@@ -22,12 +23,10 @@ class Normaliser(Part):
 
     def forward(self, scores: Tensor, allowed: Tensor | None, history: Tensor | None) -> tuple[Tensor, Tensor | None]:
         wide = scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
-        if allowed is None:
-            return self.weigh(wide, wide.new_ones((1, 1, 1, 1), dtype=torch.bool), history)
         weights, log_prob = self.weigh(wide, allowed, history)
-        return weights.masked_fill(~allowed, 0.0), log_prob
+        return weights if allowed is None else weights.masked_fill(~allowed, 0.0), log_prob
 
-    def weigh(self, scores: Tensor, allowed: Tensor, history: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    def weigh(self, scores: Tensor, allowed: Tensor | None, history: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """Weights that need be right only where `allowed`, and finite everywhere."""
         raise NotImplementedError(f"{type(self).__name__} must define weigh(scores, allowed, history)")
 
@@ -39,16 +38,16 @@ class Normaliser(Part):
         return weights
 
 
-def closed(scores: Tensor, allowed: Tensor) -> Tensor:
+def closed(scores: Tensor, allowed: Tensor | None) -> Tensor:
     """Scores with the lowest finite number where nothing may be read: −inf would make NaN of an empty row."""
-    return scores.masked_fill(~allowed, torch.finfo(scores.dtype).min)
+    return scores if allowed is None else scores.masked_fill(~allowed, torch.finfo(scores.dtype).min)
 
 
 class Softmax(Normaliser):
     name = "softmax"
     formula = "exp(eⱼ) / Σ exp(e)"
 
-    def weigh(self, scores: Tensor, allowed: Tensor, history: Tensor | None) -> tuple[Tensor, None]:
+    def weigh(self, scores: Tensor, allowed: Tensor | None, history: Tensor | None) -> tuple[Tensor, None]:
         return torch.softmax(closed(scores, allowed), -1), None
 
 
@@ -64,7 +63,7 @@ class SoftmaxOrNothing(Normaliser):
         self.heads = heads
         self.nothing = nn.Parameter(torch.zeros(heads), requires_grad=learned)
 
-    def weigh(self, scores: Tensor, allowed: Tensor, history: Tensor | None) -> tuple[Tensor, None]:
+    def weigh(self, scores: Tensor, allowed: Tensor | None, history: Tensor | None) -> tuple[Tensor, None]:
         slot = self.nothing.to(scores.dtype)[:, None, None].expand(*scores.shape[:-1], 1)
         return torch.softmax(torch.cat([closed(scores, allowed), slot], -1), -1)[..., :-1], None
 
@@ -74,7 +73,9 @@ class _Sparse(Normaliser):
 
     exempt = {"compile": "the entmax package breaks torch.compile(fullgraph=True)"}
 
-    def weigh(self, scores: Tensor, allowed: Tensor, history: Tensor | None) -> tuple[Tensor, None]:
+    def weigh(self, scores: Tensor, allowed: Tensor | None, history: Tensor | None) -> tuple[Tensor, None]:
+        if allowed is None:
+            return self.sparse(scores), None
         # Support reaches 1/(α−1) below the largest score: 1 for sparsemax, 2 for entmax-1.5. A far lower filling
         # would swamp the package's cumulative sums.
         largest = closed(scores, allowed).amax(-1, keepdim=True).detach()
@@ -118,7 +119,9 @@ class Sigmoid(Normaliser):
     formula = "sigmoid(eⱼ − log n)"
     exempt = {"sums to one": "each slot is weighed on its own"}
 
-    def weigh(self, scores: Tensor, allowed: Tensor, history: Tensor | None) -> tuple[Tensor, None]:
+    def weigh(self, scores: Tensor, allowed: Tensor | None, history: Tensor | None) -> tuple[Tensor, None]:
+        if allowed is None:
+            return torch.sigmoid(scores - math.log(scores.shape[-1])), None
         count = allowed.expand(*allowed.shape[:-1], scores.shape[-1]).sum(-1, keepdim=True).clamp_min(1)
         return torch.sigmoid(scores - count.to(scores.dtype).log()), None
 
@@ -145,7 +148,7 @@ class Monotonic(Normaliser):
     def begin(self, nothing: Tensor) -> Tensor:
         return F.pad(nothing[..., 1:], (1, 0), value=1.0)  # all of it before the first slot
 
-    def weigh(self, scores: Tensor, allowed: Tensor, history: Tensor | None) -> tuple[Tensor, None]:
+    def weigh(self, scores: Tensor, allowed: Tensor | None, history: Tensor | None) -> tuple[Tensor, None]:
         assert history is not None
         if self.training and self.noise:
             scores = scores + self.noise * torch.randn_like(scores)
@@ -168,11 +171,12 @@ class Sampled(Normaliser):
     formula = "one-hot(j), j ~ softmax(e)"
     exempt = {"gradcheck": "a choice has no derivative"}
 
-    def weigh(self, scores: Tensor, allowed: Tensor, history: Tensor | None) -> tuple[Tensor, Tensor]:
+    def weigh(self, scores: Tensor, allowed: Tensor | None, history: Tensor | None) -> tuple[Tensor, Tensor]:
         scores = closed(scores, allowed)
         chosen = (_with_gumbel_noise(scores) if self.training else scores).argmax(-1, keepdim=True)
-        some = allowed.any(-1).expand(scores.shape[:-1])
-        log_prob = torch.log_softmax(scores, -1).gather(-1, chosen).squeeze(-1).masked_fill(~some, 0.0)
+        log_prob = torch.log_softmax(scores, -1).gather(-1, chosen).squeeze(-1)
+        if allowed is not None:
+            log_prob = log_prob.masked_fill(~allowed.any(-1), 0.0)
         return torch.zeros_like(scores).scatter(-1, chosen, 1.0), log_prob
 
 
@@ -187,7 +191,7 @@ class GumbelStraightThrough(Normaliser):
         super().__init__()
         self.temperature = temperature
 
-    def weigh(self, scores: Tensor, allowed: Tensor, history: Tensor | None) -> tuple[Tensor, None]:
+    def weigh(self, scores: Tensor, allowed: Tensor | None, history: Tensor | None) -> tuple[Tensor, None]:
         scores = closed(_with_gumbel_noise(scores) if self.training else scores, allowed)
         soft = torch.softmax(scores / self.temperature, -1)
         hard = torch.zeros_like(soft).scatter(-1, scores.argmax(-1, keepdim=True), 1.0)

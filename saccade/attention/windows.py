@@ -190,7 +190,8 @@ class Both(Window):
         bands = [window.band for window in (first, second) if window.band]
         # What is not by position must see the whole memory: it is never read band by band.
         by_band = bands and self.by_position
-        self.band = (min(left for left, _ in bands), min(right for _, right in bands)) if by_band else None
+        after = [0] if self.causal else [right for _, right in bands]
+        self.band = (min(left for left, _ in bands), min(after)) if by_band else None
 
     def rule(self, row: Tensor, query_at: Tensor, key_at: Tensor) -> Tensor:
         return self.first.rule(row, query_at, key_at) & self.second.rule(row, query_at, key_at)

@@ -43,6 +43,15 @@ class Batch:
     def __len__(self) -> int:
         return len(self.indices)
 
+    def halves(self) -> tuple[Self, Self]:
+        """The same pairs in two batches, for when they do not fit in memory together."""
+        middle = len(self) // 2
+        parts = (
+            {f.name: getattr(self, f.name)[some] for f in fields(self)} for some in (slice(middle), slice(middle, None))
+        )
+        first, second = (type(self)(**part) for part in parts)
+        return first, second
+
     def to(self, device: torch.device | str) -> Self:
         return type(self)(**{field.name: getattr(self, field.name).to(device) for field in fields(self)})
 

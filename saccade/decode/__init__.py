@@ -1,0 +1,21 @@
+"""From a model to text: one search for every model, translations, and the model as a folder."""
+
+from saccade.decode.attended import Attended, Segments
+from saccade.decode.device import find_device
+from saccade.decode.folder import load, save
+from saccade.decode.search import Hypothesis, Search, search
+from saccade.decode.translation import Translation
+from saccade.decode.translator import Translator
+
+__all__ = [
+    "Attended",
+    "Hypothesis",
+    "Search",
+    "Segments",
+    "Translation",
+    "Translator",
+    "find_device",
+    "load",
+    "save",
+    "search",
+]

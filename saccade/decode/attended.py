@@ -1,0 +1,96 @@
+"""What a decoder read of a source while it wrote a target, between pieces and between words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from saccade.errors import UserError
+from saccade.evaluate import Links, links_from_weights, to_words
+from saccade.text import EOS, Tokeniser, WordRange, words
+
+PieceWeights = NDArray[np.float32]  # (H, T, S)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Segments:
+    """One text as a model has it: ids, and the words that each of them belongs to."""
+
+    ids: tuple[int, ...]
+    pieces: tuple[str, ...]
+    spans: tuple[WordRange, ...]
+    words: tuple[str, ...]
+
+    @classmethod
+    def of_text(cls, text: str, tokeniser: Tokeniser) -> "Segments":
+        ids, spans = tokeniser.encode_with_spans(text)
+        return cls._of(ids, spans, tokeniser.normalise(text), tokeniser)
+
+    @classmethod
+    def of_ids(cls, ids: Sequence[int], tokeniser: Tokeniser) -> "Segments":
+        """Of what a model wrote, which need not be how its text would be cut into pieces."""
+        text, spans = tokeniser.decode_with_spans(ids)
+        return cls._of(ids, spans, text, tokeniser)
+
+    @classmethod
+    def _of(cls, ids: Sequence[int], spans: Sequence[WordRange], text: str, tokeniser: Tokeniser) -> "Segments":
+        pieces = tuple(tokeniser.pieces(ids))
+        return cls(ids=tuple(ids), pieces=pieces, spans=tuple(spans), words=tuple(words(text)))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Attended:
+    """Weights of every layer by which the decoder reads the source; row i aligns piece i of the target.
+
+    The source's columns are its pieces and one more, its end. Without a choice, the layer is the last but one where
+    there are several: the last is known to look ahead to what it writes next.
+    """
+
+    source: Segments
+    target: Segments
+    layers: tuple[PieceWeights, ...]  # each (H, T, S + 1)
+    end: str  # how the end of the source is written
+
+    @property
+    def source_pieces(self) -> tuple[str, ...]:
+        """The columns of `pieces`."""
+        return (*self.source.pieces, self.end)
+
+    def pieces(self, layer: int | None = None) -> PieceWeights:
+        """(H, T, S + 1) of one layer, counted from 0, or from the end by −1, −2 …"""
+        chosen = max(-2, -len(self.layers)) if layer is None else layer
+        if not -len(self.layers) <= chosen < len(self.layers):
+            raise UserError(f"layer {layer} does not exist: the model reads the source in {len(self.layers)}, from 0")
+        return self.layers[chosen]
+
+    def words(self, layer: int | None = None, head: int | None = None) -> NDArray[np.float64]:
+        """(target words, source words) of one head, or of the mean over heads. The end of the source is no word: what
+        a row read there is left out, so that a row may sum to less than 1."""
+        heads = self.pieces(layer)
+        if head is not None and not -len(heads) <= head < len(heads):
+            raise UserError(f"head {head} does not exist: the layer has {len(heads)}, counted from 0")
+        return to_words(
+            heads.mean(0) if head is None else heads[head],
+            [*self.source.spans, None],
+            self.target.spans,
+            source_words=len(self.source.words),
+            target_words=len(self.target.words),
+        )
+
+    def alignment(self, layer: int | None = None, head: int | None = None) -> Links:
+        """Each target word linked to the source word that it weighs most: (source word, target word), from 0."""
+        return links_from_weights(self.words(layer, head))
+
+
+def attended(
+    source: Segments, target: Segments, readings: Sequence[PieceWeights], *, shift: int, tokeniser: Tokeniser
+) -> Attended:
+    """Of one row of a padded batch, whose readings (H, ≥T + 1, ≥S + 1) begin with the step that reads the start.
+
+    Step i writes piece i, and step i + 1 has it as input: `shift` says at which of the two the piece is aligned.
+    """
+    rows, columns = slice(shift, shift + len(target.ids)), slice(len(source.ids) + 1)
+    (end,) = tokeniser.pieces([EOS])
+    layers = tuple(np.ascontiguousarray(reading[:, rows, columns]) for reading in readings)
+    return Attended(source=source, target=target, layers=layers, end=end)

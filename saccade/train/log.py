@@ -1,0 +1,95 @@
+"""What a run says: a live display in a terminal, plain lines elsewhere, and metrics.jsonl always."""
+
+from __future__ import annotations
+
+import json
+import math
+import resource
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+
+class Log:
+    def __init__(self, folder: Path, console: Console | None = None) -> None:
+        self.console = console or Console(stderr=True)
+        self.metrics = folder / "metrics.jsonl"
+        self._live = Live(console=self.console, refresh_per_second=4) if self.console.is_terminal else None
+        self._shown: dict[str, str] = {}
+        self._said = 0.0
+
+    def __enter__(self) -> Log:
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def go_back_to(self, step: int) -> None:
+        """Forget what was noted after `step`: a resumed run will come to it again."""
+        if self.metrics.exists():
+            kept = [line for line in self.metrics.read_text(encoding="utf-8").splitlines() if _step(line) <= step]
+            self.metrics.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+
+    def say(self, text: str) -> None:
+        self.console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+    def note(self, **numbers: Any) -> None:
+        with self.metrics.open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps(numbers) + "\n")
+
+    def progress(
+        self, *, step: int, epoch: int, loss: float, rate: float, speed: float, done: float, seconds: float
+    ) -> None:
+        """Show where the run is; plain lines at most every ten seconds."""
+        self._shown |= {
+            "step": f"{step:,}",
+            "epoch": str(epoch),
+            "loss": f"{loss:.3f}",
+            "perplexity": f"{math.exp(min(loss, 20)):.2f}",
+            "rate": f"{rate:.2e}",
+            "tokens/s": f"{speed:,.0f}",
+            "left": _clock(seconds * (1 - done) / done) if done > 0 else "?",
+            "memory": _memory(),
+        }
+        self._show(f"{done:4.0%}")
+
+    def checked(self, *, step: int, loss: float, bleu: float | None, better: bool) -> None:
+        score = f"{loss:.3f}" + ("" if bleu is None else f", BLEU {bleu:.1f}")
+        self._shown["validation"] = score
+        self.say(f"step {step:,}: validation loss {score}" + (" (best so far)" if better else ""))
+
+    def _show(self, done: str) -> None:
+        if self._live is not None:
+            table = Table.grid(padding=(0, 2))
+            table.add_row(done, *(f"[dim]{name}[/] {value}" for name, value in self._shown.items()))
+            self._live.update(table)
+        elif time.monotonic() - self._said > 10:
+            self._said = time.monotonic()
+            self.say(done + "  " + "  ".join(f"{name} {value}" for name, value in self._shown.items()))
+
+
+def _step(line: str) -> int:
+    try:
+        return int(json.loads(line)["step"])
+    except (ValueError, KeyError, TypeError):  # a line cut off by a kill
+        return sys.maxsize
+
+
+def _clock(seconds: float) -> str:
+    minutes, seconds = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02d}:{seconds:02d}"
+
+
+def _memory() -> str:
+    if "torch" in sys.modules and sys.modules["torch"].cuda.is_initialized():
+        return f"{sys.modules['torch'].cuda.max_memory_allocated() / 2**30:.1f} GiB"
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # KiB on Linux, bytes on macOS
+    return f"{peak / (2**30 if sys.platform == 'darwin' else 2**20):.1f} GiB"

@@ -1,0 +1,364 @@
+"""One training run, from top to bottom."""
+
+import copy
+import math
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from itertools import islice
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from saccade import checkpoint, files
+from saccade.data.batching import Batch, Batches
+from saccade.decode import folder as model_folder
+from saccade.errors import UserError
+from saccade.models import Seq2Seq, build_model
+from saccade.train.card import card
+from saccade.train.log import Log
+from saccade.train.material import Material, load_material
+from saccade.train.recipe import Recipe, Training
+from saccade.train.steps import (
+    RunningMean,
+    batch_loss,
+    find_device,
+    learning_rate,
+    make_optimiser,
+    mean_of,
+    uses_bf16,
+)
+from saccade.train.validation import Validation, validate
+
+_SAVE_SECONDS = 600.0  # at most so much work is lost to a kill, however far apart the checks are
+_MOST_BAD_UPDATES = 20  # in a row that are not finite, before the run gives up
+
+
+@dataclass(kw_only=True)
+class Standing:
+    """Where a run stands: with weights, optimiser and random state, all that resuming needs."""
+
+    step: int = 0  # updates made
+    seconds: float = 0.0  # of training, over all sittings
+    loss: float = 0.0  # since the last note: the sum over tokens …
+    tokens: int = 0  # … and how many
+    skipped: int = 0  # updates that were not finite
+    bad: int = 0  # of them in a row, now
+    best: dict[str, Any] | None = None  # the best check's numbers
+    stale: int = 0  # checks since then
+    snapshots: list[dict[str, Tensor]] = field(default_factory=list)  # weights of the last checks, to be averaged
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    folder: Path
+    reason: str  # why the run ended
+    finished: bool  # False: it was interrupted, and can be resumed
+    step: int
+    seconds: float
+    best: dict[str, Any] | None
+
+
+def train(recipe: Recipe, out: Path, *, resume: bool = False, log: Log | None = None) -> Outcome:
+    """Train until the budget is spent or nothing gets better; the best model is in `out`."""
+    how = recipe.train
+    _prepare(out, recipe, resume)
+    device = find_device(how.device)
+    if how.threads:
+        torch.set_num_threads(how.threads)
+    torch.manual_seed(how.seed)
+    material = load_material(recipe.data, out, how.seed)
+    sizes = len(material.vocabularies.source), len(material.vocabularies.target)
+    model = build_model(recipe.model, recipe.settings, *sizes).to(device)
+    optimiser = make_optimiser(how, model.parameters())
+    mean = RunningMean(model, how.ema) if how.ema else None
+    batches = Batches(material.corpus, tokens=how.tokens, seed=how.seed)
+    standing = Standing()
+
+    with log or Log(out) as log, _interruptible() as interrupted:
+        for note in material.notes:
+            log.say(note)
+        log.say(f"{recipe.model}: {sum(p.numel() for p in model.parameters()):,} parameters, on {device}")
+        if resume and _restore(out, model, optimiser, mean, batches, standing):
+            log.go_back_to(standing.step)
+            log.say(f"resumed at step {standing.step:,}")
+        else:
+            log.go_back_to(-1)
+
+        reason = None
+        noted = saved = time.monotonic()
+        while (reason := _over(how, standing, batches, interrupted)) is None:
+            began = time.monotonic()
+            done = _progress(how, standing, batches)
+            rate = learning_rate(how, standing.step, done)
+            for group in optimiser.param_groups:
+                group["lr"] = rate
+            update = [batch.to(device) for batch in islice(_endless(batches), how.accumulate)]
+            loss, tokens = _update(model, optimiser, update, how, device, log)
+            standing.step += 1
+            if math.isfinite(loss):
+                standing.loss, standing.tokens, standing.bad = standing.loss + loss, standing.tokens + tokens, 0
+                if mean is not None:
+                    mean.update(model)
+            else:
+                standing.skipped, standing.bad = standing.skipped + 1, standing.bad + 1
+                log.say(f"step {standing.step:,}: the loss is not finite; the update was skipped")
+            standing.seconds += time.monotonic() - began
+
+            if standing.step % max(1, how.check_every // 10) == 0 and standing.tokens:
+                now, (noted, speed) = standing.loss / standing.tokens, _speed(noted, standing.tokens)
+                log.note(step=standing.step, epoch=batches.epoch, loss=now, rate=rate)
+                log.progress(
+                    step=standing.step,
+                    epoch=batches.epoch,
+                    loss=now,
+                    rate=rate,
+                    speed=speed,
+                    done=done,
+                    seconds=standing.seconds,
+                )
+                standing.loss, standing.tokens = 0.0, 0
+            if standing.step % how.check_every == 0:
+                _check(recipe, material, model, mean, optimiser, batches, standing, out, log)
+                noted = saved = time.monotonic()
+            elif time.monotonic() - saved > _SAVE_SECONDS:
+                _save(out, model, optimiser, mean, batches, standing)
+                saved = time.monotonic()
+
+        finished = not interrupted
+        if finished:
+            if standing.step % how.check_every or not standing.step:
+                _check(recipe, material, model, mean, optimiser, batches, standing, out, log)
+            _try_average(recipe, material, model, standing, out, log)
+        else:
+            _save(out, model, optimiser, mean, batches, standing)
+        log.say(f"{reason}; the model is in {out}" if finished else f"{reason}; go on with --resume")
+    return Outcome(
+        folder=out,
+        reason=reason,
+        finished=finished,
+        step=standing.step,
+        seconds=standing.seconds,
+        best=standing.best,
+    )
+
+
+def _prepare(out: Path, recipe: Recipe, resume: bool) -> None:
+    if resume and not (out / "recipe.toml").exists():
+        raise UserError(f"{out}: there is no run to resume; leave --resume out to start one")
+    if not resume and out.exists() and any(out.iterdir()):
+        raise UserError(f"{out}: the folder is not empty; add --resume to go on with its run, or give another --out")
+    out.mkdir(parents=True, exist_ok=True)
+    files.settle(out)
+    if not resume:
+        files.write_atomically(out / "recipe.toml", recipe.to_toml())
+
+
+def _over(how: Training, standing: Standing, batches: Batches, interrupted: list[str]) -> str | None:
+    """Why the run is over, or None."""
+    if interrupted:
+        return f"interrupted by {interrupted[0]} at step {standing.step:,}"
+    if standing.bad >= _MOST_BAD_UPDATES:
+        return f"{standing.bad} updates in a row were not finite: lower train.lr, or set train.precision = 'fp32'"
+    if standing.stale >= how.patience:
+        return f"no better score in {how.patience} checks"
+    if _progress(how, standing, batches) >= 1:
+        return "the budget is spent"
+    return None
+
+
+def _progress(how: Training, standing: Standing, batches: Batches) -> float:
+    """How much of the budget is spent, 0 … 1."""
+    epochs = batches.epoch - 1 + batches.index / len(batches)
+    spent = [
+        (standing.step, how.max_steps),
+        (epochs, how.max_epochs),
+        (standing.seconds / 60, how.max_minutes),
+    ]
+    return max(used / most if most else 0.0 for used, most in spent if most is not None)
+
+
+def _endless(batches: Batches) -> Iterator[Batch]:
+    while True:
+        yield from batches
+
+
+def _update(
+    model: Seq2Seq[Any, Any],
+    optimiser: torch.optim.Optimizer,
+    update: list[Batch],
+    how: Training,
+    device: torch.device,
+    log: Log,
+) -> tuple[float, int]:
+    """One update from several batches, normalised by all their tokens → the plain loss, summed, and the tokens.
+
+    What does not fit in memory is tried again in halves. A loss or gradient that is not finite changes nothing.
+    """
+    tokens = sum(int(batch.target_readable.sum()) for batch in update)
+    total = 0.0
+    try:
+        for batch in update:
+            with torch.autocast(device.type, torch.bfloat16, enabled=uses_bf16(how.precision, device)):
+                smoothed, plain = batch_loss(model, batch, how.smoothing)
+            torch.autograd.backward(smoothed / tokens)
+            total += float(plain)
+    except (torch.OutOfMemoryError, RuntimeError) as error:
+        if not isinstance(error, torch.OutOfMemoryError) and "allocate memory" not in str(error):
+            raise
+        optimiser.zero_grad(set_to_none=True)
+        largest = max(len(batch) for batch in update)
+        if largest == 1:
+            raise UserError(
+                f"a single pair of {update[0].source.shape[1]} source and {update[0].target_in.shape[1]} target pieces "
+                "does not fit in memory; lower data.longest, or train a smaller model"
+            ) from error
+        log.say(f"a batch of {largest} pairs does not fit in memory; it is split in halves (lower train.tokens)")
+        halves = [half for batch in update for half in (batch.halves() if len(batch) > 1 else (batch,))]
+        return _update(model, optimiser, halves, how, device, log)
+    norm = nn.utils.clip_grad_norm_(model.parameters(), how.clip or math.inf)
+    if math.isfinite(total) and torch.isfinite(norm):
+        optimiser.step()
+    else:
+        total = math.nan
+    optimiser.zero_grad(set_to_none=True)
+    return total, tokens
+
+
+def _check(
+    recipe: Recipe,
+    material: Material,
+    model: Seq2Seq[Any, Any],
+    mean: RunningMean | None,
+    optimiser: torch.optim.Optimizer,
+    batches: Batches,
+    standing: Standing,
+    out: Path,
+    log: Log,
+) -> None:
+    """Validate; keep the model if it is the best; save all that resuming needs, both as one."""
+    judged = model
+    if mean is not None:
+        judged = copy.deepcopy(model)
+        judged.load_state_dict(mean.weights)
+    result = validate(judged, material, recipe.train)
+    better = _is_better(result, standing.best, recipe.train)
+    standing.stale = 0 if better else standing.stale + 1
+    if better:
+        standing.best = {"step": standing.step, **asdict(result)}
+    if recipe.train.average:
+        weights = {name: value.detach().cpu().clone() for name, value in judged.state_dict().items()}
+        standing.snapshots = [*standing.snapshots, weights][-recipe.train.average :]
+    log.note(step=standing.step, epoch=batches.epoch, valid_loss=result.loss, bleu=result.bleu, best=better)
+    log.checked(step=standing.step, loss=result.loss, bleu=result.bleu, better=better)
+    with files.atomic_folder(out) as new:
+        if better:
+            _keep(new, judged, recipe, material, standing)
+        _save(new, model, optimiser, mean, batches, standing)
+
+
+def _is_better(result: Validation, best: dict[str, Any] | None, how: Training) -> bool:
+    if best is None:
+        return True
+    if how.judge == "bleu":
+        return (result.bleu, -result.loss) > (best["bleu"], -best["loss"])
+    return bool(result.loss < best["loss"])
+
+
+def _try_average(
+    recipe: Recipe, material: Material, model: Seq2Seq[Any, Any], standing: Standing, out: Path, log: Log
+) -> None:
+    """The mean of the last checks' weights, kept if it is better than the best of them."""
+    if len(standing.snapshots) < 2:
+        return
+    averaged = copy.deepcopy(model)
+    averaged.load_state_dict(mean_of(standing.snapshots))
+    result = validate(averaged, material, recipe.train)
+    better = _is_better(result, standing.best, recipe.train)
+    log.say(f"the mean of {len(standing.snapshots)} checks: validation loss {result.loss:.3f}")
+    log.checked(step=standing.step, loss=result.loss, bleu=result.bleu, better=better)
+    if better:
+        standing.best = {"step": standing.step, "averaged": len(standing.snapshots), **asdict(result)}
+        _keep(out, averaged, recipe, material, standing)
+
+
+def _keep(folder: Path, model: Seq2Seq[Any, Any], recipe: Recipe, material: Material, standing: Standing) -> None:
+    about = card(recipe, model, material, standing.best or {}, standing.seconds)
+    model_folder.save(folder, model, material.vocabularies, extra={"best": standing.best}, card=about)
+
+
+def _save(
+    folder: Path,
+    model: nn.Module,
+    optimiser: torch.optim.Optimizer,
+    mean: RunningMean | None,
+    batches: Batches,
+    standing: Standing,
+) -> None:
+    state = {
+        "model": model.state_dict(),
+        "optimiser": optimiser.state_dict(),
+        "mean": None if mean is None else {"count": mean.count, "weights": mean.weights},
+        "batches": dict(batches.state()),
+        "standing": vars(standing),
+        "random": torch.get_rng_state(),
+        "cuda_random": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+    }
+    checkpoint.save_training(folder, state)
+
+
+def _restore(
+    folder: Path,
+    model: nn.Module,
+    optimiser: torch.optim.Optimizer,
+    mean: RunningMean | None,
+    batches: Batches,
+    standing: Standing,
+) -> bool:
+    """Whether there was anything to go on from: a run may have been stopped before it first saved."""
+    if not (folder / "training").is_dir():
+        return False
+    state = checkpoint.load_training(folder)
+    model.load_state_dict(state["model"])
+    optimiser.load_state_dict(state["optimiser"])
+    if mean is not None and state["mean"] is not None:
+        mean.count = state["mean"]["count"]
+        for name, value in state["mean"]["weights"].items():
+            mean.weights[name].copy_(value)
+    batches.restore(state["batches"])
+    vars(standing).update(state["standing"])
+    torch.set_rng_state(state["random"])
+    if torch.cuda.is_available() and state["cuda_random"]:
+        torch.cuda.set_rng_state_all(state["cuda_random"])
+    return True
+
+
+def _speed(since: float, tokens: int) -> tuple[float, float]:
+    now = time.monotonic()
+    return now, tokens / max(1e-9, now - since)
+
+
+@contextmanager
+def _interruptible() -> Iterator[list[str]]:
+    """While open, the first Ctrl-C or TERM is noted in the list; a second Ctrl-C interrupts as usual."""
+    noted: list[str] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        if noted:
+            raise KeyboardInterrupt
+        noted.append(signal.Signals(number).name)
+
+    try:
+        before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    except ValueError:  # not the main thread
+        before = {}
+    try:
+        yield noted
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

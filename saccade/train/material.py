@@ -1,0 +1,90 @@
+"""What a run trains and validates on: from a recipe's files or task to vocabularies and encoded pairs."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from saccade import files, tasks
+from saccade.data import Corpus, PairFiles, Split, cache_key, cached
+from saccade.errors import UserError
+from saccade.text import HasTexts, Vocabularies
+from saccade.train.recipe import Data
+
+
+@dataclass(frozen=True)
+class TaskPairs:
+    """Pairs drawn of a built-in task; each pass draws the same ones."""
+
+    data: Data
+    split: str
+    count: int
+
+    def __iter__(self) -> Iterator[HasTexts]:
+        assert self.data.task is not None
+        return tasks.task(self.data.task).pairs(self.count, seed=1, split=self.split, words=self.data.words)
+
+    def __str__(self) -> str:
+        return f"task:{self.data.task}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Material:
+    vocabularies: Vocabularies
+    corpus: Corpus
+    valid: Sequence[HasTexts]
+    valid_corpus: Corpus
+    notes: Sequence[str]  # what a person should know: what was left out, what was lowered
+
+
+def load_material(data: Data, folder: Path, seed: int) -> Material:
+    """Read, hold out, train or borrow the vocabulary, encode; encoded files are kept in `folder`/cache."""
+    pairs: Iterable[HasTexts]
+    digest = None
+    if data.task is not None:
+        pairs = TaskPairs(data, "train", data.count)
+        valid: list[HasTexts] = list(TaskPairs(data, "valid", min(data.valid_most, max(50, data.count // 20))))
+        held_out = None
+    else:
+        given = PairFiles(data.pairs, data.targets).kept_in(folder)
+        digest = given.digest()
+        pairs = given
+        held_out = None
+        if data.valid is not None:
+            valid = list(PairFiles(data.valid, data.valid_targets))
+        else:
+            held_out = Split.of(given, seed=seed, share=data.valid_share, most=data.valid_most, name=str(given))
+            valid = list(held_out.validation(given))
+    training = pairs if held_out is None else held_out.training(pairs)
+    vocabularies = _vocabularies(data, training, folder)
+
+    def encode() -> Corpus:
+        return Corpus.encode(pairs, vocabularies, longest=data.longest, without=held_out)
+
+    if digest is None:
+        corpus = encode()
+    else:
+        key = cache_key(digest, vocabularies.hash, data.longest, held_out.hash if held_out else None)
+        corpus = cached(folder / "cache", key, encode)
+    valid_corpus = Corpus.encode(valid, vocabularies, longest=data.longest)
+    valid = [valid[line - 1] for line in valid_corpus.lines.tolist()]
+    notes = [f"{pairs}: {corpus.report}", f"validation: {valid_corpus.report}"]
+    sides = (vocabularies.source,) if vocabularies.joint else (vocabularies.source, vocabularies.target)
+    notes += [side.note for side in sides if side.note]
+    return Material(vocabularies=vocabularies, corpus=corpus, valid=valid, valid_corpus=valid_corpus, notes=notes)
+
+
+def _vocabularies(data: Data, training: Iterable[HasTexts], folder: Path) -> Vocabularies:
+    """Of another model, or of this run where it was made before, or made now of the training pairs."""
+    if data.vocab_from is not None:
+        place = Path(data.vocab_from)
+        if not place.is_dir():
+            raise UserError(f"data.vocab_from: {place} is not a model folder")
+        return Vocabularies.load(place)
+    kept = folder / "vocabulary"
+    files.settle(kept)
+    if any(kept.glob("*.model")):
+        return Vocabularies.load(kept)
+    made = Vocabularies.train(training, data.vocabulary, joint=data.joint)
+    with files.atomic_folder(kept) as new:
+        made.save(new)
+    return made

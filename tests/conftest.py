@@ -1,0 +1,79 @@
+"""What tests of several folders share: a model that has learnt a handful of pairs by heart, in seconds."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch.nn.functional import cross_entropy
+
+from saccade.data import TextPair
+from saccade.data.batching import Batch
+from saccade.decode import Translator, save
+from saccade.models import MODELS, Seq2Seq
+from saccade.text import PAD, Policy, Vocabularies
+
+PAIRS = [
+    TextPair("the cat sleeps", "le chat dort"),
+    TextPair("the black cat sleeps", "le chat noir dort"),
+    TextPair("a dog eats", "un chien mange"),
+    TextPair("a big dog eats an apple", "un grand chien mange une pomme"),
+    TextPair("I see the house", "我看见房子"),
+    TextPair("we see the black house", "我们看见黑房子"),
+    TextPair("it sleeps", "il dort"),
+    TextPair("extraordinarily", "extraordinairement"),
+]
+
+torch.set_num_threads(1)  # a test worker a core: more threads only wait for each other
+
+Untrained = Callable[..., Seq2Seq[Any, Any]]
+
+
+@pytest.fixture(scope="session")
+def pairs() -> list[TextPair]:
+    return PAIRS
+
+
+@pytest.fixture(scope="session")
+def vocabularies() -> Vocabularies:
+    return Vocabularies.train(PAIRS, Policy(kind="bpe", size=330))
+
+
+@pytest.fixture(scope="session")
+def untrained(vocabularies: Vocabularies) -> Untrained:
+    """untrained("cho2014", embedding=8): the tiny preset with these settings, its weights always the same"""
+
+    def make(name: str, **settings: object) -> Seq2Seq[Any, Any]:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(1)
+            config = replace(MODELS[name].PRESETS["tiny"], **settings)
+            return MODELS[name](config, len(vocabularies.source), len(vocabularies.target)).eval()
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def learnt(untrained: Untrained, vocabularies: Vocabularies) -> Translator:
+    """vaswani2017 that knows `pairs` by heart."""
+    model = untrained("vaswani2017", width=64, inner=128, heads=2, dropout=0.0).train()
+    batch = Batch.of(
+        [vocabularies.source.encode(pair.source) for pair in PAIRS],
+        [vocabularies.target.encode(pair.target) for pair in PAIRS],
+        range(len(PAIRS)),
+    )
+    optimiser = torch.optim.AdamW(model.parameters(), lr=3e-3)
+    for _ in range(120):
+        logits = model(batch.source, batch.source_readable, batch.target_in)
+        optimiser.zero_grad()
+        cross_entropy(logits.flatten(0, 1), batch.target_out.flatten(), ignore_index=PAD).backward()
+        optimiser.step()
+    return Translator(model.eval(), vocabularies, "cpu")
+
+
+@pytest.fixture(scope="session")
+def model_folder(learnt: Translator, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("models") / "learnt"
+    save(folder, learnt.model, learnt.vocabularies, card="# Learnt by heart\n")
+    return folder

@@ -1,0 +1,147 @@
+"""What the laws are asked of: every model, with every attention at each of its sites, and each of its options."""
+
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from saccade import tree
+from saccade.attention import ATTENTIONS
+from saccade.models import MODELS, Seq2Seq
+from saccade.text.tokeniser import BOS
+
+VOCABULARY, B, N, S, T = 11, 3, 2, 5, 4
+Model = Seq2Seq[Any, Any]
+
+SMALL: dict[str, dict[str, Any]] = {
+    "cho2014": {"embedding": 6, "hidden": 8, "maxout": 5},
+    "bahdanau2014": {"embedding": 6, "hidden": 8, "align": 8, "maxout": 5},
+    "vaswani2017": {"width": 8, "inner": 12, "heads": 2, "encoder_layers": 1, "decoder_layers": 1},
+}
+ONE_WAY: dict[str, Any] = {"bidirectional": False}
+CONDITIONAL: dict[str, Any] = {"decoder": "conditional"}
+TWO_DEEP: dict[str, Any] = {"encoder_layers": 2, "decoder_layers": 2}
+
+UNPROJECTED = {"luong2015-global-dot", "luong2015-local-m-dot", "luong2015-local-p-dot", "weightless"}
+# Their window is set by the length of all that may be read, which in a decoder is not known yet.
+PREDICTED = {name for name in ATTENTIONS if "local-p" in name}
+UNFIT: dict[tuple[str, str], set[str]] = {  # annotations of two directions are wider than the decoder's state
+    ("bahdanau2014", "attention"): UNPROJECTED,
+    ("vaswani2017", "encoder_attention"): set(),
+    ("vaswani2017", "decoder_attention"): PREDICTED,
+    ("vaswani2017", "cross_attention"): set(),
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    model: str
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return " ".join([self.model, *(f"{key}={value}" for key, value in self.options.items())])
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+
+def _cases() -> list[Case]:
+    cho: list[dict[str, Any]] = [{}, {"bidirectional": True}, {"layers": 2, "tie": "target"}, {"tie": "all"}]
+    cho += [{"bidirectional": True, "layers": 2}, {"maxout": 6}]
+    # A dot product needs annotations as wide as the decoder's state: those of one direction.
+    bahdanau: list[dict[str, Any]] = [
+        ONE_WAY | CONDITIONAL,
+        {"layers": 2, "tie": "target"},
+        {"maxout": 6, "tie": "all"},
+    ]
+    bahdanau += [({} if name not in UNPROJECTED else ONE_WAY) | {"attention": name} for name in ATTENTIONS]
+    bahdanau += [
+        CONDITIONAL | ({} if name not in UNPROJECTED else ONE_WAY) | {"attention": name}
+        for name in ("bahdanau2014", "luong2015-global-dot", "luong2015-local-p-general", "tu2016", "raffel2017")
+    ]
+    vaswani: list[dict[str, Any]] = [
+        {site: name}
+        for (model, site), unfit in UNFIT.items()
+        for name in ATTENTIONS
+        if model == "vaswani2017" and name not in unfit
+    ]
+    options: list[dict[str, Any]] = [
+        *({"norm": place, "norm_kind": kind} for place in ("pre", "post") for kind in ("layer", "rms", "none")),
+        *({"positions": positions} for positions in ("learned", "rotary", "none")),
+        {"positions": "learned", "longest": 3},  # shorter than the sentences
+        *({"feed_forward": kind} for kind in ("gated", "convolution")),
+        {"feed_forward": "convolution", "norm": "post", "kernel": 4},
+        {"feed_forward": "convolution", "kernel": 1},
+        *({"tie": tie} for tie in ("none", "all")),
+    ]
+    alone: list[dict[str, Any]] = [  # two layers without residuals make all words alike
+        {"residual": False},
+        {"residual": False, "norm": "post"},
+        {"residual": False, "norm_kind": "none", "positions": "none"},
+    ]
+    pairs: list[dict[str, Any]] = [  # of attentions, and of an attention with an option that acts on it
+        {"encoder_attention": "beltagy2020", "decoder_attention": "press2022", "cross_attention": "bahdanau2014"},
+        {"decoder_attention": "shaw2018", "cross_attention": "tu2016"},
+        {"decoder_attention": "tu2016", "cross_attention": "chorowski2015"},
+        {"decoder_attention": "bahdanau2014", "cross_attention": "raffel2017", "positions": "rotary"},
+        {"decoder_attention": "ainslie2023", "cross_attention": "ainslie2023", "positions": "rotary"},
+        {"encoder_attention": "su2021", "decoder_attention": "su2021", "positions": "rotary"},
+        {"cross_attention": "luong2015-local-p-general", "feed_forward": "convolution"},
+    ]
+    return [
+        *(Case("cho2014", one) for one in cho),
+        *(Case("bahdanau2014", one) for one in bahdanau),
+        *(Case("vaswani2017", one) for one in vaswani + alone),
+        *(Case("vaswani2017", TWO_DEEP | one) for one in options + pairs),
+    ]
+
+
+CASES = _cases()
+
+
+def build(case: Case, vocabulary: int = VOCABULARY, seed: int = 1) -> Model:
+    """In evaluation mode, with parameters large enough that every part matters; padding's vectors too."""
+    torch.manual_seed(seed)
+    cls = MODELS[case.model]
+    model = cls(cls.config_type(**SMALL[case.model] | case.options), vocabulary, vocabulary).double().eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(torch.randn_like(parameter) * 0.5)
+    return model
+
+
+@cache
+def built(case: Case) -> Model:
+    """Shared between tests: leave it as it is."""
+    return build(case)
+
+
+@cache
+def forced(case: Case) -> Tensor:
+    """Logits (B, T, V) of `sentences()`"""
+    with torch.no_grad():
+        logits: Tensor = built(case)(*sentences())
+    return logits
+
+
+def sentences(seed: int = 2) -> tuple[Tensor, Tensor, Tensor]:
+    """source (B, S), readable (B, S): of 3, 5 and 1 tokens, target (B, T) from the start symbol on"""
+    generator = torch.Generator().manual_seed(seed)
+    source = torch.randint(0, VOCABULARY, (B, S), generator=generator)  # special ids, too, are only ids
+    target = torch.randint(4, VOCABULARY, (B, T), generator=generator)
+    target[:, 0] = BOS
+    return source, torch.arange(S) < torch.tensor([[3], [S], [1]]), target
+
+
+def stepped(model: Model, source: Tensor, readable: Tensor, target: Tensor) -> Tensor:
+    """Logits (R, T, V) of targets (R, T), one step after another; R/B hypotheses of each sentence"""
+    rows = torch.arange(target.shape[0])
+    fixed, moving = model.start(source, readable)
+    moving = tree.take(moving, rows // (target.shape[0] // source.shape[0]))
+    steps = []
+    for t, token in enumerate(target.unbind(1)):
+        logits, moving = model.step(token, torch.full_like(rows, t), fixed, moving)
+        steps.append(logits)
+    return torch.stack(steps, 1)
