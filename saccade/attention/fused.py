@@ -62,7 +62,7 @@ def flex_fits(shortest: int, width: int, values: Tensor) -> bool:
 
 
 @cache
-def _compiled(window: type[Window], bias: type[Bias] | None) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def _compiled(window: str, bias: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Compiled apart for each kind of rule: variants of one function share a limit, past which nothing is fused."""
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
@@ -71,7 +71,7 @@ def _compiled(window: type[Window], bias: type[Bias] | None) -> tuple[Callable[.
 
 def flex(queries: Tensor, keys: Tensor, memory: Memory, query_at: Tensor, window: Window, bias: Bias | None) -> Tensor:
     """(B, H, Q, e), as `sdpa`, with the rules of window and bias evaluated inside the kernel."""
-    flex_attention, create_block_mask = _compiled(type(window), None if bias is None else type(bias))
+    flex_attention, create_block_mask = _compiled(window.name, "" if bias is None else bias.name)
     readable, sentences = memory.readable, memory.sentences
     query_at, key_at = query_at.expand(sentences, -1), memory.positions.expand(sentences, -1)
 

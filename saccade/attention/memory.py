@@ -6,6 +6,7 @@ T queries a row, S slots of a memory, H heads, G key/value heads, d and e widths
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -66,16 +67,14 @@ class Memory(NamedTuple):
 
     def split(self, size: int) -> list[Memory]:
         """The slots in runs of `size`, which keep their positions."""
-        pieces = zip(
-            self.keys.split(size, 2),
-            self.values.split(size, 2),
-            *(
-                [None] * -(-self.length // size) if kept is None else kept.split(size, 1)
-                for kept in (self.readable, self.positions, self.notes)
-            ),
-            strict=True,
-        )
-        return [Memory(*piece, self.readers) for piece in pieces]
+        count = -(-self.length // size)
+
+        def runs(kept: Tensor | None, axis: int = 1) -> Sequence[Tensor | None]:
+            return [None] * count if kept is None else torch.split(kept, size, axis)
+
+        kept = zip(runs(self.readable), runs(self.positions), runs(self.notes), strict=True)
+        both = zip(torch.split(self.keys, size, 2), torch.split(self.values, size, 2), strict=True)
+        return [Memory(*sides, *rest, self.readers) for sides, rest in zip(both, kept, strict=True)]
 
     def slots(self, start: int, stop: int) -> Memory:
         """Only the slots from `start` to `stop`, which keep their positions."""

@@ -6,7 +6,9 @@ from typing import Annotated
 import typer
 
 import saccade
+from saccade.cli.evaluating import evaluate
 from saccade.cli.listings import attentions
+from saccade.cli.translating import translate
 from saccade.errors import UserError
 
 app = typer.Typer(
@@ -17,6 +19,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(attentions)
+app.command()(translate)
+app.command()(evaluate)
 
 
 def _version(asked: bool) -> None:

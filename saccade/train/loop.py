@@ -4,7 +4,7 @@ import copy
 import math
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from itertools import islice
@@ -18,6 +18,8 @@ from torch import Tensor, nn
 from saccade import checkpoint, files
 from saccade.data.batching import Batch, Batches
 from saccade.decode import folder as model_folder
+from saccade.decode.device import find_device
+from saccade.decode.translator import Translator
 from saccade.errors import UserError
 from saccade.models import Seq2Seq, build_model
 from saccade.train.card import card
@@ -27,7 +29,6 @@ from saccade.train.recipe import Recipe, Training
 from saccade.train.steps import (
     RunningMean,
     batch_loss,
-    find_device,
     learning_rate,
     make_optimiser,
     mean_of,
@@ -64,8 +65,16 @@ class Outcome:
     best: dict[str, Any] | None
 
 
-def train(recipe: Recipe, out: Path, *, resume: bool = False, log: Log | None = None) -> Outcome:
-    """Train until the budget is spent or nothing gets better; the best model is in `out`."""
+Observer = Callable[[Standing, Translator], None]
+
+
+def train(
+    recipe: Recipe, out: Path, *, resume: bool = False, log: Log | None = None, observe: Observer | None = None
+) -> Outcome:
+    """Train until the budget is spent or nothing gets better; the best model is in `out`.
+
+    `observe` is called after every check with where the run stands and a translator with the weights that were judged.
+    """
     how = recipe.train
     _prepare(out, recipe, resume)
     device = find_device(how.device)
@@ -124,7 +133,7 @@ def train(recipe: Recipe, out: Path, *, resume: bool = False, log: Log | None = 
                 )
                 standing.loss, standing.tokens = 0.0, 0
             if standing.step % how.check_every == 0:
-                _check(recipe, material, model, mean, optimiser, batches, standing, out, log)
+                _check(recipe, material, model, mean, optimiser, batches, standing, out, log, observe)
                 noted = saved = time.monotonic()
             elif time.monotonic() - saved > _SAVE_SECONDS:
                 _save(out, model, optimiser, mean, batches, standing)
@@ -133,7 +142,7 @@ def train(recipe: Recipe, out: Path, *, resume: bool = False, log: Log | None = 
         finished = not interrupted
         if finished:
             if standing.step % how.check_every or not standing.step:
-                _check(recipe, material, model, mean, optimiser, batches, standing, out, log)
+                _check(recipe, material, model, mean, optimiser, batches, standing, out, log, observe)
             _try_average(recipe, material, model, standing, out, log)
         else:
             _save(out, model, optimiser, mean, batches, standing)
@@ -240,13 +249,15 @@ def _check(
     standing: Standing,
     out: Path,
     log: Log,
+    observe: Observer | None,
 ) -> None:
     """Validate; keep the model if it is the best; save all that resuming needs, both as one."""
     judged = model
     if mean is not None:
         judged = copy.deepcopy(model)
         judged.load_state_dict(mean.weights)
-    result = validate(judged, material, recipe.train)
+    translator = Translator(judged, material.vocabularies, recipe.train.device)
+    result = validate(translator, material, recipe.train)
     better = _is_better(result, standing.best, recipe.train)
     standing.stale = 0 if better else standing.stale + 1
     if better:
@@ -260,6 +271,8 @@ def _check(
         if better:
             _keep(new, judged, recipe, material, standing)
         _save(new, model, optimiser, mean, batches, standing)
+    if observe is not None:
+        observe(standing, translator)
 
 
 def _is_better(result: Validation, best: dict[str, Any] | None, how: Training) -> bool:
@@ -278,7 +291,7 @@ def _try_average(
         return
     averaged = copy.deepcopy(model)
     averaged.load_state_dict(mean_of(standing.snapshots))
-    result = validate(averaged, material, recipe.train)
+    result = validate(Translator(averaged, material.vocabularies, recipe.train.device), material, recipe.train)
     better = _is_better(result, standing.best, recipe.train)
     log.say(f"the mean of {len(standing.snapshots)} checks: validation loss {result.loss:.3f}")
     log.checked(step=standing.step, loss=result.loss, bleu=result.bleu, better=better)

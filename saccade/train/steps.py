@@ -71,14 +71,6 @@ def mean_of(snapshots: list[dict[str, Tensor]]) -> dict[str, Tensor]:
     }
 
 
-def find_device(name: str) -> torch.device:
-    if name != "auto":
-        return torch.device(name)
-    if torch.cuda.is_available():
-        return torch.device("cuda")
-    return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
-
-
 def uses_bf16(precision: str, device: torch.device) -> bool:
     """bf16 where the hardware has it, unless asked otherwise."""
     if precision != "auto":

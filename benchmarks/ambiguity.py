@@ -1,0 +1,76 @@
+"""Accuracy on the phrasebook's ambiguous words against the distance of their cue and against training.
+
+    python benchmarks/ambiguity.py recipes/ambiguity-*.toml --minutes 4 --out benchmarks/results/ambiguity.json
+
+Each recipe is trained in turn; at every check the model translates the same test sentences (combinations that training
+never shows, cues 1 to 20 words away), and others in which a neutral word stands where the cue was.
+"""
+
+import argparse
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from saccade.decode.translator import Translator
+from saccade.provenance import provenance
+from saccade.tasks import Phrasebook
+from saccade.tour.ambiguity import AmbiguitySet
+from saccade.train.loop import Standing, train
+from saccade.train.recipe import load_recipe
+
+
+def run(path: Path, minutes: float | None, items: AmbiguitySet, keep: Path | None) -> dict[str, Any]:
+    recipe = load_recipe(path, [f"train.max_minutes={minutes}"] if minutes else [])
+    checks: list[dict[str, Any]] = []
+
+    def observe(standing: Standing, translator: Translator) -> None:
+        rows = items.judge(translator)
+        total = sum(row.items for row in rows)
+        overall = sum(row.right for row in rows) / total
+        within = {
+            row.bucket.label: {"accuracy": row.accuracy, "control": row.control, "items": row.items} for row in rows
+        }
+        checks.append({"step": standing.step, "seconds": standing.seconds, "accuracy": overall, "distance": within})
+        print(f"  {path.stem} step {standing.step}: {overall:.3f} right, " + ", ".join(
+            f"{name}: {cell['accuracy']:.2f}" for name, cell in within.items()), flush=True)  # fmt: skip
+
+    with tempfile.TemporaryDirectory() as place:
+        out = keep / path.stem if keep else Path(place) / "run"
+        outcome = train(recipe, out, observe=observe)
+        parameters = sum(p.numel() for p in _model(out).parameters())
+    return {
+        "recipe": path.name,
+        "model": recipe.model,
+        "parameters": parameters,
+        "steps": outcome.step,
+        "seconds": outcome.seconds,
+        "best": outcome.best,
+        "checks": checks,
+    }
+
+
+def _model(folder: Path) -> Any:
+    from saccade.decode.folder import load
+
+    return load(folder, device="cpu").model
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("recipes", nargs="+", type=Path)
+    parser.add_argument("--minutes", type=float, help="of training for each; without it, what the recipe says")
+    parser.add_argument("--items", type=int, default=400, help="test sentences with a cue, and as many without")
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/ambiguity.json"))
+    parser.add_argument("--keep", type=Path, help="keep the trained models in this folder")
+    asked = parser.parse_args()
+    items = AmbiguitySet.of(Phrasebook(source="en", target="fr"), asked.items)
+    runs = []
+    for path in asked.recipes:
+        runs.append(run(path, asked.minutes, items, asked.keep))
+        asked.out.parent.mkdir(parents=True, exist_ok=True)
+        asked.out.write_text(json.dumps({"runs": runs, "provenance": provenance()}, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,167 @@
+"""`saccade translate` as a user meets it: lines, pipes, files, mistakes."""
+
+import io
+import json
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from saccade.cli import main
+from saccade.data import TextPair
+from saccade.decode import Translation, Translator, save
+from saccade.models import Seq2Seq
+from saccade.text import Vocabularies
+
+
+class Done(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Done]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """The command in this process, which has torch loaded already."""
+
+    def run(*arguments: str | Path, stdin: bytes = b"") -> Done:
+        monkeypatch.setattr(sys, "argv", ["saccade", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = capsys.readouterr()
+        assert "Traceback" not in err
+        code = ended.value.code
+        assert code is None or isinstance(code, int)
+        return Done(code or 0, out, err)
+
+    return run
+
+
+@pytest.fixture
+def fixed_vector(tmp_path: Path, untrained: Callable[..., Seq2Seq[Any, Any]], vocabularies: Vocabularies) -> Path:
+    save(tmp_path / "fixed", untrained("cho2014"), vocabularies)
+    return tmp_path / "fixed"
+
+
+def test_a_line_out_for_each_line_in(run: Run, model_folder: Path) -> None:
+    done = run("translate", model_folder, "-", stdin=b"the cat sleeps\n\n \nI see the house\r\nit sleeps")
+    assert done == Done(0, "le chat dort\n\n\n我看见房子\nil dort\n", "")
+    assert run("translate", model_folder, stdin=b"") == Done(0, "", "")
+
+
+def test_from_a_file_to_a_file(run: Run, model_folder: Path, tmp_path: Path, pairs: list[TextPair]) -> None:
+    source, out = tmp_path / "in.txt", tmp_path / "out.txt"
+    source.write_text("".join(f"{pair.source}\n" for pair in pairs), encoding="utf-8")
+    out.write_text("old", encoding="utf-8")
+    assert run("translate", model_folder, source, "--out", out, "--beam", "2") == Done(0, "", "")
+    assert out.read_text(encoding="utf-8") == "".join(f"{pair.target}\n" for pair in pairs)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.txt", "out.txt"]
+
+
+def test_jsonl(run: Run, model_folder: Path) -> None:
+    done = run("translate", model_folder, "--jsonl", "--n-best", "3", stdin=b"we see the black house\n\n")
+    first, blank = map(json.loads, done.out.splitlines())
+    assert first["line"] == 1 and first["text"] == "我们看见黑房子" and len(first["alternatives"]) == 2
+    assert {target for _, target in first["alignment"]} == set(range(7))
+    assert blank["line"] == 2 and blank["text"] == "" and blank["tokens"] == [] and blank["alignment"] == []
+
+
+def test_jsonl_of_a_fixed_vector(run: Run, fixed_vector: Path) -> None:
+    done = run("translate", fixed_vector, "--jsonl", "--beam", "1", stdin=b"it\n")
+    assert json.loads(done.out)["alignment"] is None
+
+
+def test_n_best(run: Run, model_folder: Path) -> None:
+    lines = run("translate", model_folder, "--n-best", "2", stdin=b"it sleeps\nthe dog\n").out.splitlines()
+    rows = [line.split("\t") for line in lines]
+    assert [row[0] for row in rows] == ["1", "1", "2", "2"]
+    assert rows[0][2] == "il dort" and float(rows[0][1]) > float(rows[1][1])
+
+
+def test_samples_come_back_by_their_seed(run: Run, model_folder: Path) -> None:
+    def drawn(seed: int) -> str:
+        options = ("--sample", "--temperature", "5", "--seed", str(seed))
+        return run("translate", model_folder, *options, stdin=b"it sleeps\nit sleeps\n").out
+
+    assert drawn(1) == drawn(1) != drawn(2)
+    assert len(set(drawn(1).splitlines())) == 2
+
+
+def test_the_heatmap_follows_its_line(run: Run, model_folder: Path) -> None:
+    lines = run("translate", model_folder, "--heatmap", stdin=b"the cat sleeps\n\nit sleeps\n").out.splitlines()
+    assert lines[0] == "le chat dort" and lines[1].split() == ["the", "cat", "sleeps"]
+    assert [line.split()[0] for line in lines[2:5]] == ["le", "chat", "dort"]
+    assert lines[5:7] == ["", "il dort"]
+
+
+def test_figures(run: Run, model_folder: Path, tmp_path: Path) -> None:
+    assert run("translate", model_folder, "--plot", tmp_path / "one.svg", stdin=b"the cat sleeps\n").code == 0
+    assert (tmp_path / "one.svg").read_text(encoding="utf-8").startswith("<?xml")
+    assert run("translate", model_folder, "--plot", tmp_path / "many.png", stdin=b"it sleeps\n\na dog eats\n").code == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["many-1.png", "many-3.png", "one.svg"]
+
+
+def test_mistakes_are_one_line_and_2(run: Run, model_folder: Path, fixed_vector: Path, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.txt"
+    bad.write_bytes(b"it sleeps\nd\xe9j\xe0\n")
+    for arguments, said in (
+        ((tmp_path / "none",), "no such folder"),
+        ((model_folder, tmp_path / "none.txt"), "no such file"),
+        ((model_folder, bad), "bad.txt:2: byte 2 of the line is 0xE9"),
+        ((model_folder, "--n-best", "7", "--beam", "3"), "--n-best must be from 1 to the beam of 3"),
+        ((model_folder, "--sample", "--temperature", "0"), "temperature must be"),
+        ((model_folder, "--device", "gpu"), "device 'gpu'"),
+        ((model_folder, "--plot", "out.doc"), ".svg, .png, .pdf"),
+        ((model_folder, "--jsonl", "--heatmap"), "give one of them"),
+        ((model_folder, "--out", tmp_path), "a folder"),
+        ((model_folder, "--out", tmp_path / "no" / "out.txt"), "cannot be written"),
+        ((fixed_vector, "--heatmap"), "one fixed vector"),
+        ((fixed_vector, "--plot", "out.svg"), "one fixed vector"),
+    ):
+        done = run("translate", *arguments, stdin=b"it sleeps\n")
+        assert done.code == 2 and done.out == "", arguments
+        assert said in done.err and done.err.count("\n") == 1, done.err
+    assert run("translate", model_folder, "--beam", "0").code == 2
+
+
+def test_a_mistake_late_in_a_file_is_found_before_the_work(run: Run, model_folder: Path, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.txt"
+    bad.write_bytes(b"it sleeps\n" * 600 + b"\xff\n")
+    done = run("translate", model_folder, bad, "--out", tmp_path / "out.txt")
+    assert done.code == 2 and "bad.txt:601:" in done.err
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.txt"]
+
+
+def test_ctrl_c_keeps_what_was_done(
+    run: Run, model_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = Translator.translate_stream
+
+    def interrupted(*arguments: Any, **options: Any) -> Iterator[Translation]:
+        results = stream(*arguments, **options)
+        yield next(results)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Translator, "translate_stream", interrupted)
+    done = run("translate", model_folder, "--out", tmp_path / "out.txt", stdin=b"it sleeps\na dog eats\n")
+    assert done.code == 1 and "interrupted" in done.err and "out.txt.unfinished" in done.err
+    assert (tmp_path / "out.txt.unfinished").read_text(encoding="utf-8") == "il dort\n"
+    assert not (tmp_path / "out.txt").exists()
+    assert run("translate", model_folder, stdin=b"it sleeps\na dog eats\n").out == "il dort\n"
+
+
+def test_a_pipe_that_closes_is_no_error(model_folder: Path) -> None:
+    command = f"{shlex.quote(sys.executable)} -m saccade translate {shlex.quote(str(model_folder))} - --beam 1"
+    piped = f"yes 'it sleeps' | head -2000 | {command} | head -1"
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(["sh", "-c", piped], capture_output=True, text=True, timeout=120, env=environment)
+    assert (done.stdout, done.stderr) == ("il dort\n", "")

@@ -1,0 +1,130 @@
+"""What is searched in the tests: a chain whose every probability is known, and tiny models of the record."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from saccade.models import MODELS, Seq2Seq
+from saccade.text.tokeniser import BOS, EOS, PAD
+
+Model = Seq2Seq[Any, Any]
+Score = Callable[[float, int], float]
+VOCABULARY = 7  # the four special ids, of which a search may write UNK and EOS, and three words
+
+
+class Chain(Seq2Seq[Tensor, Tensor]):
+    """p(y_i | y_{i−1}), another chain for each first token of the source. It watches what a search does with rows."""
+
+    def __init__(self, logits: Tensor) -> None:
+        super().__init__(None, logits.shape[0], logits.shape[1])
+        self.logits = logits  # (first token of the source, last token, V)
+        self.rows: list[tuple[int, int]] = []  # sentences and hypotheses, at each step
+
+    def start(self, source: Tensor, readable: Tensor) -> tuple[Tensor, Tensor]:
+        return source[:, 0], source[:, 0]
+
+    def step(self, token: Tensor, t: Tensor, fixed: Tensor, moving: Tensor) -> tuple[Tensor, Tensor]:
+        assert torch.equal(moving, fixed.repeat_interleave(token.shape[0] // fixed.shape[0]))
+        assert t.shape == token.shape and t.eq(len(self.rows)).all()
+        self.rows.append((fixed.shape[0], token.shape[0]))
+        return self.logits[moving, token], moving
+
+    def forward(self, source: Tensor, readable: Tensor, target: Tensor) -> Tensor:
+        return self.logits[source[:, :1].expand_as(target), target]
+
+
+def random_chain(seed: int, scale: float = 2.0) -> Chain:
+    generator = torch.Generator().manual_seed(seed)
+    return Chain(torch.randn(VOCABULARY, VOCABULARY, VOCABULARY, generator=generator) * scale)
+
+
+TINY: dict[str, tuple[str, dict[str, Any]]] = {
+    "cho2014": ("cho2014", {}),
+    "bahdanau2014": ("bahdanau2014", {}),
+    "bahdanau2014, conditional, coverage": ("bahdanau2014", {"decoder": "conditional", "attention": "tu2016"}),
+    "vaswani2017": ("vaswani2017", {}),
+    "vaswani2017, rotary, convolution, monotonic": (
+        "vaswani2017",
+        {"positions": "rotary", "feed_forward": "convolution", "cross_attention": "raffel2017"},
+    ),
+    "vaswani2017, coverage of what was written": ("vaswani2017", {"decoder_attention": "tu2016"}),
+}
+SIZES: dict[str, dict[str, Any]] = {
+    "cho2014": {"embedding": 4, "hidden": 5, "maxout": 4},
+    "bahdanau2014": {"embedding": 4, "hidden": 5, "align": 4, "maxout": 4},
+    "vaswani2017": {"width": 4, "inner": 6, "heads": 2, "encoder_layers": 1, "decoder_layers": 2},
+}
+
+
+def tiny(name: str, seed: int = 1, vocabulary: int = VOCABULARY) -> Model:
+    torch.manual_seed(seed)
+    model, options = TINY[name]
+    cls = MODELS[model]
+    built = cls(cls.config_type(**SIZES[model] | options), vocabulary, vocabulary).double().eval()
+    with torch.no_grad():
+        for parameter in built.parameters():
+            parameter.copy_(torch.randn_like(parameter) * 0.8)
+    return built
+
+
+def one(*tokens: int) -> tuple[Tensor, Tensor]:
+    """A source of one sentence, and its readable"""
+    return torch.tensor([tokens]), torch.ones(1, len(tokens), dtype=torch.bool)
+
+
+def batch(*rows: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+    longest = max(len(row) for row in rows)
+    source = torch.tensor([[*row, *[PAD] * (longest - len(row))] for row in rows])
+    return source, torch.arange(longest) < torch.tensor([[len(row)] for row in rows])
+
+
+def log_probs(model: Model, source: Tensor, readable: Tensor, written: tuple[int, ...]) -> list[float]:
+    """Of each token of `written`, by one teacher-forced pass"""
+    with torch.no_grad():
+        logits = model(source, readable, torch.tensor([[BOS, *written[:-1]]]))
+    return [float(step[token]) for step, token in zip(torch.log_softmax(logits[0], -1), written)]
+
+
+def after(model: Model, source: Tensor, readable: Tensor, prefix: tuple[int, ...]) -> dict[int, float]:
+    """The log-probability of each token that may follow, by one teacher-forced pass"""
+    with torch.no_grad():
+        logits = model(source, readable, torch.tensor([[BOS, *prefix]]))[0, -1]
+    steps = torch.log_softmax(logits, -1).tolist()
+    return {token: step for token, step in enumerate(steps) if token not in (PAD, BOS)}
+
+
+def greedy(model: Model, source: Tensor, readable: Tensor, longest: int) -> tuple[int, ...]:
+    """The most probable token, again and again"""
+    written: tuple[int, ...] = ()
+    while len(written) < longest:
+        following = after(model, source, readable, written)
+        best = max(following, key=lambda token: following[token])
+        if best == EOS:
+            return written
+        written += (best,)
+    return written
+
+
+def plain_beam(
+    model: Model, source: Tensor, readable: Tensor, *, beam: int, longest: int, score: Score
+) -> list[tuple[bool, float, tuple[int, ...]]]:
+    """A beam that never stops before its places are gone: (ended, score, tokens), best first"""
+    hypotheses: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
+    closed: list[tuple[bool, float, tuple[int, ...]]] = []
+    for length in range(1, longest + 1):
+        continued = [
+            (total + step, (*prefix, token))
+            for total, prefix in hypotheses
+            for token, step in after(model, source, readable, prefix).items()
+        ]
+        hypotheses = []
+        for total, tokens in sorted(continued, reverse=True)[: beam - len(closed)]:
+            if tokens[-1] == EOS:
+                closed.append((True, score(total, length), tokens[:-1]))
+            elif length == longest:
+                closed.append((False, score(total, length), tokens))
+            else:
+                hypotheses.append((total, tokens))
+    return sorted(closed, reverse=True)

@@ -1,0 +1,67 @@
+"""From weights between pieces to weights between words, with numbers worked by hand."""
+
+import numpy as np
+import pytest
+
+from saccade.data import TextPair
+from saccade.decode.attended import Segments, attended
+from saccade.errors import UserError
+from saccade.text import Vocabularies
+
+SOURCE, TARGET = "extraordinarily black", "看见 chat"
+
+
+def segments(vocabularies: Vocabularies) -> tuple[Segments, Segments]:
+    source = Segments.of_text(SOURCE, vocabularies.source)
+    ids = vocabularies.target.encode(TARGET)
+    return source, Segments.of_ids(ids, vocabularies.target)
+
+
+def test_segments_keep_pieces_and_words(vocabularies: Vocabularies, pairs: list[TextPair]) -> None:
+    source, target = segments(vocabularies)
+    assert source.words == ("extraordinarily", "black")
+    assert target.words == ("看", "见", "chat")
+    assert len(source.ids) == len(source.pieces) == len(source.spans) > 2
+    assert (0, 2) in target.spans  # one piece, two words
+    for pair in pairs:  # what was cut into pieces and what was put together from them agree
+        ids = vocabularies.target.encode(pair.target)
+        again = Segments.of_ids(ids, vocabularies.target)
+        assert again == Segments.of_text(pair.target, vocabularies.target)
+
+
+def test_words_get_the_sum_over_source_pieces_and_the_mean_over_target_pieces(vocabularies: Vocabularies) -> None:
+    source, target = segments(vocabularies)
+    first = [place for place, span in enumerate(source.spans) if span == (0, 1)]
+    reading = np.zeros((2, len(target.ids) + 1, len(source.ids) + 1), np.float32)
+    reading[0, :, first] = 0.6 / len(first)  # head 0 reads 0.6 of the long word in all
+    reading[0, :, -1] = 0.4  # and 0.4 of the end, which is no word
+    reading[1, :, -2] = 1.0  # head 1 reads the last piece of "black"
+    found = attended(source, target, [reading], shift=0, tokeniser=vocabularies.source)
+    assert found.words(head=0) == pytest.approx(np.array([[0.6, 0.0]] * 3))
+    assert found.words(head=1) == pytest.approx(np.array([[0.0, 1.0]] * 3))
+    assert found.words() == pytest.approx(np.array([[0.3, 0.5]] * 3))
+    assert found.alignment(head=0) == {(0, 0), (0, 1), (0, 2)}
+    assert found.alignment() == {(1, 0), (1, 1), (1, 2)}
+    assert found.source_pieces == (*source.pieces, "</s>")
+
+
+def test_the_shift_says_which_step_aligns(vocabularies: Vocabularies) -> None:
+    source, target = segments(vocabularies)
+    steps = len(target.ids) + 3  # padded
+    reading = np.arange(steps, dtype=np.float32)[None, :, None].repeat(len(source.ids) + 5, 2)
+    for shift in (0, 1):
+        pieces = attended(source, target, [reading], shift=shift, tokeniser=vocabularies.source).pieces()
+        assert pieces.shape == (1, len(target.ids), len(source.ids) + 1)
+        assert pieces[0, :, 0].tolist() == [step + shift for step in range(len(target.ids))]
+
+
+def test_the_last_layer_but_one_aligns(vocabularies: Vocabularies) -> None:
+    source, target = segments(vocabularies)
+    readings = [np.full((1, len(target.ids) + 1, len(source.ids) + 1), n, np.float32) for n in range(3)]
+    for count, default in ((1, 0), (2, 0), (3, 1)):
+        found = attended(source, target, readings[:count], shift=0, tokeniser=vocabularies.source)
+        assert found.pieces()[0, 0, 0] == default
+        assert found.pieces(-1)[0, 0, 0] == found.pieces(count - 1)[0, 0, 0] == count - 1
+    for layer, head in ((3, None), (-4, None), (0, 1)):
+        with pytest.raises(UserError, match="does not exist"):
+            found.words(layer, head)

@@ -1,0 +1,156 @@
+"""A model as a folder: it comes back as it was, or one line says what is wrong with it."""
+
+import importlib
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import saccade
+from saccade import checkpoint, config
+from saccade.data import TextPair
+from saccade.decode import Search, Translator, load, save
+from saccade.errors import UserError
+from saccade.models import Seq2Seq
+from saccade.text import Policy, Vocabularies
+
+Untrained = Callable[..., Seq2Seq[Any, Any]]
+
+
+@pytest.fixture
+def folder(model_folder: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(model_folder, tmp_path / "model"))
+
+
+def change(folder: Path, **changes: object) -> None:
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | changes), encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["cho2014", "bahdanau2014", "vaswani2017"])
+def test_a_model_comes_back_bit_equal(
+    name: str, untrained: Untrained, vocabularies: Vocabularies, tmp_path: Path
+) -> None:
+    model = untrained(name)
+    save(tmp_path / "model", model, vocabularies, extra={"temperature": 1.5}, card="# Card\n")
+    again = load(tmp_path / "model", device="cpu")
+    assert type(again.model) is type(model) and again.model.config == model.config and not again.model.training
+    assert again.vocabularies.hash == vocabularies.hash
+    for key, tensor in model.state_dict().items():
+        assert torch.equal(again.model.state_dict()[key], tensor)
+    how = Search(beam=2, longest=5)
+    assert again.translate(["the cat"], how) == Translator(model, vocabularies, "cpu").translate(["the cat"], how)
+    assert checkpoint.load_config(tmp_path / "model").extra == {"temperature": 1.5}
+    save(tmp_path / "model", model, vocabularies)
+    assert (tmp_path / "model" / "README.md").read_text(encoding="utf-8") == "# Card\n"
+
+
+def test_saccade_load(model_folder: Path) -> None:
+    translator = saccade.load(str(model_folder))
+    assert isinstance(translator, saccade.Translator)
+    (result,) = translator.translate(["the cat sleeps"], saccade.Search(beam=1))
+    assert isinstance(result, saccade.Translation) and result.text == "le chat dort"
+
+
+def test_two_vocabularies(pairs: list[TextPair], tmp_path: Path) -> None:
+    from saccade.models.cho2014 import Cho2014, Config
+
+    two = Vocabularies.train(pairs, Policy(kind="char", size=400), joint=False)
+    model = Cho2014(Config(embedding=4, hidden=4, maxout=4), len(two.source), len(two.target))
+    save(tmp_path / "model", model, two)
+    again = load(tmp_path / "model", device="cpu").vocabularies
+    assert not again.joint and again.hash == two.hash
+    (tmp_path / "model" / "source.json").rename(tmp_path / "source.json")
+    with pytest.raises(UserError, match=r"source\.json"):
+        load(tmp_path / "model")
+
+
+def test_loading_leaves_the_random_numbers_of_the_caller_alone(model_folder: Path) -> None:
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    load(model_folder, device="cpu")
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_a_model_from_outside(vocabularies: Vocabularies, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "my_models.py").write_text(
+        "from saccade.models.cho2014 import Cho2014\nclass Mine(Cho2014):\n    pass\nthing = print\n", encoding="utf-8"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    my_models: Any = importlib.import_module("my_models")
+    model = my_models.Mine(my_models.Mine.PRESETS["tiny"], len(vocabularies.source), len(vocabularies.target))
+    save(tmp_path / "model", model, vocabularies)
+    assert checkpoint.load_config(tmp_path / "model").model == "my_models:Mine"
+    assert type(load(tmp_path / "model", device="cpu").model) is my_models.Mine
+    change(tmp_path / "model", model="my_models:thing")
+    with pytest.raises(UserError, match="not a class of models"):
+        load(tmp_path / "model")
+    sys.modules.pop("my_models")
+
+    local: Any = type("Local", (my_models.Mine,), {"__module__": "__main__"})
+    with pytest.raises(UserError, match="top of a module"):
+        save(tmp_path / "local", local(model.config, 300, 300), vocabularies)
+    assert not list((tmp_path / "local").iterdir())  # all or nothing
+
+
+def test_what_is_not_a_model_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    (tmp_path / "empty").mkdir()
+    for name, said in (("none", "no such folder"), ("file", "not a folder"), ("empty", "not a model folder")):
+        with pytest.raises(UserError, match=said):
+            load(tmp_path / name)
+
+
+@pytest.mark.parametrize("lost", ["model.safetensors", "config.json", "tokeniser.model", "tokeniser.json"])
+def test_a_half_copied_folder_is_named(folder: Path, lost: str) -> None:
+    content = (folder / lost).read_bytes()
+    (folder / lost).write_bytes(content[: len(content) // 2])
+    with pytest.raises(UserError, match=lost):
+        load(folder)
+    (folder / lost).unlink()
+    with pytest.raises(UserError, match=lost):
+        load(folder)
+
+
+def test_another_version_is_named(folder: Path) -> None:
+    change(folder, format=99, saccade="9.9")
+    with pytest.raises(UserError, match=r"format 99, written by Saccade 9\.9"):
+        load(folder)
+
+
+def test_an_unknown_model_and_an_unknown_setting_are_named(folder: Path) -> None:
+    change(folder, model="vaswani2018")
+    with pytest.raises(UserError, match="did you mean 'vaswani2017'"):
+        load(folder)
+    settings = checkpoint.load_config(folder).config
+    change(folder, model="vaswani2017", config=settings | {"widht": 3})
+    with pytest.raises(UserError, match=r"config\.json: config\.widht: unknown key; did you mean 'width'"):
+        load(folder)
+
+
+def test_weights_that_do_not_fit_are_named(folder: Path) -> None:
+    settings = checkpoint.load_config(folder).config
+    for changed in ({"width": 32}, {"decoder_layers": 3}, {"decoder_layers": 1}):
+        change(folder, config=settings | changed)
+        with pytest.raises(UserError, match="the weights do not fit") as raised:
+            load(folder)
+        assert "\n" not in str(raised.value) and str(folder) in str(raised.value)
+
+
+def test_vocabularies_of_two_models_are_not_mixed(
+    folder: Path, untrained: Untrained, pairs: list[TextPair], tmp_path: Path
+) -> None:
+    Vocabularies.train(pairs, Policy(kind="char", size=400), joint=False).save(folder)
+    with pytest.raises(UserError, match="vocabularies of two models"):
+        load(folder)
+
+
+def test_settings_survive_as_they_were(folder: Path) -> None:
+    model = load(folder, device="cpu").model
+    assert config.to_dict(model.config) == checkpoint.load_config(folder).config

@@ -1,0 +1,50 @@
+"""What a person or a program sees of one translation."""
+
+import io
+import json
+
+from rich.console import Console
+
+from saccade.decode import Translator
+
+
+def test_a_figure_has_the_words(learnt: Translator) -> None:
+    from matplotlib import pyplot
+
+    (result,) = learnt.translate(["the cat sleeps"])
+    axes = result.plot()
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["the", "cat", "sleeps"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["le", "chat", "dort"]
+    pyplot.close()
+    _, given = pyplot.subplots()
+    assert result.plot(given) is given
+    pyplot.close()
+
+
+def test_the_terminal_shows_the_words(learnt: Translator) -> None:
+    console = Console(record=True, width=80, file=io.StringIO())
+    learnt.translate(["I see the house"])[0].show(console)
+    shown = console.export_text()
+    assert all(word in shown for word in ("I", "see", "the", "house", "我", "看", "见", "房", "子"))
+
+
+def test_a_notebook_shows_it_without_scripts_and_escaped(learnt: Translator) -> None:
+    (result,) = learnt.translate(["<b>the cat</b>"])
+    html = result._repr_html_()
+    assert "<script" not in html and "&lt;b&gt;the cat" in html
+    assert html.count("<tr>") == 1 + len(result.attention.target.words if result.attention else ())
+
+
+def test_json_holds_the_words_that_the_links_count(learnt: Translator) -> None:
+    (result,) = learnt.translate(["we see the black house"])
+    read = json.loads(json.dumps(result.as_dict(), ensure_ascii=False, allow_nan=False))
+    assert read["text"] == "我们看见黑房子" and read["target_words"] == list("我们看见黑房子")
+    assert read["source_words"] == ["we", "see", "the", "black", "house"]
+    assert frozenset((i, j) for i, j in read["alignment"]) == result.alignment
+    assert len(read["token_log_probs"]) == len(read["tokens"]) + 1
+
+
+def test_results_compare_by_what_they_say(learnt: Translator) -> None:
+    first, second = learnt.translate(["it sleeps", "it sleeps"], weights=True)
+    assert first == second
+    assert "attend" not in repr(first)

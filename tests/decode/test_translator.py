@@ -1,0 +1,179 @@
+"""Texts to translations: order, company, blank lines, and attention for any result."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from saccade.data import TextPair
+from saccade.data.batching import Batch
+from saccade.decode import Search, Translator
+from saccade.errors import UserError
+from saccade.models import Seq2Seq
+from saccade.text import EOS, Policy, Vocabularies, words
+
+Untrained = Callable[..., Seq2Seq[Any, Any]]
+SHORT = Search(beam=2, longest=5)
+
+
+def test_what_was_learnt_comes_back_in_the_order_given(learnt: Translator, pairs: list[TextPair]) -> None:
+    for some in (pairs, pairs[::-1]):
+        results = learnt.translate([pair.source for pair in some])
+        assert [result.text for result in results] == [pair.target for pair in some]
+        assert [result.source for result in results] == [pair.source for pair in some]
+        assert all(result.ended for result in results)
+
+
+@pytest.mark.parametrize("batch_tokens", [1, 60, 100_000])
+def test_a_text_does_not_depend_on_its_company(learnt: Translator, pairs: list[TextPair], batch_tokens: int) -> None:
+    sources = [pair.source for pair in pairs] + ["the dog sleeps", "we see a cat"]
+    alone = [learnt.translate([source])[0].text for source in sources]
+    assert [one.text for one in learnt.translate(sources, batch_tokens=batch_tokens)] == alone
+
+
+def test_blank_lines_stay_blank(learnt: Translator) -> None:
+    results = learnt.translate(["", "it sleeps", "  \t", ""])
+    assert [one.text for one in results] == ["", "il dort", "", ""]
+    blank = results[0]
+    assert (blank.tokens, blank.log_prob, blank.ended) == ((), 0.0, True)
+    assert blank.weights is not None and blank.weights.shape == (0, 0)
+    assert blank.alignment == frozenset()
+    assert learnt.translate([]) == []
+    assert [one.text for one in learnt.translate(["", " "], weights=True)] == ["", ""]
+
+
+def test_a_stream_gives_the_same_as_a_list(learnt: Translator, pairs: list[TextPair]) -> None:
+    sources = ["", *(pair.source for pair in pairs)]
+    for how in (None, Search(sample=True, temperature=3.0, beam=2, n_best=2, longest=9)):
+        whole = learnt.translate(sources, how)
+        for chunk in (1, 4, 100):
+            found = list(learnt.translate_stream(iter(sources), how, chunk=chunk))
+            assert [one.text for one in found] == [one.text for one in whole]
+            assert [[a.text for a in one.alternatives] for one in found] == [
+                [a.text for a in one.alternatives] for one in whole
+            ]
+
+
+def test_a_stream_reads_no_more_than_a_chunk_ahead(learnt: Translator) -> None:
+    taken = 0
+
+    def lines() -> Any:
+        nonlocal taken
+        for _ in range(10):
+            taken += 1
+            yield "it sleeps"
+
+    stream = learnt.translate_stream(lines(), SHORT, chunk=3)
+    next(stream)
+    assert taken == 3
+
+
+def test_the_n_best_are_different_and_sorted(learnt: Translator) -> None:
+    (result,) = learnt.translate(["the dog eats"], Search(beam=4, n_best=4))
+    every = [result, *result.alternatives]
+    assert len(every) == 4 and len({one.tokens for one in every}) == 4
+    assert [one.score for one in every] == sorted((one.score for one in every), reverse=True)
+    for one in every:
+        assert one.alternatives == () or one is result
+        assert one.log_prob == pytest.approx(sum(one.token_log_probs), abs=1e-4)
+        assert one.piece_weights is not None and one.piece_weights.shape[1] == len(one.tokens)
+
+
+def test_log_probs_are_those_of_teacher_forcing(learnt: Translator) -> None:
+    (result,) = learnt.translate(["the dog sleeps"])
+    source = learnt.vocabularies.source.encode(result.source)
+    attention = result.attention
+    assert attention is not None
+    batch = Batch.of([source], [attention.target.ids], [0])
+    with torch.inference_mode():
+        logits = learnt.model(batch.source, batch.source_readable, batch.target_in)
+    expected = logits.log_softmax(-1)[0].gather(-1, torch.tensor([*attention.target.ids, EOS])[:, None]).squeeze(-1)
+    assert result.token_log_probs == pytest.approx(expected.tolist(), abs=1e-4)
+
+
+@pytest.mark.parametrize("name", ["bahdanau2014", "vaswani2017"])
+def test_attention_is_the_same_now_later_and_in_any_company(
+    name: str, untrained: Untrained, vocabularies: Vocabularies, pairs: list[TextPair]
+) -> None:
+    translator = Translator(untrained(name), vocabularies, "cpu")
+    sources = [pair.source for pair in pairs]
+    together = translator.translate(sources, SHORT, weights=True)
+    for source, now in zip(sources, together):
+        later = translator.translate([source], SHORT)[0]
+        assert later.attention is not None and now.attention is not None and later.weights is not None
+        assert later.weights.shape == (len(words(now.text)), len(words(source)))
+        for ours, theirs in zip(now.attention.layers, later.attention.layers):
+            torch.testing.assert_close(torch.from_numpy(ours), torch.from_numpy(theirs), atol=1e-5, rtol=0)
+            assert ours.sum(-1) == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize(("name", "shift"), [("bahdanau2014", 0), ("vaswani2017", 1)])
+def test_forced_pairs_are_read_by_the_step_that_aligns(
+    name: str, shift: int, untrained: Untrained, vocabularies: Vocabularies, pairs: list[TextPair]
+) -> None:
+    model = untrained(name)
+    translator = Translator(model, vocabularies, "cpu")
+    found = translator.attend([p.source for p in pairs], [p.target for p in pairs])
+    for pair, attended in zip(pairs, found):
+        source, target = vocabularies.source.encode(pair.source), vocabularies.target.encode(pair.target)
+        batch = Batch.of([source], [target], [0])
+        with torch.inference_mode(), model.trace() as trace:
+            model(batch.source, batch.source_readable, batch.target_in)
+        assert len(attended.layers) == len(model.cross)
+        for site, layer in zip(model.cross, attended.layers):
+            expected = trace[site][0, :, shift : shift + len(target)]
+            torch.testing.assert_close(torch.from_numpy(layer), expected, atol=1e-5, rtol=0)
+        assert attended.words().shape == (len(words(pair.target)), len(words(pair.source)))
+        assert {link[1] for link in attended.alignment()} == set(range(len(words(pair.target))))
+
+
+def test_a_fixed_vector_has_no_weights_and_says_so(untrained: Untrained, vocabularies: Vocabularies) -> None:
+    translator = Translator(untrained("cho2014"), vocabularies, "cpu")
+    assert not translator.attends
+    (result,) = translator.translate(["the cat"], SHORT, weights=True)
+    for nothing in (result.weights, result.alignment, result.piece_weights, result.attention):
+        assert nothing is None
+    for ask in (result.plot, result.show, lambda: translator.attend(["a"], ["b"])):
+        with pytest.raises(UserError, match="one fixed vector"):
+            ask()
+    assert "<table" not in result._repr_html_()
+    assert result.as_dict()["alignment"] is None
+
+
+def test_a_model_in_training_stays_in_training(untrained: Untrained, vocabularies: Vocabularies) -> None:
+    model = untrained("vaswani2017", dropout=0.5).train()
+    translator = Translator(model, vocabularies, "cpu")
+    first, second = (translator.translate(["the cat"], SHORT, weights=True)[0] for _ in range(2))
+    assert first.token_log_probs == second.token_log_probs  # no dropout inside
+    assert model.training
+
+
+def test_progress_counts_every_text(learnt: Translator) -> None:
+    told: list[int] = []
+    learnt.translate(["it sleeps", "", "the cat sleeps"], SHORT, batch_tokens=1, progress=told.append)
+    assert sum(told) == 3 and len(told) >= 3
+
+
+def test_mistakes_are_named(learnt: Translator, untrained: Untrained, pairs: list[TextPair]) -> None:
+    with pytest.raises(UserError, match="list of texts"):
+        learnt.translate("it sleeps")
+    with pytest.raises(UserError, match="one line each"):
+        learnt.attend(["a", "b"], ["c"])
+    others = Vocabularies.train(pairs, Policy(kind="char", size=300))
+    with pytest.raises(UserError, match="do not fit"):
+        Translator(untrained("cho2014"), others, "cpu")
+
+
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(texts=st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=12), max_size=5))
+def test_any_text_gives_one_line_and_aligned_words(learnt: Translator, texts: list[str]) -> None:
+    results = learnt.translate(texts, SHORT, weights=True)
+    assert len(results) == len(texts)
+    for text, result in zip(texts, results):
+        assert result.source == text and "\n" not in result.text
+        assert result.weights is not None
+        assert result.weights.shape == (len(words(result.text)), len(words(text.replace("\n", " "))))
+        assert text.strip() or not result.text

@@ -1,0 +1,63 @@
+import sys
+from pathlib import Path
+
+import pytest
+
+from saccade.errors import UserError
+from saccade.names import nearest, resolve
+
+TABLE = {"cho2014": 1, "bahdanau2014": 2}
+
+
+def test_a_name_of_the_table_is_its_entry() -> None:
+    assert resolve("cho2014", TABLE, "model") == 1
+
+
+def test_an_unknown_name_gets_the_nearest_and_the_way_to_ones_own() -> None:
+    with pytest.raises(UserError, match=r"no model 'bahdanau2015'; did you mean 'bahdanau2014'\?.*my_module:factory"):
+        resolve("bahdanau2015", TABLE, "model")
+    with pytest.raises(UserError, match="there are bahdanau2014, cho2014"):
+        resolve("?", TABLE, "model")
+    assert nearest("cho2015", TABLE) == "did you mean 'cho2014'?"
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory of one's own, not yet on the path"""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    return tmp_path
+
+
+def test_a_module_of_the_working_directory_is_found(here: Path) -> None:
+    (here / "names_of_mine.py").write_text("def factory():\n    return 'mine'\n")
+    assert resolve("names_of_mine:factory", TABLE, "attention")() == "mine"
+    assert resolve("math:sqrt", TABLE, "function")(4) == 2
+
+
+def test_what_is_missing_outside_is_named(here: Path) -> None:
+    (here / "names_of_yours.py").write_text("def factory():\n    pass\n")
+    with pytest.raises(UserError, match=r"'names_of_yours' has no 'factry'; did you mean 'factory'\?"):
+        resolve("names_of_yours:factry", TABLE, "attention")
+    with pytest.raises(UserError, match="module 'no_such_module_here' cannot be imported"):
+        resolve("no_such_module_here:factory", TABLE, "attention")
+    with pytest.raises(UserError, match=r"'pi' is 3\.14.*, not a function or class"):
+        resolve("math:pi", TABLE, "attention")
+
+
+def test_the_table_comes_before_modules(here: Path) -> None:
+    assert resolve("math:pi", {"math:pi": 4}, "number") == 4
+
+
+@pytest.mark.parametrize("name", [":", ":factory", "math:", "a b:c", "..math:pi", ""])
+def test_half_a_name_is_a_users_mistake(name: str, here: Path) -> None:
+    with pytest.raises(UserError):
+        resolve(name, TABLE, "model")
+
+
+@pytest.mark.parametrize("line", ["import no_such_module_inside", "1 / 0", "def ("])
+def test_a_broken_module_is_a_users_mistake(line: str, here: Path) -> None:
+    name = f"names_that_break_{len(line)}"
+    (here / f"{name}.py").write_text(line + "\n")
+    with pytest.raises(UserError, match=f"module '{name}' cannot be imported"):
+        resolve(f"{name}:factory", TABLE, "model")
