@@ -62,16 +62,18 @@ def flex_fits(shortest: int, width: int, values: Tensor) -> bool:
 
 
 @cache
-def _compiled(window: str, bias: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """Compiled apart for each kind of rule: variants of one function share a limit, past which nothing is fused."""
+def _compiled() -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Every window, bias and mask is a variant, and dynamo keeps 8 of one function, after which nothing is fused."""
+    import torch._dynamo
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
-    return torch.compile(flex_attention), torch.compile(create_block_mask)
+    torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, 64)
+    return torch.compile(flex_attention, dynamic=True), torch.compile(create_block_mask, dynamic=True)
 
 
 def flex(queries: Tensor, keys: Tensor, memory: Memory, query_at: Tensor, window: Window, bias: Bias | None) -> Tensor:
     """(B, H, Q, e), as `sdpa`, with the rules of window and bias evaluated inside the kernel."""
-    flex_attention, create_block_mask = _compiled(window.name, "" if bias is None else bias.name)
+    flex_attention, create_block_mask = _compiled()
     readable, sentences = memory.readable, memory.sentences
     query_at, key_at = query_at.expand(sentences, -1), memory.positions.expand(sentences, -1)
 

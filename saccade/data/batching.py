@@ -89,7 +89,7 @@ class Batches:
         self.epoch = 1
         self.index = 0
         self._lengths = np.sort(np.stack([corpus.source.lengths + 1, corpus.target.lengths + 1]), axis=0)
-        self._cuts = _cuts(np.sort(self._lengths[1]), tokens)
+        self._cuts = cut_places(np.sort(self._lengths[1]), tokens)
 
     def __len__(self) -> int:
         """Batches in an epoch: as many in each."""
@@ -120,7 +120,7 @@ class Batches:
         return [batches[place].tolist() for place in random.permutation(len(batches))]
 
 
-def _cuts(lengths: npt.NDArray[np.int64], tokens: int) -> list[int]:
+def cut_places(lengths: npt.NDArray[np.int64], tokens: int) -> list[int]:
     """Where batches begin in texts of rising length, and the end: each as large as fits."""
     cuts = [0]
     while (start := cuts[-1]) < len(lengths):

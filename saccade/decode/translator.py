@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from saccade.data.batching import Batch, _cuts, pad_sources
+from saccade.data.batching import Batch, cut_places, pad_sources
 from saccade.decode.attended import Attended, Segments, attended
 from saccade.decode.device import find_device
 from saccade.decode.search import Hypothesis, Search, search
@@ -199,5 +199,5 @@ def _same(looked: Attended) -> Attended:
 def _batches(lengths: Sequence[int], tokens: int) -> list[list[int]]:
     """Places of texts of like length, longest first: what does not fit into memory fails at once."""
     order = np.argsort(np.array(lengths, np.int64), kind="stable")
-    cuts = _cuts(np.array(lengths, np.int64)[order], max(1, tokens))
+    cuts = cut_places(np.array(lengths, np.int64)[order], max(1, tokens))
     return [batch.tolist() for batch in np.split(order, cuts[1:-1])][::-1] if lengths else []

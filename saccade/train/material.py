@@ -1,30 +1,14 @@
 """What a run trains and validates on: from a recipe's files or task to vocabularies and encoded pairs."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from saccade import files, tasks
-from saccade.data import Corpus, PairFiles, Split, cache_key, cached
+from saccade.data import Corpus, PairFiles, Split, TextPair, cache_key, cached
 from saccade.errors import UserError
 from saccade.text import HasTexts, Vocabularies
 from saccade.train.recipe import Data
-
-
-@dataclass(frozen=True)
-class TaskPairs:
-    """Pairs drawn of a built-in task; each pass draws the same ones."""
-
-    data: Data
-    split: str
-    count: int
-
-    def __iter__(self) -> Iterator[HasTexts]:
-        assert self.data.task is not None
-        return tasks.task(self.data.task).pairs(self.count, seed=1, split=self.split, words=self.data.words)
-
-    def __str__(self) -> str:
-        return f"task:{self.data.task}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,8 +25,8 @@ def load_material(data: Data, folder: Path, seed: int) -> Material:
     pairs: Iterable[HasTexts]
     digest = None
     if data.task is not None:
-        pairs = TaskPairs(data, "train", data.count)
-        valid: list[HasTexts] = list(TaskPairs(data, "valid", min(data.valid_most, max(50, data.count // 20))))
+        pairs = _drawn(data, "train", data.count)
+        valid: list[HasTexts] = _drawn(data, "valid", min(data.valid_most, max(50, data.count // 20)))
         held_out = None
     else:
         given = PairFiles(data.pairs, data.targets).kept_in(folder)
@@ -67,10 +51,17 @@ def load_material(data: Data, folder: Path, seed: int) -> Material:
         corpus = cached(folder / "cache", key, encode)
     valid_corpus = Corpus.encode(valid, vocabularies, longest=data.longest)
     valid = [valid[line - 1] for line in valid_corpus.lines.tolist()]
-    notes = [f"{pairs}: {corpus.report}", f"validation: {valid_corpus.report}"]
+    notes = [f"{data.pairs}: {corpus.report}", f"validation: {valid_corpus.report}"]
     sides = (vocabularies.source,) if vocabularies.joint else (vocabularies.source, vocabularies.target)
     notes += [side.note for side in sides if side.note]
     return Material(vocabularies=vocabularies, corpus=corpus, valid=valid, valid_corpus=valid_corpus, notes=notes)
+
+
+def _drawn(data: Data, split: str, count: int) -> list[HasTexts]:
+    """Pairs of a built-in task, drawn once: their texts alone, since there may be many."""
+    assert data.task is not None
+    drawn = tasks.task(data.task).pairs(count, seed=1, split=split, words=data.words)
+    return [TextPair(pair.source, pair.target) for pair in drawn]
 
 
 def _vocabularies(data: Data, training: Iterable[HasTexts], folder: Path) -> Vocabularies:

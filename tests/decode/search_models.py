@@ -15,11 +15,14 @@ VOCABULARY = 7  # the four special ids, of which a search may write UNK and EOS,
 
 
 class Chain(Seq2Seq[Tensor, Tensor]):
-    """p(y_i | y_{i−1}), another chain for each first token of the source. It watches what a search does with rows."""
+    """p(y_i | i, y_{i−1}), another chain for each first token of the source. It watches what a search does with rows.
+
+    The place matters, or hypotheses of the same steps in another order would be exactly as good.
+    """
 
     def __init__(self, logits: Tensor) -> None:
-        super().__init__(None, logits.shape[0], logits.shape[1])
-        self.logits = logits  # (first token of the source, last token, V)
+        super().__init__(None, *logits.shape[1:3])
+        self.logits = logits  # (place, first token of the source, last token, V)
         self.rows: list[tuple[int, int]] = []  # sentences and hypotheses, at each step
 
     def start(self, source: Tensor, readable: Tensor) -> tuple[Tensor, Tensor]:
@@ -29,15 +32,15 @@ class Chain(Seq2Seq[Tensor, Tensor]):
         assert torch.equal(moving, fixed.repeat_interleave(token.shape[0] // fixed.shape[0]))
         assert t.shape == token.shape and t.eq(len(self.rows)).all()
         self.rows.append((fixed.shape[0], token.shape[0]))
-        return self.logits[moving, token], moving
+        return self.logits[t, moving, token], moving
 
     def forward(self, source: Tensor, readable: Tensor, target: Tensor) -> Tensor:
-        return self.logits[source[:, :1].expand_as(target), target]
+        return self.logits[torch.arange(target.shape[1]), source[:, :1].expand_as(target), target]
 
 
 def random_chain(seed: int, scale: float = 2.0) -> Chain:
     generator = torch.Generator().manual_seed(seed)
-    return Chain(torch.randn(VOCABULARY, VOCABULARY, VOCABULARY, generator=generator) * scale)
+    return Chain(torch.randn(20, VOCABULARY, VOCABULARY, VOCABULARY, generator=generator) * scale)
 
 
 TINY: dict[str, tuple[str, dict[str, Any]]] = {

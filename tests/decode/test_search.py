@@ -120,9 +120,9 @@ def test_the_longest_length_is_kept_exactly() -> None:
 
 def test_what_ended_comes_before_what_was_cut_off() -> None:
     chain = random_chain(4, 0.0)
-    chain.logits[:, BOS, EOS] = -3.0  # ended at once, and improbable; all else is cut off
-    chain.logits[:, BOS, 4] = 2.0
-    chain.logits[:, 4:, EOS] = -50.0
+    chain.logits[0, :, :, EOS] = -3.0  # ended at once, and improbable; all else is cut off
+    chain.logits[0, :, :, 4] = 2.0
+    chain.logits[1, :, :, EOS] = -50.0
     (found,) = search(chain, *one(4), Search(beam=4, length_penalty=0.0, longest=2, n_best=4))
     assert [h.ended for h in found] == sorted((h.ended for h in found), reverse=True)
     for kind in (True, False):
@@ -138,7 +138,7 @@ def test_n_best_are_different_and_best_first() -> None:
 
 def test_few_possible_outputs_give_few_hypotheses() -> None:
     chain = random_chain(6)
-    chain.logits[:, :, [UNK, 5, 6]] = -math.inf  # word 4 and the end are left
+    chain.logits[..., [UNK, 5, 6]] = -math.inf  # word 4 and the end are left
     (found,) = search(chain, *one(4), Search(beam=8, n_best=8, longest=3))
     assert {(h.tokens, h.ended) for h in found} == {((), True), ((4,), True), ((4, 4), True), ((4, 4, 4), False)}
 
@@ -173,8 +173,8 @@ def test_results_do_not_depend_on_batch_or_padding(name: str, how: Search) -> No
 def test_what_is_fixed_is_a_row_a_sentence_and_finished_sentences_leave() -> None:
     chain = random_chain(9)
     chain.logits[..., EOS] = -40.0
-    chain.logits[5, :, EOS] = 20.0  # sentence 5 ends at once, with all its hypotheses to come far behind
-    chain.logits[6, 4:, EOS] = chain.logits[6, UNK, EOS] = 20.0  # sentence 6 after a word
+    chain.logits[0, 5, :, EOS] = 20.0  # sentence 5 ends at once, with all its hypotheses to come far behind
+    chain.logits[1, 6, :, EOS] = 20.0  # sentence 6 after a word
     for how in (Search(), Search(beam=3), Search(beam=3, sample=True)):
         chain.rows.clear()
         results = search(chain, *batch((4,), (5,), (6,)), how)
@@ -212,7 +212,7 @@ def test_samples_are_as_frequent_as_they_are_probable(temperature: float) -> Non
     chain, draws = random_chain(12, 1.0), 20_000
     (found,) = search(chain, *one(4), Search(beam=draws, sample=True, temperature=temperature, longest=1))
     counts = Counter(h.tokens for h in found)
-    tempered = torch.softmax(chain.logits[4, BOS] / temperature, -1).tolist()
+    tempered = torch.softmax(chain.logits[0, 4, BOS] / temperature, -1).tolist()
     allowed = {
         (token,) if token != EOS else (): tempered[token] for token in range(VOCABULARY) if token not in (PAD, BOS)
     }
