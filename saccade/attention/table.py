@@ -68,7 +68,11 @@ def build(
     attention = factory(**dims, heads=heads) if several else factory(**dims)
     attention.dropout = dropout
     if causal and not attention.window.causal:
-        attention.window = attention.window & Causal() if not isinstance(attention.window, Everywhere) else Causal()
+        attention.window = Causal() if isinstance(attention.window, Everywhere) else attention.window & Causal()
+        if not attention.window.causal:
+            raise ValueError(
+                f"attention {name!r} cannot be made causal: its window depends on the length of the whole sequence"
+            )
     return attention
 
 

@@ -5,6 +5,7 @@ best are kept, one that ends gives up its place, and the search is over when no 
 still open could beat what is finished. So a beam of 1 is greedy search, and a length penalty cannot stop it too early.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,8 +35,10 @@ class Search:
             raise ValueError(f"beam must be at least 1, got {self.beam}")
         if not 1 <= self.n_best <= self.beam:
             raise ValueError(f"n_best must be from 1 to the beam of {self.beam}, got {self.n_best}")
-        if self.temperature <= 0:
-            raise ValueError(f"temperature must be positive, got {self.temperature}")
+        if not 0 < self.temperature < math.inf:
+            raise ValueError(f"temperature must be positive and finite, got {self.temperature}")
+        if not math.isfinite(self.length_penalty):
+            raise ValueError(f"length_penalty must be finite, got {self.length_penalty}")
         if self.longest is not None and self.longest < 1:
             raise ValueError(f"longest must be at least 1, got {self.longest}")
 
@@ -129,9 +132,7 @@ def _best(log_probs: Tensor, totals: Tensor, places: list[int]) -> tuple[Tensor,
     """Of all continuations of a sentence the best, as many as it has places: (B, K) rows, tokens, totals."""
     width, vocabulary = log_probs.shape[1:]
     every = (totals[..., None] + log_probs).flatten(1)
-    best, where = every.topk(min(width, every.shape[1]), -1)
-    best = torch.nn.functional.pad(best, (0, width - best.shape[1]), value=float("-inf"))
-    where = torch.nn.functional.pad(where, (0, width - where.shape[1]))
+    best, where = every.topk(width, -1)
     ranks = torch.arange(width, device=best.device)
     best = best.masked_fill(ranks >= torch.tensor(places, device=best.device)[:, None], float("-inf"))
     return where // vocabulary, where % vocabulary, best

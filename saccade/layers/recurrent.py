@@ -29,7 +29,7 @@ class GatedUnit(nn.Module):
         of_gates, of_candidate = torch.split(projected, [2 * self.width, self.width], -1)
         reset, update = torch.sigmoid(of_gates + self.of_gates(state)).chunk(2, -1)
         candidate = torch.tanh(of_candidate + self.of_candidate(reset * state))
-        return torch.lerp(candidate, state, update)
+        return candidate + update * (state - candidate)  # under autocast the state stays wide
 
 
 class Recurrence(nn.Module):

@@ -56,9 +56,7 @@ class Encoder(nn.Module):
         """c (B, hidden), equations 1 and 2"""
         annotations, last = self.recurrence(embedded, readable)
         if self.recurrence.out != last.shape[-1]:  # both ends: forward at the last word, backward at the first
-            forward = annotations[..., : last.shape[-1]]
-            end = (readable.sum(1) - 1).clamp_min(0)[:, None, None].expand(-1, 1, forward.shape[-1])
-            last = torch.cat([forward.gather(1, end).squeeze(1), last], -1)
+            last = torch.cat([annotations[:, -1, : last.shape[-1]], last], -1)  # padding keeps the state
         return torch.tanh(self.summary(last))
 
 
