@@ -7,7 +7,8 @@ import typer
 
 import saccade
 from saccade.cli.evaluating import evaluate
-from saccade.cli.listings import attentions
+from saccade.cli.listings import attentions, models, tasks
+from saccade.cli.training import train
 from saccade.cli.translating import translate
 from saccade.errors import UserError
 
@@ -18,9 +19,8 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(attentions)
-app.command()(translate)
-app.command()(evaluate)
+for command in (train, translate, evaluate, tasks, models, attentions):
+    app.command()(command)
 
 
 def _version(asked: bool) -> None:

@@ -1,7 +1,7 @@
 """Commands that list what there is."""
 
 import json
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -29,3 +29,62 @@ def attentions(as_json: Json = False) -> None:
         parts = " · ".join(f"{part} {name}" for part, name in row["parts"].items())
         console.print(Padding(Text(f"{row['year']}  {row['paper']}\n{parts}", style="dim"), (0, 0, 0, 4)))
     console.print(f"{len(rows)} attentions; one is ATTENTIONS\\[name](query_dim=…, memory_dim=…, width=…)")
+
+
+def models(as_json: Json = False) -> None:
+    """List the models by name, with paper, year, how they read the source, and parameters at each preset.
+
+    Example: [bold]saccade models --json[/]
+    """
+    from saccade.models import MODELS
+
+    size = 8000  # of each vocabulary, for counting
+    rows: list[dict[str, Any]] = []
+    for name, kind in MODELS.items():
+        counts = {preset: _parameters(name, preset, size) for preset in kind.PRESETS}
+        about = kind.about
+        rows.append(
+            {
+                "name": name,
+                "paper": f"{about.authors}: {about.title}",
+                "year": about.year,
+                "reads": about.reads,
+                "parameters": counts,
+            }
+        )
+    if as_json:
+        typer.echo(json.dumps(rows, ensure_ascii=False, indent=2))
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console()
+    for row in rows:
+        console.print(Text.assemble((row["name"], "bold"), f"   reads {row['reads']}"))
+        console.print(Text(f"    {row['year']}  {row['paper']}", style="dim"))
+        presets = ", ".join(f"{preset} {count / 1e6:.1f}M" for preset, count in row["parameters"].items())
+        console.print(Text(f"    parameters with two vocabularies of {size:,}: {presets}", style="dim"))
+
+
+def _parameters(name: str, preset: str, size: int) -> int:
+    import torch
+
+    from saccade.models import MODELS
+
+    with torch.device("meta"):  # shapes alone: nothing is allocated
+        model = MODELS[name](MODELS[name].PRESETS[preset], size, size)
+    return sum(p.numel() for p in model.parameters())
+
+
+def tasks(as_json: Json = False) -> None:
+    """List the built-in tasks, to be trained on as task:NAME.
+
+    Example: [bold]saccade tasks[/]
+    """
+    from saccade.tasks import TASKS
+
+    if as_json:
+        typer.echo(json.dumps([{"name": name, "summary": entry.summary} for name, entry in TASKS.items()], indent=2))
+        return
+    for name, entry in TASKS.items():
+        typer.echo(f"task:{name:20} {entry.summary}")

@@ -2,20 +2,17 @@
 
 import copy
 import math
-import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from saccade import checkpoint, files
+from saccade import files
 from saccade.data.batching import Batch, Batches
 from saccade.decode import folder as model_folder
 from saccade.decode.device import find_device
@@ -23,9 +20,11 @@ from saccade.decode.translator import Translator
 from saccade.errors import UserError
 from saccade.models import Seq2Seq, build_model
 from saccade.train.card import card
+from saccade.train.interruption import noting_interruptions
 from saccade.train.log import Log
 from saccade.train.material import Material, load_material
 from saccade.train.recipe import Recipe, Training
+from saccade.train.standing import Standing, restore_standing, save_standing
 from saccade.train.steps import (
     RunningMean,
     batch_loss,
@@ -38,21 +37,6 @@ from saccade.train.validation import Validation, validate
 
 _SAVE_SECONDS = 600.0  # at most so much work is lost to a kill, however far apart the checks are
 _MOST_BAD_UPDATES = 20  # in a row that are not finite, before the run gives up
-
-
-@dataclass(kw_only=True)
-class Standing:
-    """Where a run stands: with weights, optimiser and random state, all that resuming needs."""
-
-    step: int = 0  # updates made
-    seconds: float = 0.0  # of training, over all sittings
-    loss: float = 0.0  # since the last note: the sum over tokens …
-    tokens: int = 0  # … and how many
-    skipped: int = 0  # updates that were not finite
-    bad: int = 0  # of them in a row, now
-    best: dict[str, Any] | None = None  # the best check's numbers
-    stale: int = 0  # checks since then
-    snapshots: list[dict[str, Tensor]] = field(default_factory=list)  # weights of the last checks, to be averaged
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,11 +73,11 @@ def train(
     batches = Batches(material.corpus, tokens=how.tokens, seed=how.seed)
     standing = Standing()
 
-    with log or Log(out) as log, _interruptible() as interrupted:
+    with log or Log(out) as log, noting_interruptions() as interrupted:
         for note in material.notes:
             log.say(note)
         log.say(f"{recipe.model}: {sum(p.numel() for p in model.parameters()):,} parameters, on {device}")
-        if resume and _restore(out, model, optimiser, mean, batches, standing):
+        if resume and restore_standing(out, model, optimiser, mean, batches, standing):
             log.go_back_to(standing.step)
             log.say(f"resumed at step {standing.step:,}")
         else:
@@ -136,7 +120,7 @@ def train(
                 _check(recipe, material, model, mean, optimiser, batches, standing, out, log, observe)
                 noted = saved = time.monotonic()
             elif time.monotonic() - saved > _SAVE_SECONDS:
-                _save(out, model, optimiser, mean, batches, standing)
+                save_standing(out, model, optimiser, mean, batches, standing)
                 saved = time.monotonic()
 
         finished = not interrupted
@@ -145,7 +129,7 @@ def train(
                 _check(recipe, material, model, mean, optimiser, batches, standing, out, log, observe)
             _try_average(recipe, material, model, standing, out, log)
         else:
-            _save(out, model, optimiser, mean, batches, standing)
+            save_standing(out, model, optimiser, mean, batches, standing)
         log.say(f"{reason}; the model is in {out}" if finished else f"{reason}; go on with --resume")
     return Outcome(
         folder=out,
@@ -160,12 +144,18 @@ def train(
 def _prepare(out: Path, recipe: Recipe, resume: bool) -> None:
     if resume and not (out / "recipe.toml").exists():
         raise UserError(f"{out}: there is no run to resume; leave --resume out to start one")
-    if not resume and out.exists() and any(out.iterdir()):
-        raise UserError(f"{out}: the folder is not empty; add --resume to go on with its run, or give another --out")
+    if not resume:
+        refuse_used(out)
     out.mkdir(parents=True, exist_ok=True)
     files.settle(out)
     if not resume:
         files.write_atomically(out / "recipe.toml", recipe.to_toml())
+
+
+def refuse_used(out: Path) -> None:
+    """A new run does not write over an old one. Pairs that were copied from standard input may be there already."""
+    if out.exists() and not (out.is_dir() and all(path.name.startswith("pairs.") for path in out.iterdir())):
+        raise UserError(f"{out}: the folder is not empty; add --resume to go on with its run, or give another --out")
 
 
 def _over(how: Training, standing: Standing, batches: Batches, interrupted: list[str]) -> str | None:
@@ -270,7 +260,7 @@ def _check(
     with files.atomic_folder(out) as new:
         if better:
             _keep(new, judged, recipe, material, standing)
-        _save(new, model, optimiser, mean, batches, standing)
+        save_standing(new, model, optimiser, mean, batches, standing)
     if observe is not None:
         observe(standing, translator)
 
@@ -305,73 +295,6 @@ def _keep(folder: Path, model: Seq2Seq[Any, Any], recipe: Recipe, material: Mate
     model_folder.save(folder, model, material.vocabularies, extra={"best": standing.best}, card=about)
 
 
-def _save(
-    folder: Path,
-    model: nn.Module,
-    optimiser: torch.optim.Optimizer,
-    mean: RunningMean | None,
-    batches: Batches,
-    standing: Standing,
-) -> None:
-    state = {
-        "model": model.state_dict(),
-        "optimiser": optimiser.state_dict(),
-        "mean": None if mean is None else {"count": mean.count, "weights": mean.weights},
-        "batches": dict(batches.state()),
-        "standing": vars(standing),
-        "random": torch.get_rng_state(),
-        "cuda_random": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
-    }
-    checkpoint.save_training(folder, state)
-
-
-def _restore(
-    folder: Path,
-    model: nn.Module,
-    optimiser: torch.optim.Optimizer,
-    mean: RunningMean | None,
-    batches: Batches,
-    standing: Standing,
-) -> bool:
-    """Whether there was anything to go on from: a run may have been stopped before it first saved."""
-    if not (folder / "training").is_dir():
-        return False
-    state = checkpoint.load_training(folder)
-    model.load_state_dict(state["model"])
-    optimiser.load_state_dict(state["optimiser"])
-    if mean is not None and state["mean"] is not None:
-        mean.count = state["mean"]["count"]
-        for name, value in state["mean"]["weights"].items():
-            mean.weights[name].copy_(value)
-    batches.restore(state["batches"])
-    vars(standing).update(state["standing"])
-    torch.set_rng_state(state["random"])
-    if torch.cuda.is_available() and state["cuda_random"]:
-        torch.cuda.set_rng_state_all(state["cuda_random"])
-    return True
-
-
 def _speed(since: float, tokens: int) -> tuple[float, float]:
     now = time.monotonic()
     return now, tokens / max(1e-9, now - since)
-
-
-@contextmanager
-def _interruptible() -> Iterator[list[str]]:
-    """While open, the first Ctrl-C or TERM is noted in the list; a second Ctrl-C interrupts as usual."""
-    noted: list[str] = []
-
-    def note(number: int, frame: FrameType | None) -> None:
-        if noted:
-            raise KeyboardInterrupt
-        noted.append(signal.Signals(number).name)
-
-    try:
-        before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-    except ValueError:  # not the main thread
-        before = {}
-    try:
-        yield noted
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
