@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 
 Pairs = Annotated[
     str,
-    typer.Argument(
-        metavar="PAIRS|RECIPE", help="A TSV file, one of two parallel files, -, task:NAME, or a recipe.toml."
-    ),
+    typer.Argument(metavar="PAIRS|RECIPE", help="A TSV file, one of two files, -, task:NAME, or a recipe.toml."),
 ]
 Settings = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Such as train.lr=3e-4; may come again.")
@@ -88,12 +86,12 @@ def _recipe(pairs: str, targets: str | None, model: str | None, overrides: list[
     refuse_used(out)
     if data.task is not None:
         task(data.task)  # an unknown one is refused before anything is written
-        counted = config.from_dict(
-            Data, config.override({"data": config.to_dict(data)}, _of_data(overrides))["data"], "--set"
-        )
-        facts = Facts.of(task(data.task).pairs(min(2000, counted.count), seed=1, words=counted.words))
-        facts = Facts(**{**vars(facts), "pairs": counted.count})
+        own = [one for one in overrides if one.startswith("data.")]
+        data = config.from_dict(Data, config.override({"data": config.to_dict(data)}, own)["data"], "--set", "data")
+        drawn = task(data.task or "").pairs(min(2000, data.count), seed=1, words=data.words)
+        facts = replace(Facts.of(drawn), pairs=data.count)
     else:
+        out.mkdir(parents=True, exist_ok=True)
         files = PairFiles(pairs, targets).kept_in(out)
         data = Data(pairs=str(files.source), targets=None if files.target is None else str(files.target))
         facts = Facts.of(files)

@@ -61,20 +61,13 @@ def pick(data: Data, facts: Facts, model: str | None = None) -> Picked:
         reasons.append(f"a joint vocabulary of at most {size:,} pieces: small data wants few")
     name = model or ("vaswani2017" if facts.cuda or facts.pairs >= 10_000 else "bahdanau2014")
     if model is None:
-        why = (
-            "a GPU is there"
-            if facts.cuda
-            else "enough pairs for a Transformer"
-            if name == "vaswani2017"
-            else "few pairs"
-        )
-        reasons.append(f"model {name}: {why}")
+        enough = "enough pairs for a Transformer" if name == "vaswani2017" else "few pairs"
+        reasons.append(f"model {name}: {'a GPU is there' if facts.cuda else enough}")
     settings, said = _settings(name, facts)
     reasons.append(said)
     train = _training(name, facts)
-    reasons.append(
-        f"batches of {train.tokens:,} pieces, at most {train.max_epochs} epochs, on {'CUDA' if facts.cuda else 'the CPU'}"
-    )
+    device = "CUDA" if facts.cuda else "the CPU"
+    reasons.append(f"batches of {train.tokens:,} pieces, at most {train.max_epochs} epochs, on {device}")
     chosen = replace(data, vocabulary=policy, longest=256)
     return Picked(recipe=Recipe(data=chosen, model=name, settings=settings, train=train), reasons=tuple(reasons))
 
