@@ -1,6 +1,7 @@
 """`saccade train`: from pairs, or from a recipe, to a model folder."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
