@@ -10,6 +10,7 @@ from saccade.cli.evaluating import evaluate
 from saccade.cli.listings import attentions, models, tasks
 from saccade.cli.training import train
 from saccade.cli.translating import translate
+from saccade.cli.trying import try_
 from saccade.errors import UserError
 
 app = typer.Typer(
@@ -19,6 +20,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command("try")(try_)
 for command in (train, translate, evaluate, tasks, models, attentions):
     app.command()(command)
 

@@ -1,0 +1,65 @@
+"""`saccade try`: the whole of it in four minutes, on built-in data."""
+
+import json
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from saccade.errors import UserError
+
+EXAMPLE = "the little girl does not see the big black dog that I follow in the garden."
+
+
+def try_(
+    minutes: Annotated[float, typer.Option(help="Of training, for each of the two models.", min=0.01)] = 2.75,
+    seed: Annotated[int, typer.Option(help="Of weights and batches.")] = 1,
+    out: Annotated[Path, typer.Option(help="Where models, figures and report go.")] = Path("runs/try"),
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON instead of tables.")] = False,
+) -> None:
+    """See what attention is for: train a model without and one with it, side by side, and compare them.
+
+    Example: [bold]saccade try[/]
+    """
+    import shutil
+
+    from rich.console import Console
+
+    from saccade import files
+    from saccade.provenance import provenance
+    from saccade.tour.contest import Effort, contest, elapsed
+    from saccade.tour.showing import look, show, targets, write_report
+
+    console = Console(stderr=as_json)
+    began = time.monotonic()
+    if out.exists() and any(out.iterdir()):
+        if not (out / "figures.json").exists() and not (out / "cho2014.log").exists():
+            raise UserError(f"{out}: the folder is not empty, and not of an earlier `saccade try`; give another --out")
+        shutil.rmtree(out)
+    effort = Effort(minutes=minutes, seed=seed)
+    console.print(
+        f"Training without and with attention, {minutes:g} minutes each, side by side, on English–French pairs of the "
+        "built-in phrasebook …",
+        highlight=False,
+    )
+    with console.status("starting") as status:
+
+        def tell(where: dict[str, str]) -> None:
+            status.update(f"{elapsed(began)}   " + "   ".join(f"{name}: {text}" for name, text in where.items()))
+
+        results = contest(effort, out, tell)
+    results["provenance"] = provenance(seed=seed)
+    heatmap = look(out / "bahdanau2014", EXAMPLE)
+    results["heatmap"] = heatmap
+    results["targets"] = [vars(target) for target in targets(results)]
+    results["seconds"] = round(time.monotonic() - began, 1)
+    files.write_atomically(out / "figures.json", json.dumps(results, ensure_ascii=False, indent=1) + "\n")
+    write_report(results, heatmap, out / "report.html")
+    if as_json:
+        shown = {key: value for key, value in results.items() if key != "test"}
+        typer.echo(json.dumps(shown, ensure_ascii=False, indent=1))
+    else:
+        show(results, heatmap, console)
+        console.print(f"\nAll of it took {elapsed(began)}. Report: {out / 'report.html'}   Go on:", highlight=False)
+        console.print(f"  saccade translate {out / 'bahdanau2014'} - --heatmap", highlight=False)
