@@ -224,7 +224,7 @@ class Attention(nn.Module):
                 for part, old in ((self.score, of_score), (self.normaliser, of_normaliser))
             )
             history = History(*new)
-        dropped = nn.functional.dropout(weights, self.dropout, self.training)
+        dropped = nn.functional.dropout(weights, self.dropout, self.training) if self.dropout else weights
         context = grouped_matmul(dropped.to(memory.values.dtype), memory.values)
         return Reading(
             self._merged(context, readers),

@@ -141,7 +141,9 @@ class Additive(Score):
         if history is not None:
             hidden = hidden + self.remembered(history.to(hidden.dtype))
         v = self.v if self.gain is None else self.gain * F.normalize(self.v, dim=-1)
-        scores = (torch.tanh(hidden) @ v[:, None, :, None]).squeeze(-1)
+        # One head is one product with a vector, which is quicker than many small ones.
+        hidden = torch.tanh(hidden)
+        scores = hidden @ v[0] if v.shape[0] == 1 else (hidden @ v[:, None, :, None]).squeeze(-1)
         return scores if self.offset is None else scores + self.offset
 
     def remembered(self, history: Tensor) -> Tensor:

@@ -40,12 +40,17 @@ def train(
     out = out or Path("runs") / ("stdin" if pairs == "-" else Path(pairs.removeprefix("task:")).name.split(".")[0])
     overrides = list(settings or [])
     if vocab_from is not None:
-        overrides.append(f'data.vocab_from="{vocab_from}"')
+        overrides.append(f"data.vocab_from={json.dumps(str(vocab_from))}")
     if valid is not None:
-        overrides.append(f'data.valid="{valid}"')
+        overrides.append(f"data.valid={json.dumps(valid)}")
     from saccade.train.loop import train as run
+    from saccade.train.starting import leaving_no_false_start
 
-    recipe = _kept(out, overrides, model) if resume else _recipe(pairs, targets, model, overrides, out)
+    if resume:
+        recipe = _kept(out, overrides, model)
+    else:
+        with leaving_no_false_start(out):
+            recipe = _recipe(pairs, targets, model, overrides, out)
     outcome = run(recipe, out, resume=resume)
     if as_json:
         best = outcome.best
@@ -74,29 +79,33 @@ def _recipe(pairs: str, targets: str | None, model: str | None, overrides: list[
     from saccade import config
     from saccade.data import PairFiles
     from saccade.tasks import task
-    from saccade.train.loop import refuse_used
     from saccade.train.picking import Facts, pick
     from saccade.train.recipe import Data, load_recipe, recipe_of
+    from saccade.train.starting import refuse_used
 
     if pairs.endswith(".toml"):
         if targets is not None:
             raise UserError(f"{pairs} is a recipe, which names its own files; leave {targets} out")
         name = [f'model.name="{model}"'] if model else []
         return load_recipe(Path(pairs), [*name, *overrides])
-    data = Data(pairs=pairs, targets=targets)
     refuse_used(out)
+    own = [one for one in overrides if one.startswith("data.")]
+    given = {"pairs": pairs, "targets": targets}
+    data = config.from_dict(Data, config.override({"data": given}, own)["data"], "--set", "data")
     if data.task is not None:
-        task(data.task)  # an unknown one is refused before anything is written
-        own = [one for one in overrides if one.startswith("data.")]
-        data = config.from_dict(Data, config.override({"data": config.to_dict(data)}, own)["data"], "--set", "data")
-        drawn = task(data.task or "").pairs(min(2000, data.count), seed=1, words=data.words)
+        drawn = task(data.task).pairs(min(2000, data.count), seed=1, words=data.words)
         facts = replace(Facts.of(drawn), pairs=data.count)
     else:
         out.mkdir(parents=True, exist_ok=True)
-        files = PairFiles(pairs, targets).kept_in(out)
-        data = Data(pairs=str(files.source), targets=None if files.target is None else str(files.target))
+        files = PairFiles(data.pairs, data.targets).kept_in(out)
+        data = replace(data, pairs=str(files.source), targets=None if files.target is None else str(files.target))
         facts = Facts.of(files)
-    picked = pick(data, facts, model)
+    asked = config.override({}, overrides).get("model")
+    asked = asked if isinstance(asked, dict) else {}
+    picked = pick(data, facts, model or asked.get("name"))
     for reason in picked.reasons:
         typer.echo(reason, err=True)
-    return recipe_of(config.override(picked.recipe.to_dict(), overrides), "--set")
+    mapping = picked.recipe.to_dict()
+    if "preset" in asked:  # in place of the picked size
+        mapping["model"] = {"name": picked.recipe.model}
+    return recipe_of(config.override(mapping, overrides), "--set")

@@ -5,6 +5,8 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
+from saccade.layers.dropout import make_dropout
+
 
 class GatedUnit(nn.Module):
     """The GRU of Cho 2014, which resets the state *before* the recurrent product (torch's GRU resets after it):
@@ -29,7 +31,7 @@ class GatedUnit(nn.Module):
         of_gates, of_candidate = torch.split(projected, [2 * self.width, self.width], -1)
         reset, update = torch.sigmoid(of_gates + self.of_gates(state)).chunk(2, -1)
         candidate = torch.tanh(of_candidate + self.of_candidate(reset * state))
-        return candidate + update * (state - candidate)  # under autocast the state stays wide
+        return torch.addcmul(candidate, update, state - candidate)  # not lerp: under autocast the state stays wide
 
 
 class Recurrence(nn.Module):
@@ -44,11 +46,13 @@ class Recurrence(nn.Module):
         """inputs (B, S, ·), readable (B, S) → states (B, S, width), the last of them (B, width)"""
         steps = self.unit.of_input(inputs).unbind(1)
         keep = readable[..., None].unbind(1)
+        padded = (~readable).any(0).tolist()  # most steps have no padding, and need no choice
         state = inputs.new_zeros(inputs.shape[0], self.unit.width)
         states = [state] * len(steps)
         order = range(len(steps))
         for s in reversed(order) if self.backwards else order:
-            state = torch.where(keep[s], self.unit(steps[s], state), state)
+            new = self.unit(steps[s], state)
+            state = torch.where(keep[s], new, state) if padded[s] else new
             states[s] = state
         return torch.stack(states, 1) if states else inputs.new_zeros(*inputs.shape[:2], self.unit.width), state
 
@@ -66,7 +70,7 @@ class RecurrentEncoder(nn.Module):
             nn.ModuleList(Recurrence(self.out if layer else inputs, width, backwards=b) for b in directions)
             for layer in range(layers)
         )
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = make_dropout(dropout)
 
     def forward(self, inputs: Tensor, readable: Tensor) -> tuple[Tensor, Tensor]:
         """→ annotations (B, S, out), the last state of the last direction (B, width): bidirectional, that is the

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from saccade.attention import Attention
 from saccade.attention.positions import Rotary
 from saccade.attention.table import build
+from saccade.layers.dropout import make_dropout
 
 NormPlace = Literal["pre", "post"]
 NormKind = Literal["layer", "rms", "none"]
@@ -29,7 +30,7 @@ class Sublayer(nn.Module):
         super().__init__()
         self.norm = norm(kind, width)
         self.place, self.residual = place, residual
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = make_dropout(dropout)
 
     def forward(self, inputs: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
         outputs = self.dropout(function(self.norm(inputs) if self.place == "pre" else inputs))
@@ -70,7 +71,7 @@ class FeedForward(nn.Module):
         else:
             self.first = nn.Linear(width, 2 * inner if kind == "gated" else inner)
         self.second = nn.Linear(inner, width)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = make_dropout(dropout)
 
     @property
     def remembers(self) -> int:

@@ -24,6 +24,7 @@ from torch import Tensor, nn
 
 from saccade.attention import History, Memory
 from saccade.attention.table import build
+from saccade.layers.dropout import make_dropout
 from saccade.layers.embedding import Embeddings, Tie
 from saccade.layers.recurrent import GatedUnit, Maxout, RecurrentEncoder
 from saccade.models.contract import About, Seq2Seq
@@ -68,7 +69,7 @@ class Decoder(nn.Module):
         self.of_last = nn.Linear(config.embedding, 2 * config.maxout, bias=False)
         self.of_read = nn.Linear(read, 2 * config.maxout, bias=False)
         self.maxout = Maxout()
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = make_dropout(config.dropout)
         self.narrow = nn.Linear(config.maxout, config.embedding) if config.maxout != config.embedding else nn.Identity()
 
     def step(
@@ -119,7 +120,7 @@ class Bahdanau2014(Seq2Seq[Fixed, Moving]):
             dropout=config.dropout,
         )
         self.decoder = Decoder(config, self.encoder.out)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = make_dropout(config.dropout)
 
     @property
     def cross(self) -> list[str]:

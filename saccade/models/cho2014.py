@@ -16,6 +16,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from saccade.layers.dropout import make_dropout
 from saccade.layers.embedding import Embeddings, Tie
 from saccade.layers.recurrent import GatedUnit, Maxout, RecurrentEncoder
 from saccade.models.contract import About, Seq2Seq
@@ -70,7 +71,7 @@ class Decoder(nn.Module):
         self.of_last = nn.Linear(config.embedding, 2 * config.maxout, bias=False)
         self.of_summary = nn.Linear(config.hidden, 2 * config.maxout, bias=False)
         self.maxout = Maxout()
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = make_dropout(config.dropout)
         self.narrow = nn.Linear(config.maxout, config.embedding) if config.maxout != config.embedding else nn.Identity()
 
     def start(self, context: Tensor) -> Tensor:
@@ -108,7 +109,7 @@ class Cho2014(Seq2Seq[Fixed, Moving]):
         self.embeddings = Embeddings(source_size, target_size, config.embedding, tie=config.tie)
         self.encoder = Encoder(config)
         self.decoder = Decoder(config)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = make_dropout(config.dropout)
 
     def start(self, source: Tensor, readable: Tensor) -> tuple[Fixed, Moving]:
         context = self.encoder(self.dropout(self.embeddings.of_source(source)), readable)

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from saccade.attention import History, Learned, Memory, Sinusoidal
+from saccade.layers.dropout import make_dropout
 from saccade.layers.embedding import Embeddings, Tie
 from saccade.layers.transformer_block import FeedForward, FeedForwardKind, NormKind, NormPlace, Site, Sublayer, norm
 from saccade.models.contract import About, Seq2Seq
@@ -153,7 +154,7 @@ class Vaswani2017(Seq2Seq[Fixed, Moving]):
         self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
         last: NormKind = config.norm_kind if config.norm == "pre" else "none"  # post-norm ends on a norm already
         self.encoder_norm, self.decoder_norm = norm(last, config.width), norm(last, config.width)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = make_dropout(config.dropout)
         for linear in (m for half in (self.encoder, self.decoder) for m in half.modules() if isinstance(m, nn.Linear)):
             nn.init.xavier_uniform_(linear.weight)
 

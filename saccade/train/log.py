@@ -14,6 +14,9 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from saccade import files
+from saccade.errors import UserError
+
 
 class Log:
     def __init__(self, folder: Path, console: Console | None = None) -> None:
@@ -36,14 +39,20 @@ class Log:
         """Forget what was noted after `step`: a resumed run will come to it again."""
         if self.metrics.exists():
             kept = [line for line in self.metrics.read_text(encoding="utf-8").splitlines() if _step(line) <= step]
-            self.metrics.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+            files.write_atomically(self.metrics, "".join(f"{line}\n" for line in kept))
 
     def say(self, text: str) -> None:
         self.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def note(self, **numbers: Any) -> None:
-        with self.metrics.open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps(numbers) + "\n")
+        try:
+            with self.metrics.open("a", encoding="utf-8") as stream:
+                stream.write(json.dumps(numbers) + "\n")
+        except OSError as error:
+            raise UserError(
+                f"{self.metrics}: cannot be written: {error.strerror}; what was saved is intact: "
+                "free some space and go on with --resume"
+            ) from error
 
     def progress(
         self, *, step: int, epoch: int, loss: float, rate: float, speed: float, done: float, seconds: float

@@ -4,6 +4,7 @@ import copy
 import math
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
@@ -25,14 +26,8 @@ from saccade.train.log import Log
 from saccade.train.material import Material, load_material
 from saccade.train.recipe import Recipe, Training
 from saccade.train.standing import Standing, restore_standing, save_standing
-from saccade.train.steps import (
-    RunningMean,
-    batch_loss,
-    learning_rate,
-    make_optimiser,
-    mean_of,
-    uses_bf16,
-)
+from saccade.train.starting import leaving_no_false_start, prepare
+from saccade.train.steps import RunningMean, batch_loss, learning_rate, make_optimiser, mean_of, uses_bf16
 from saccade.train.validation import Validation, validate
 
 _SAVE_SECONDS = 600.0  # at most so much work is lost to a kill, however far apart the checks are
@@ -60,17 +55,18 @@ def train(
     `observe` is called after every check with where the run stands and a translator with the weights that were judged.
     """
     how = recipe.train
-    _prepare(out, recipe, resume)
     device = find_device(how.device)
     if how.threads:
         torch.set_num_threads(how.threads)
-    torch.manual_seed(how.seed)
-    material = load_material(recipe.data, out, how.seed)
-    sizes = len(material.vocabularies.source), len(material.vocabularies.target)
-    model = build_model(recipe.model, recipe.settings, *sizes).to(device)
+    with nullcontext() if resume else leaving_no_false_start(out):
+        recipe = prepare(out, recipe, resume)
+        material = load_material(recipe.data, out, how.seed)
+        torch.manual_seed(how.seed)
+        model = _model(recipe, material).to(device)
     optimiser = make_optimiser(how, model.parameters())
     mean = RunningMean(model, how.ema) if how.ema else None
     batches = Batches(material.corpus, tokens=how.tokens, seed=how.seed)
+    stream = _endless(batches)
     standing = Standing()
 
     with log or Log(out) as log, noting_interruptions() as interrupted:
@@ -91,8 +87,12 @@ def train(
             rate = learning_rate(how, standing.step, done)
             for group in optimiser.param_groups:
                 group["lr"] = rate
-            update = [batch.to(device) for batch in islice(_endless(batches), how.accumulate)]
-            loss, tokens = _update(model, optimiser, update, how, device, log)
+            update = [batch.to(device) for batch in islice(stream, how.accumulate)]
+            try:
+                loss, tokens = _update(model, optimiser, update, how, device, log)
+            except UserError:  # a pair that does not fit: all that came before it is kept
+                save_standing(out, model, optimiser, mean, batches, standing)
+                raise
             standing.step += 1
             if math.isfinite(loss):
                 standing.loss, standing.tokens, standing.bad = standing.loss + loss, standing.tokens + tokens, 0
@@ -125,7 +125,7 @@ def train(
 
         finished = not interrupted
         if finished:
-            if standing.step % how.check_every or not standing.step:
+            if standing.checked != standing.step:
                 _check(recipe, material, model, mean, optimiser, batches, standing, out, log, observe)
             _try_average(recipe, material, model, standing, out, log)
         else:
@@ -141,21 +141,11 @@ def train(
     )
 
 
-def _prepare(out: Path, recipe: Recipe, resume: bool) -> None:
-    if resume and not (out / "recipe.toml").exists():
-        raise UserError(f"{out}: there is no run to resume; leave --resume out to start one")
-    if not resume:
-        refuse_used(out)
-    out.mkdir(parents=True, exist_ok=True)
-    files.settle(out)
-    if not resume:
-        files.write_atomically(out / "recipe.toml", recipe.to_toml())
-
-
-def refuse_used(out: Path) -> None:
-    """A new run does not write over an old one. Pairs that were copied from standard input may be there already."""
-    if out.exists() and not (out.is_dir() and all(path.name.startswith("pairs.") for path in out.iterdir())):
-        raise UserError(f"{out}: the folder is not empty; add --resume to go on with its run, or give another --out")
+def _model(recipe: Recipe, material: Material) -> Seq2Seq[Any, Any]:
+    sides = material.vocabularies
+    if getattr(recipe.settings, "tie", None) == "all" and not sides.joint:  # also where both happen to have one size
+        raise UserError("model.tie is 'all', but the two sides have a vocabulary each: set model.tie=target")
+    return build_model(recipe.model, recipe.settings, len(sides.source), len(sides.target))
 
 
 def _over(how: Training, standing: Standing, batches: Batches, interrupted: list[str]) -> str | None:
@@ -179,7 +169,7 @@ def _progress(how: Training, standing: Standing, batches: Batches) -> float:
         (epochs, how.max_epochs),
         (standing.seconds / 60, how.max_minutes),
     ]
-    return max(used / most if most else 0.0 for used, most in spent if most is not None)
+    return max(used / most if most else 1.0 for used, most in spent if most is not None)
 
 
 def _endless(batches: Batches) -> Iterator[Batch]:
@@ -201,25 +191,20 @@ def _update(
     """
     tokens = sum(int(batch.target_readable.sum()) for batch in update)
     total = 0.0
+    full: Exception | None = None
     try:
         for batch in update:
             with torch.autocast(device.type, torch.bfloat16, enabled=uses_bf16(how.precision, device)):
                 smoothed, plain = batch_loss(model, batch, how.smoothing)
             torch.autograd.backward(smoothed / tokens)
             total += float(plain)
-    except (torch.OutOfMemoryError, RuntimeError) as error:
-        if not isinstance(error, torch.OutOfMemoryError) and "allocate memory" not in str(error):
+    except RuntimeError as error:
+        if not _of_memory(error):
             raise
+        full = error.with_traceback(None)  # whose frames would hold on to the very tensors that did not fit
+    if full is not None:
         optimiser.zero_grad(set_to_none=True)
-        largest = max(len(batch) for batch in update)
-        if largest == 1:
-            raise UserError(
-                f"a single pair of {update[0].source.shape[1]} source and {update[0].target_in.shape[1]} target pieces "
-                "does not fit in memory; lower data.longest, or train a smaller model"
-            ) from error
-        log.say(f"a batch of {largest} pairs does not fit in memory; it is split in halves (lower train.tokens)")
-        halves = [half for batch in update for half in (batch.halves() if len(batch) > 1 else (batch,))]
-        return _update(model, optimiser, halves, how, device, log)
+        return _update(model, optimiser, _halved(update, full, log), how, device, log)
     norm = nn.utils.clip_grad_norm_(model.parameters(), how.clip or math.inf)
     if math.isfinite(total) and torch.isfinite(norm):
         optimiser.step()
@@ -227,6 +212,24 @@ def _update(
         total = math.nan
     optimiser.zero_grad(set_to_none=True)
     return total, tokens
+
+
+def _of_memory(error: RuntimeError) -> bool:
+    """CUDA has an exception of its own; the CPU and MPS say it in words."""
+    told = str(error)
+    return isinstance(error, torch.OutOfMemoryError) or "out of memory" in told or "DefaultCPUAllocator" in told
+
+
+def _halved(update: list[Batch], error: Exception, log: Log) -> list[Batch]:
+    largest = max(len(batch) for batch in update)
+    if largest == 1:
+        sides = max((batch.source.shape[1], batch.target_in.shape[1]) for batch in update)
+        raise UserError(
+            f"a single pair of {sides[0]} source and {sides[1]} target pieces does not fit in memory; "
+            "--resume goes on without it; else lower data.longest, or train a smaller model"
+        ) from error
+    log.say(f"a batch of {largest} pairs does not fit in memory; it is split in halves (lower train.tokens)")
+    return [half for batch in update for half in (batch.halves() if len(batch) > 1 else (batch,))]
 
 
 def _check(
@@ -249,7 +252,7 @@ def _check(
     translator = Translator(judged, material.vocabularies, recipe.train.device)
     result = validate(translator, material, recipe.train)
     better = _is_better(result, standing.best, recipe.train)
-    standing.stale = 0 if better else standing.stale + 1
+    standing.checked, standing.stale = standing.step, 0 if better else standing.stale + 1
     if better:
         standing.best = {"step": standing.step, **asdict(result)}
     if recipe.train.average:

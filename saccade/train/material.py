@@ -22,32 +22,27 @@ class Material:
 
 def load_material(data: Data, folder: Path, seed: int) -> Material:
     """Read, hold out, train or borrow the vocabulary, encode; encoded files are kept in `folder`/cache."""
-    pairs: Iterable[HasTexts]
-    digest = None
-    if data.task is not None:
-        pairs = _drawn(data, "train", data.count)
-        valid: list[HasTexts] = _drawn(data, "valid", min(data.valid_most, max(50, data.count // 20)))
-        held_out = None
+    given = PairFiles(data.pairs, data.targets) if data.task is None else None
+    pairs: Iterable[HasTexts] = given or _drawn(data, "train", data.count)
+    held_out = None
+    valid: list[HasTexts]
+    if data.valid is not None:
+        valid = list(PairFiles(data.valid, data.valid_targets))
+    elif given is None:
+        valid = _drawn(data, "valid", min(data.valid_most, max(50, data.count // 20)))
     else:
-        given = PairFiles(data.pairs, data.targets).kept_in(folder)
-        digest = given.digest()
-        pairs = given
-        held_out = None
-        if data.valid is not None:
-            valid = list(PairFiles(data.valid, data.valid_targets))
-        else:
-            held_out = Split.of(given, seed=seed, share=data.valid_share, most=data.valid_most, name=str(given))
-            valid = list(held_out.validation(given))
+        held_out = Split.of(given, seed=seed, share=data.valid_share, most=data.valid_most, name=str(given))
+        valid = list(held_out.validation(given))
     training = pairs if held_out is None else held_out.training(pairs)
     vocabularies = _vocabularies(data, training, folder)
 
     def encode() -> Corpus:
         return Corpus.encode(pairs, vocabularies, longest=data.longest, without=held_out)
 
-    if digest is None:
+    if given is None:
         corpus = encode()
     else:
-        key = cache_key(digest, vocabularies.hash, data.longest, held_out.hash if held_out else None)
+        key = cache_key(given.digest(), vocabularies.hash, data.longest, held_out.hash if held_out else None)
         corpus = cached(folder / "cache", key, encode)
     valid_corpus = Corpus.encode(valid, vocabularies, longest=data.longest)
     valid = [valid[line - 1] for line in valid_corpus.lines.tolist()]
@@ -65,17 +60,18 @@ def _drawn(data: Data, split: str, count: int) -> list[HasTexts]:
 
 
 def _vocabularies(data: Data, training: Iterable[HasTexts], folder: Path) -> Vocabularies:
-    """Of another model, or of this run where it was made before, or made now of the training pairs."""
-    if data.vocab_from is not None:
-        place = Path(data.vocab_from)
-        if not place.is_dir():
-            raise UserError(f"data.vocab_from: {place} is not a model folder")
-        return Vocabularies.load(place)
+    """Of this run where it has one already; else another model's, or made of the training pairs; kept with the run."""
     kept = folder / "vocabulary"
     files.settle(kept)
     if any(kept.glob("*.model")):
         return Vocabularies.load(kept)
-    made = Vocabularies.train(training, data.vocabulary, joint=data.joint)
+    if data.vocab_from is None:
+        made = Vocabularies.train(training, data.vocabulary, joint=data.joint)
+    else:
+        place = Path(data.vocab_from)
+        if not place.is_dir():
+            raise UserError(f"data.vocab_from: {place} is not a model folder")
+        made = Vocabularies.load(place)
     with files.atomic_folder(kept) as new:
         made.save(new)
     return made

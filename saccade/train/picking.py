@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from saccade import config
+from saccade.layers.embedding import Tie
 from saccade.models.table import find_model
 from saccade.text import HasTexts, Policy, words
 from saccade.train.recipe import Data, Recipe, Training
@@ -26,6 +27,7 @@ class Facts:
     pairs: int
     mean_words: float  # of a source
     mean_characters: float  # of a source and its target together
+    alphabet: int  # different characters
     cuda: bool
 
     @classmethod
@@ -38,6 +40,7 @@ class Facts:
             pairs=count,
             mean_words=sum(len(words(pair.source)) for pair in some) / looked,
             mean_characters=sum(len(pair.source) + len(pair.target) for pair in some) / looked,
+            alphabet=len({character for pair in some for character in pair.source + pair.target}),
             cuda=torch.cuda.is_available() if cuda is None else cuda,
         )
 
@@ -56,14 +59,15 @@ def pick(data: Data, facts: Facts, model: str | None = None) -> Picked:
         policy = Policy(kind="char", size=2000)
         reasons.append("sources are single words, so pieces are characters")
     else:
-        size = max(400, min(16_000, 100 * round(facts.pairs**0.7 / 200)))
+        spelling = 260 + facts.alphabet  # special and byte ids, and every character
+        size = max(400, min(16_000, 100 * round(facts.pairs**0.7 / 200)), spelling + facts.alphabet // 4)
         policy = Policy(kind="unigram", size=size)
         reasons.append(f"a joint vocabulary of at most {size:,} pieces: small data wants few")
     name = model or ("vaswani2017" if facts.cuda or facts.pairs >= 10_000 else "bahdanau2014")
     if model is None:
         enough = "enough pairs for a Transformer" if name == "vaswani2017" else "few pairs"
         reasons.append(f"model {name}: {'a GPU is there' if facts.cuda else enough}")
-    settings, said = _settings(name, facts)
+    settings, said = _settings(name, facts, "all" if data.joint else "target")
     reasons.append(said)
     train = _training(name, facts)
     device = "CUDA" if facts.cuda else "the CPU"
@@ -72,7 +76,7 @@ def pick(data: Data, facts: Facts, model: str | None = None) -> Picked:
     return Picked(recipe=Recipe(data=chosen, model=name, settings=settings, train=train), reasons=tuple(reasons))
 
 
-def _settings(name: str, facts: Facts) -> tuple[Any, str]:
+def _settings(name: str, facts: Facts, tie: Tie) -> tuple[Any, str]:
     kind = find_model(name)
     dropout = 0.1 if facts.pairs > 500_000 else 0.3 if facts.pairs > 5_000 else 0.2
     if name == "vaswani2017":
@@ -82,7 +86,7 @@ def _settings(name: str, facts: Facts) -> tuple[Any, str]:
             size = {"width": 256, "inner": 512, "heads": 4, "encoder_layers": 4, "decoder_layers": 4}
         else:
             size = {"width": 128, "inner": 256, "heads": 4, "encoder_layers": 3, "decoder_layers": 3}
-        settings = config.to_dict(kind.PRESETS["tiny"]) | size | {"dropout": dropout, "tie": "all"}
+        settings = config.to_dict(kind.PRESETS["tiny"]) | size | {"dropout": dropout, "tie": tie}
         return config.from_dict(kind.config_type, settings, "picked", "model"), f"size {size}, dropout {dropout}"
     preset = "base" if facts.cuda and facts.pairs >= 100_000 else "small"
     settings = config.to_dict(kind.PRESETS[preset]) | {"dropout": dropout}

@@ -64,6 +64,9 @@ class Training:
         for name in positive:
             if getattr(self, name) <= 0:
                 raise ValueError(f"{name} must be positive, got {getattr(self, name)}")
+        for name in ("max_steps", "max_epochs", "max_minutes", "average", "warmup"):
+            if (getattr(self, name) or 0) < 0:
+                raise ValueError(f"{name} must not be negative, got {getattr(self, name)}")
         if not 0 <= self.smoothing < 1:
             raise ValueError(f"smoothing must be in [0, 1), got {self.smoothing}")
         if self.ema is not None and not 0 < self.ema < 1:
@@ -95,6 +98,8 @@ class _Tables:
 def recipe_of(mapping: Mapping[str, Any], where: str) -> Recipe:
     """From plain values. `[model]` has a `name`, perhaps a `preset` to start from, and the model's own settings."""
     tables = config.from_dict(_Tables, mapping, where)
+    if not tables.data.pairs:
+        raise UserError(f"{where}: data.pairs: missing; expected a file of pairs, or task:NAME")
     own = dict(tables.model)
     name, preset = own.pop("name", None), own.pop("preset", None)
     if not isinstance(name, str):

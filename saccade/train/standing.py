@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from saccade import checkpoint
 from saccade.data.batching import Batches
+from saccade.errors import UserError
 from saccade.train.steps import RunningMean
 
 
@@ -23,7 +24,8 @@ class Standing:
     skipped: int = 0  # updates that were not finite
     bad: int = 0  # of them in a row, now
     best: dict[str, Any] | None = None  # the best check's numbers
-    stale: int = 0  # checks since then
+    checked: int = -1  # the step of the last check
+    stale: int = 0  # checks since the best one
     snapshots: list[dict[str, Tensor]] = field(default_factory=list)  # weights of the last checks, to be averaged
 
 
@@ -57,14 +59,22 @@ def restore_standing(
 ) -> bool:
     """Whether there was anything to go on from: a run may have been stopped before it first saved."""
     if not (folder / "training").is_dir():
+        if (folder / "model.safetensors").exists():
+            raise UserError(f"{folder}: a model without its training/ folder cannot be trained further; train it again")
         return False
     state = checkpoint.load_training(folder)
-    model.load_state_dict(state["model"])
-    optimiser.load_state_dict(state["optimiser"])
-    if mean is not None and state["mean"] is not None:
-        mean.count = state["mean"]["count"]
-        for name, value in state["mean"]["weights"].items():
-            mean.weights[name].copy_(value)
+    try:
+        model.load_state_dict(state["model"])
+        optimiser.load_state_dict(state["optimiser"])
+        if mean is not None:
+            mean.count = state["mean"]["count"]
+            for name, value in state["mean"]["weights"].items():
+                mean.weights[name].copy_(value)
+    except (RuntimeError, ValueError, KeyError, TypeError) as error:
+        raise UserError(
+            f"{folder / 'training'}: not of the model and optimiser that {folder / 'recipe.toml'} describes; "
+            "put the recipe back as it was, or start anew with another --out"
+        ) from error
     batches.restore(state["batches"])
     vars(standing).update(state["standing"])
     torch.set_rng_state(state["random"])

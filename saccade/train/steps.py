@@ -32,7 +32,8 @@ def make_optimiser(how: Training, parameters: Iterable[nn.Parameter]) -> torch.o
     ]
     if how.optimiser == "adadelta":
         return torch.optim.Adadelta(groups, lr=how.lr, rho=0.95, eps=1e-6)
-    return torch.optim.AdamW(groups, lr=how.lr, betas=how.betas, eps=1e-9)
+    fused = parameters[0].device.type in ("cpu", "cuda")
+    return torch.optim.AdamW(groups, lr=how.lr, betas=how.betas, eps=1e-9, fused=fused)
 
 
 def learning_rate(how: Training, step: int, progress: float) -> float:

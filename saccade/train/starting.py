@@ -1,0 +1,54 @@
+"""The folder of a run, before its first step: a new run takes an unused one, a resumed run its own."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from saccade import files
+from saccade.data import PairFiles
+from saccade.errors import UserError
+from saccade.train.recipe import Recipe
+
+_MAY_BE_THERE = ("pairs.", ".pairs.", ".recipe.toml-")  # copies of standard input, and what a kill this early leaves
+
+
+def prepare(out: Path, recipe: Recipe, resume: bool) -> Recipe:
+    """The recipe as it is kept in `out`: what came by standard input is a file there from now on."""
+    if resume and not (out / "recipe.toml").exists():
+        raise UserError(f"{out}: there is no run to resume; leave --resume out to start one")
+    if not resume:
+        refuse_used(out)
+    out.mkdir(parents=True, exist_ok=True)
+    files.settle(out)
+    if not resume:
+        if recipe.data.task is None:
+            kept = PairFiles(recipe.data.pairs, recipe.data.targets).kept_in(out)
+            targets = None if kept.target is None else str(kept.target)
+            recipe = replace(recipe, data=replace(recipe.data, pairs=str(kept.source), targets=targets))
+        files.write_atomically(out / "recipe.toml", recipe.to_toml())
+    return recipe
+
+
+def refuse_used(out: Path) -> None:
+    """A new run does not write over an old one."""
+    if out.exists() and not (out.is_dir() and all(path.name.startswith(_MAY_BE_THERE) for path in out.iterdir())):
+        raise UserError(f"{out}: the folder is not empty; add --resume to go on with its run, or give another --out")
+
+
+@contextmanager
+def leaving_no_false_start(out: Path) -> Iterator[None]:
+    """A user's mistake that is found before the first step leaves `out` as it was: the same command, with the mistake
+    mended, then works."""
+    before = {path.name for path in out.iterdir()} if out.is_dir() else None
+    try:
+        yield
+    except UserError:
+        if out.is_dir():
+            for path in out.iterdir():
+                if path.name not in (before or ()):
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+            if before is None:
+                out.rmdir()
+        raise

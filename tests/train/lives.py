@@ -1,0 +1,102 @@
+"""Runs in processes of their own, that end when and how a test says. They are forked from a server that has torch loaded
+already, so that a life costs a tenth of a second."""
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.context import ForkServerContext, ForkServerProcess
+from pathlib import Path
+from typing import Any
+
+DEADLINE = 120.0  # seconds; only a hang lasts so long
+
+
+def _server() -> ForkServerContext:
+    server = get_context("forkserver")
+    server.set_forkserver_preload(["saccade.train.loop", "torch._dynamo", "sacrebleu", "sentencepiece"])
+    return server
+
+
+@dataclass(frozen=True, kw_only=True)
+class Death:
+    """SIGKILL just before file operation number `operation` in the run's folder, or with half of what `Path.write_bytes`
+    writes there for the `torn`-th time on disk. Only the disk outlives a kill, so these are all the moments there are."""
+
+    operation: int | None = None
+    torn: int | None = None
+
+
+@dataclass(frozen=True)
+class Ended:
+    code: int | None  # negative: by that signal
+    said: str
+
+
+def live(*arguments: str | Path, out: Path, death: Death | None = None, at: Callable[[], int | None] | None = None) -> Ended:
+    """`saccade ARGUMENTS` to its end. `at` is asked again and again, and may name a signal to send, once."""
+    said = out.with_name(f"{out.name}.said")
+    process = _server().Process(target=_life, args=([*map(str, arguments)], out, death, said))
+    process.start()
+    _watch(process, at)
+    assert process.exitcode is not None, "the run hangs"
+    return Ended(process.exitcode, said.read_text(encoding="utf-8") if said.exists() else "")
+
+
+def _watch(process: ForkServerProcess, at: Callable[[], int | None] | None) -> None:
+    ends = time.monotonic() + DEADLINE
+    while process.exitcode is None and time.monotonic() < ends:
+        if at is not None and process.pid is not None and (number := at()) is not None:
+            os.kill(process.pid, number)
+            at = None
+        process.join(0.003 if at is not None else DEADLINE)
+    if process.exitcode is None:
+        process.kill()
+
+
+def _life(arguments: list[str], out: Path, death: Death | None, said: Path) -> None:
+    stderr = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(stderr, 2)
+    sys.stderr = open(2, "w", buffering=1, closefd=False)  # noqa: SIM115, PTH123
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # the server's children ignore Ctrl-C
+    import torch
+
+    from saccade.cli import main
+
+    torch.set_num_threads(1)
+    if death is not None:
+        _await(death, out)
+    sys.argv = ["saccade", *arguments]
+    main()
+
+
+def _await(death: Death, out: Path) -> None:
+    counted = {"operation": 0, "torn": 0}
+
+    def now(kind: str, number: int | None) -> bool:
+        counted[kind] += 1
+        return counted[kind] == number
+
+    def on_event(event: str, arguments: tuple[Any, ...]) -> None:
+        touches = event == "open" or event.startswith(("os.", "shutil."))
+        if touches and str(arguments[0]).startswith(f"{out}{os.sep}") and now("operation", death.operation):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    write = Path.write_bytes
+
+    def write_bytes(path: Path, content: Any) -> int:
+        if str(path).startswith(f"{out}{os.sep}") and now("torn", death.torn):
+            write(path, content[: len(content) // 2])
+            os.kill(os.getpid(), signal.SIGKILL)
+        return write(path, content)
+
+    Path.write_bytes = write_bytes  # type: ignore[method-assign]
+    sys.addaudithook(on_event)
+
+
+def metrics(out: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (out / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
