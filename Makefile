@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 .PHONY: try test check slow clean
 
 try: $(READY)
-	$(BIN)/saccade attentions
+	$(BIN)/saccade try
 
 test: check
 	$(BIN)/python -m pytest

@@ -13,7 +13,7 @@ EXAMPLE = "the little girl does not see the big black dog that I follow in the g
 
 
 def try_(
-    minutes: Annotated[float, typer.Option(help="Of training, for each of the two models.", min=0.01)] = 2.75,
+    minutes: Annotated[float, typer.Option(help="Of training, for each of the two models.", min=0.01)] = 3.0,
     seed: Annotated[int, typer.Option(help="Of weights and batches.")] = 1,
     out: Annotated[Path, typer.Option(help="Where models, figures and report go.")] = Path("runs/try"),
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON instead of tables.")] = False,

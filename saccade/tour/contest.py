@@ -37,7 +37,7 @@ _AMBIGUOUS = 160
 class Effort:
     """What a contest costs."""
 
-    minutes: float = 2.75  # of training, for each model
+    minutes: float = 3.0  # of training, for each model
     pairs: int = PAIRS
     judged: int = _JUDGED
     seed: int = 1

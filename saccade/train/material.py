@@ -44,7 +44,10 @@ def load_material(data: Data, folder: Path, seed: int) -> Material:
     else:
         key = cache_key(given.digest(), vocabularies.hash, data.longest, held_out.hash if held_out else None)
         corpus = cached(folder / "cache", key, encode)
-    valid_corpus = Corpus.encode(valid, vocabularies, longest=data.longest)
+    try:
+        valid_corpus = Corpus.encode(valid, vocabularies, longest=data.longest)
+    except UserError as error:
+        raise UserError(f"validation: {error}") from None
     valid = [valid[line - 1] for line in valid_corpus.lines.tolist()]
     notes = [f"{data.pairs}: {corpus.report}", f"validation: {valid_corpus.report}"]
     sides = (vocabularies.source,) if vocabularies.joint else (vocabularies.source, vocabularies.target)

@@ -65,6 +65,8 @@ def restore_standing(
     state = checkpoint.load_training(folder)
     try:
         model.load_state_dict(state["model"])
+        if state["optimiser"]["param_groups"][0].keys() != optimiser.state_dict()["param_groups"][0].keys():
+            raise ValueError("another optimiser")  # which would fail only at its first step
         optimiser.load_state_dict(state["optimiser"])
         if mean is not None:
             mean.count = state["mean"]["count"]

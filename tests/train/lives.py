@@ -1,5 +1,7 @@
-"""Runs in processes of their own, that end when and how a test says. They are forked from a server that has torch loaded
-already, so that a life costs a tenth of a second."""
+"""Runs in processes of their own, that end when and how a test says.
+
+They are forked from a server that has torch loaded already, so that a life costs a fraction of a second.
+"""
 
 import json
 import os
@@ -24,8 +26,8 @@ def _server() -> ForkServerContext:
 
 @dataclass(frozen=True, kw_only=True)
 class Death:
-    """SIGKILL just before file operation number `operation` in the run's folder, or with half of what `Path.write_bytes`
-    writes there for the `torn`-th time on disk. Only the disk outlives a kill, so these are all the moments there are."""
+    """SIGKILL just before file operation number `operation` in the run's folder, or when half of what `Path.write_bytes`
+    writes there for the `torn`-th time is on disk. Only the disk outlives a kill: there are no other moments."""
 
     operation: int | None = None
     torn: int | None = None
@@ -37,7 +39,9 @@ class Ended:
     said: str
 
 
-def live(*arguments: str | Path, out: Path, death: Death | None = None, at: Callable[[], int | None] | None = None) -> Ended:
+def live(
+    *arguments: str | Path, out: Path, death: Death | None = None, at: Callable[[], int | None] | None = None
+) -> Ended:
     """`saccade ARGUMENTS` to its end. `at` is asked again and again, and may name a signal to send, once."""
     said = out.with_name(f"{out.name}.said")
     process = _server().Process(target=_life, args=([*map(str, arguments)], out, death, said))
@@ -61,7 +65,7 @@ def _watch(process: ForkServerProcess, at: Callable[[], int | None] | None) -> N
 def _life(arguments: list[str], out: Path, death: Death | None, said: Path) -> None:
     stderr = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(stderr, 2)
-    sys.stderr = open(2, "w", buffering=1, closefd=False)  # noqa: SIM115, PTH123
+    sys.stderr = open(2, "w", buffering=1, closefd=False)  # noqa: SIM115
     signal.signal(signal.SIGINT, signal.default_int_handler)  # the server's children ignore Ctrl-C
     import torch
 

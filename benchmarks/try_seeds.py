@@ -1,0 +1,45 @@
+"""`saccade try` over several seeds: whether its targets hold, and by how much.
+
+    python benchmarks/try_seeds.py --seeds 1 2 3
+
+Runs one after another, each as a user would run it, and keeps the figures (without the translations) in one JSON.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+
+def run(seed: int, folder: Path) -> dict[str, Any]:
+    out = folder / f"seed-{seed}"
+    subprocess.run([sys.executable, "-m", "saccade", "try", "--seed", str(seed), "--out", str(out)], check=True)
+    figures: dict[str, Any] = json.loads((out / "figures.json").read_text(encoding="utf-8"))
+    del figures["test"], figures["heatmap"]
+    for system in figures["systems"].values():
+        del system["translations"]
+    return figures
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/try.json"))
+    parser.add_argument("--keep", type=Path, help="keep models and reports in this folder")
+    asked = parser.parse_args()
+    runs: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory() as place:
+        for seed in asked.seeds:
+            runs.append(run(seed, asked.keep or Path(place)))
+            asked.out.parent.mkdir(parents=True, exist_ok=True)
+            asked.out.write_text(json.dumps({"runs": runs}, indent=1) + "\n", encoding="utf-8")
+    for one in runs:
+        said = "; ".join(f"{'met' if t['met'] else 'NOT met'} {t['claim']}: {t['reached']:.3g}" for t in one["targets"])
+        print(f"seed {one['effort']['seed']} in {one['seconds']:.0f} s: {said}")
+
+
+if __name__ == "__main__":
+    main()

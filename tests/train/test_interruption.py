@@ -1,0 +1,33 @@
+"""Signals are noted, a second one interrupts, and afterwards all is as before."""
+
+import signal
+from threading import Thread
+
+import pytest
+
+from saccade.train.interruption import noting_interruptions
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_first_is_noted_and_the_second_interrupts(number: signal.Signals) -> None:
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    with noting_interruptions() as noted:
+        assert noted == []
+        signal.raise_signal(number)
+        assert noted == [number.name]
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+
+
+def test_another_thread_cannot_note_and_may_run() -> None:
+    found: list[list[str]] = []
+
+    def run() -> None:
+        with noting_interruptions() as noted:
+            found.append(noted)
+
+    thread = Thread(target=run)
+    thread.start()
+    thread.join()
+    assert found == [[]]

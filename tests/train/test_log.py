@@ -1,0 +1,92 @@
+"""What a run says: lines, a live display, metrics.jsonl that can be taken back."""
+
+import errno
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from saccade.errors import UserError
+from saccade.train.log import Log
+
+
+def heard(folder: Path, **options: Any) -> tuple[Log, io.StringIO]:
+    written = io.StringIO()
+    return Log(folder, Console(file=written, width=200, **options)), written
+
+
+def progress(log: Log, step: int) -> None:
+    log.progress(step=step, epoch=1, loss=1.0, rate=1e-3, speed=1234.5, done=0.25, seconds=3600.0)
+
+
+def test_plain_lines_where_there_is_no_terminal(tmp_path: Path) -> None:
+    log, written = heard(tmp_path)
+    with log:
+        log.say("[bold]pairs[/] with 3 brackets")
+        log.checked(step=1000, loss=2.5, bleu=12.345, better=True)
+        log.checked(step=2000, loss=2.6, bleu=None, better=False)
+        progress(log, 1)
+        progress(log, 2)  # too soon after the last
+    assert written.getvalue().splitlines()[:3] == [
+        "[bold]pairs[/] with 3 brackets",
+        "step 1,000: validation loss 2.500, BLEU 12.3 (best so far)",
+        "step 2,000: validation loss 2.600",
+    ]
+    (line,) = written.getvalue().splitlines()[3:]
+    for part in (" 25%", "step 1 ", "loss 1.000", "perplexity 2.72", "tokens/s 1,234", "left 3:00:00", "memory", "GiB"):
+        assert part in line
+    assert "\x1b" not in written.getvalue()
+
+
+def test_a_live_display_in_a_terminal(tmp_path: Path) -> None:
+    log, written = heard(tmp_path, force_terminal=True)
+    with log:
+        progress(log, 7)
+        log.say("said above it")
+    for part in ("perplexity", "tokens/s", "3:00:00", "said above it", "\x1b["):
+        assert part in written.getvalue()
+
+
+def test_the_display_ends_with_a_mistake(tmp_path: Path) -> None:
+    log, written = heard(tmp_path, force_terminal=True)
+    with pytest.raises(UserError), log:
+        progress(log, 7)
+        raise UserError("no")
+    assert written.getvalue().endswith("\x1b[?25h")  # the cursor is shown again
+
+
+def test_notes_are_taken_back_to_a_step(tmp_path: Path) -> None:
+    log, _ = heard(tmp_path)
+    log.go_back_to(5)  # of nothing
+    for step in (1, 2, 3):
+        log.note(step=step, loss=0.1 * step)
+    log.note(step=3, valid_loss=None)
+    with log.metrics.open("a", encoding="utf-8") as stream:
+        stream.write('{"step": 2, "lo')  # cut off by a kill
+    log.go_back_to(2)
+    assert [json.loads(line) for line in log.metrics.read_text().splitlines()] == [
+        {"step": 1, "loss": 0.1},
+        {"step": 2, "loss": 0.2},
+    ]
+    log.go_back_to(-1)
+    assert log.metrics.read_text() == ""
+
+
+def test_numbers_are_exact(tmp_path: Path) -> None:
+    log, _ = heard(tmp_path)
+    log.note(step=1, loss=0.1 + 0.2)
+    assert json.loads(log.metrics.read_text())["loss"] == 0.1 + 0.2
+
+
+def test_notes_that_cannot_be_written_are_a_clear_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log, _ = heard(tmp_path)
+
+    def full(*_: Any, **__: Any) -> Any:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "open", full)
+    with pytest.raises(UserError, match=r"metrics\.jsonl: cannot be written: No space left on device; .*--resume"):
+        log.note(step=1)

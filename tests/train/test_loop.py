@@ -1,0 +1,208 @@
+"""One run from top to bottom: budgets, stopping, averaging, what is in the folder at the end."""
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from lives import metrics
+
+import saccade
+from saccade import checkpoint
+from saccade.data.batching import Batches
+from saccade.errors import UserError
+from saccade.models import MODELS, build_model
+from saccade.train import loop
+from saccade.train.loop import train
+from saccade.train.material import load_material
+from saccade.train.recipe import Recipe, load_recipe
+from saccade.train.standing import Standing
+from saccade.train.steps import mean_of
+from saccade.train.validation import Validation
+
+MakeRecipe = Callable[..., Recipe]
+
+
+def judged_as(monkeypatch: pytest.MonkeyPatch, *losses: float) -> None:
+    """The checks find these losses, whatever the model."""
+    given = iter(losses)
+
+    def found(*_: Any) -> Validation:
+        return Validation(loss=next(given), perplexity=1.0, bleu=None, chrf=None, exact=None)
+
+    monkeypatch.setattr(loop, "validate", found)
+
+
+def test_a_run_and_its_folder(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    recipe, seen = make_recipe(), []
+
+    def observe(standing: Standing, translator: Any) -> None:
+        seen.append((standing.step, translator.translate(["the cook works."])[0].text))
+
+    outcome = train(recipe, tmp_path / "run", observe=observe)
+    assert (outcome.finished, outcome.step, outcome.reason) == (True, 8, "the budget is spent")
+    assert [step for step, _ in seen] == [3, 6, 8]
+    assert load_recipe(tmp_path / "run" / "recipe.toml") == recipe
+    lines = metrics(tmp_path / "run")
+    assert [line["step"] for line in lines if "loss" in line] == list(range(1, 9))
+    checks = [line for line in lines if "valid_loss" in line]
+    assert [line["step"] for line in checks] == [3, 6, 8] and checks[0]["best"] is True
+    assert lines[-2]["loss"] < lines[0]["loss"] and all(0 < line["rate"] <= 1e-2 for line in lines if "rate" in line)
+    assert outcome.best is not None and f"| step | {outcome.best['step']} |" in (tmp_path / "run/README.md").read_text()
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert config["extra"]["best"] == outcome.best
+    saccade.load(tmp_path / "run", device="cpu").translate(["the cook works."])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_same_seed_gives_the_same_first_weights(name: str) -> None:
+    settings, made = replace(MODELS[name].PRESETS["tiny"], tie="none"), []
+    for _ in range(8):  # all kept: each lies elsewhere in memory
+        torch.manual_seed(1)
+        made.append(build_model(name, settings, 50, 50))
+    for model in made[1:]:
+        assert all(torch.equal(a, b) for a, b in zip(made[0].state_dict().values(), model.state_dict().values()))
+
+
+def test_another_seed_is_another_run(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        train(make_recipe(**{"train.seed": seed, "train.max_steps": 2, "train.judge": "loss"}), tmp_path / name)
+    a, b, c = (metrics(tmp_path / name) for name in "abc")
+    assert a == b != c
+
+
+@pytest.mark.parametrize("accumulate", [1, 3])
+def test_a_budget_of_epochs(accumulate: int, make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    budget = {"train.max_steps": None, "train.max_epochs": 1, "train.accumulate": accumulate, "train.judge": "loss"}
+    recipe = make_recipe(**budget)
+    outcome = train(recipe, tmp_path / "run")
+    epoch = len(Batches(load_material(recipe.data, tmp_path / "run", 1).corpus, tokens=recipe.train.tokens))
+    assert outcome.step == math.ceil(epoch / accumulate) > 2
+    assert outcome.reason == "the budget is spent"
+
+
+def test_every_pair_comes_once_an_epoch(
+    make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+    update = loop._update
+
+    def noting(model: Any, optimiser: Any, batches: Any, *rest: Any) -> tuple[float, int]:
+        seen.extend(i for batch in batches for i in batch.indices.tolist())
+        return update(model, optimiser, batches, *rest)
+
+    ordered: list[int] = []
+    members = Batches._members
+    monkeypatch.setattr(Batches, "_members", lambda own, epoch: ordered.append(epoch) or members(own, epoch))
+    monkeypatch.setattr(loop, "_update", noting)
+    budget = {"train.max_steps": None, "train.max_epochs": 2, "train.judge": "loss", "train.check_every": 100}
+    train(make_recipe(**budget), tmp_path / "run")
+    assert sorted(seen) == sorted([*range(114), *range(114)])
+    assert ordered == [1, 2, 1]  # an epoch's order is drawn once, not at every step; the last is validation's
+
+
+def test_a_budget_of_minutes_counts_over_sittings(
+    make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = iter(range(10**6))
+    monkeypatch.setattr(loop.time, "monotonic", lambda: 10.0 * next(clock))  # each look at it is ten seconds later
+    minutes = {"train.max_steps": None, "train.max_minutes": 1.0, "train.judge": "loss", "train.check_every": 100}
+    whole = train(make_recipe(**minutes), tmp_path / "whole")
+    assert whole.step == 6 and whole.seconds == 60.0  # of which a step takes ten
+    first = train(make_recipe(**{**minutes, "train.max_steps": 2}), tmp_path / "cut")
+    assert (first.step, first.seconds) == (2, 20.0)
+    second = train(make_recipe(**minutes), tmp_path / "cut", resume=True)
+    assert (second.step, second.seconds, second.reason) == (6, 60.0, "the budget is spent")
+
+
+def test_no_steps_at_all_is_an_untrained_model(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    outcome = train(make_recipe(**{"train.max_steps": 0}), tmp_path / "run")
+    assert outcome.step == 0 and outcome.finished
+    saccade.load(tmp_path / "run", device="cpu")
+
+
+def test_nothing_better_ends_the_run(make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    judged_as(monkeypatch, 5.0, 4.0, 4.0, 4.5, 4.1)
+    how = {"train.judge": "loss", "train.patience": 3, "train.max_steps": 100, "train.check_every": 1}
+    outcome = train(make_recipe(**how), tmp_path / "run")
+    assert (outcome.step, outcome.reason) == (5, "no better score in 3 checks")
+    assert outcome.best is not None and (outcome.best["step"], outcome.best["loss"]) == (2, 4.0)
+
+
+def test_bleu_decides_and_the_loss_among_equals(make_recipe: MakeRecipe) -> None:
+    def found(bleu: float, loss: float) -> Validation:
+        return Validation(loss=loss, perplexity=1.0, bleu=bleu, chrf=None, exact=None)
+
+    how, best = make_recipe().train, {"bleu": 20.0, "loss": 3.0}
+    assert loop._is_better(found(20.1, 9.0), best, how) and loop._is_better(found(20.0, 2.9), best, how)
+    assert not loop._is_better(found(19.9, 1.0), best, how) and not loop._is_better(found(20.0, 3.0), best, how)
+    assert loop._is_better(found(0.0, 9.0), None, how)
+
+
+@pytest.mark.parametrize("better", [True, False])
+def test_the_mean_of_the_last_checks_is_kept_if_it_is_better(
+    better: bool, make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged_as(monkeypatch, 5.0, 4.0, 3.0, 2.9 if better else 3.1)
+    how = {"train.judge": "loss", "train.average": 2, "train.check_every": 2, "train.max_steps": 6, "train.ema": None}
+    outcome = train(make_recipe(**how), tmp_path / "run")
+    snapshots = checkpoint.load_training(tmp_path / "run")["standing"]["snapshots"]
+    assert len(snapshots) == 2 and outcome.best is not None
+    assert outcome.best.get("averaged") == (2 if better else None) and outcome.best["loss"] == (2.9 if better else 3.0)
+    kept, _ = checkpoint.load_model(tmp_path / "run")
+    expected = mean_of(snapshots) if better else snapshots[-1]
+    assert all(torch.equal(kept[name], tensor) for name, tensor in expected.items())
+
+
+def test_what_is_judged_and_kept_is_the_running_mean(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    train(make_recipe(**{"train.max_steps": 3, "train.judge": "loss"}), tmp_path / "run")
+    kept, _ = checkpoint.load_model(tmp_path / "run")
+    state = checkpoint.load_training(tmp_path / "run")
+    assert all(torch.equal(kept[name], tensor) for name, tensor in state["mean"]["weights"].items())
+    assert not all(torch.equal(kept[name], tensor) for name, tensor in state["model"].items())
+
+
+def test_long_ways_between_checks_are_saved_too(
+    make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop, "_SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(loop, "_check", None)
+    with pytest.raises(TypeError):  # at the end
+        train(make_recipe(**{"train.max_steps": 4, "train.check_every": 100}), tmp_path / "run")
+    assert checkpoint.load_training(tmp_path / "run")["standing"]["step"] == 4
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"data.joint": False}, "model.tie is 'all'"),
+        ({"train.device": "tpu"}, "device 'tpu'"),
+        ({"data.pairs": "none.tsv"}, "none.tsv: no such file"),
+        ({"data.valid": "none.tsv"}, "none.tsv: no such file"),
+        ({"data.longest": 1}, "no pair is left"),
+    ],
+)
+def test_a_false_start_leaves_nothing(
+    settings: dict[str, Any], said: str, make_recipe: MakeRecipe, tmp_path: Path
+) -> None:
+    with pytest.raises(UserError, match=said):
+        train(make_recipe(**settings), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "pairs.tsv").write_text("kept\t")
+    with pytest.raises(UserError, match=said):
+        train(make_recipe(**settings), tmp_path / "run")
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["pairs.tsv"]
+
+
+def test_a_used_folder_is_refused(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(UserError, match="the folder is not empty; add --resume"):
+        train(make_recipe(), tmp_path)
+    with pytest.raises(UserError, match="no run to resume"):
+        train(make_recipe(), tmp_path, resume=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]

@@ -1,0 +1,86 @@
+"""Recipes: what is wrong in one is said with its place; what is written reads back the same."""
+
+from pathlib import Path
+
+import pytest
+
+from saccade.errors import UserError
+from saccade.models import MODELS
+from saccade.train.recipe import Recipe, Training, load_recipe, recipe_of
+
+RECIPES = sorted((Path(__file__).parents[2] / "recipes").glob("*.toml"))
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
+def test_every_recipe_loads_and_is_written_back_the_same(path: Path, tmp_path: Path) -> None:
+    recipe = load_recipe(path)
+    assert load_recipe(write(tmp_path / "again.toml", recipe.to_toml())) == recipe
+
+
+def test_there_are_recipes() -> None:
+    assert RECIPES
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("preset", ["tiny", "small", "base", "paper"])
+def test_a_preset_and_what_it_is_changed_by(name: str, preset: str, tmp_path: Path) -> None:
+    mapping = {"data": {"pairs": "p.tsv"}, "model": {"name": name, "preset": preset, "dropout": 0.45}}
+    recipe = recipe_of(mapping, "here")
+    assert recipe.settings.dropout == 0.45
+    assert {**vars(recipe.settings), "dropout": 0} == {**vars(MODELS[name].PRESETS[preset]), "dropout": 0}
+    assert load_recipe(write(tmp_path / "again.toml", recipe.to_toml())) == recipe
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("train.lrr = 1", "train.lrr: unknown key; did you mean 'lr'?"),
+        ("lr = 1", "lr: unknown key; did you mean 'train.lr'?"),
+        ("train.lr = 'much'", 'train.lr: "much" given, expected a number'),
+        ("train.max_steps = 1.5", "train.max_steps: 1.5 given, expected a whole number"),
+        ("train.max_steps = -1", "train: max_steps must not be negative, got -1"),
+        ("train.schedule = 'cosin'", "train.schedule"),
+        ("train.tokens = 0", "train: tokens must be positive, got 0"),
+        ("train.smoothing = 1.0", "train: smoothing must be in [0, 1), got 1.0"),
+        ("train.ema = 1.0", "train: ema must be between 0 and 1, got 1.0"),
+        ("data.vocabulary.kind = 'bbpe'", "data.vocabulary.kind"),
+        ("model.hiden = 3", "model.hiden: unknown key; did you mean 'hidden'?"),
+        ("model.preset = 'smal'", "model.preset: 'smal' given, expected one of tiny, small, base, paper"),
+    ],
+)
+def test_mistakes_are_named_with_their_place(line: str, said: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "r.toml", f"{line}\ndata.pairs = 'p.tsv'\nmodel.name = 'cho2014'\n")
+    with pytest.raises(UserError) as error:
+        load_recipe(path)
+    assert str(error.value).startswith(f"{path}: ") and said in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("data.pairs = 'p.tsv'", "model.name: missing; expected one of cho2014, bahdanau2014, vaswani2017"),
+        ("data.pairs = 'p.tsv'\nmodel.name = 'bahdanau2015'", "did you mean 'bahdanau2014'?"),
+        ("model.name = 'cho2014'", "data.pairs: missing"),
+        ("[data\n", "r.toml:1: not valid TOML"),
+    ],
+)
+def test_what_is_missing_or_unknown(text: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError) as error:
+        load_recipe(write(tmp_path / "r.toml", text))
+    assert said in str(error.value)
+
+
+def test_overrides_come_last(tmp_path: Path) -> None:
+    path = write(tmp_path / "r.toml", "data.pairs = 'p.tsv'\nmodel = {name = 'cho2014', preset = 'tiny'}\n")
+    recipe = load_recipe(path, ["train.lr=3e-4", "model.hidden=5", "train.clip=none", "data.words=[2, 9]"])
+    assert (recipe.train.lr, recipe.settings.hidden, recipe.train.clip) == (3e-4, 5, None)
+    assert recipe.data.words == (2, 9) and isinstance(recipe, Recipe)
+
+
+def test_a_run_always_has_a_budget() -> None:
+    assert Training().max_epochs == 30 and Training(max_minutes=1).max_epochs is None

@@ -1,0 +1,257 @@
+"""What goes wrong in a run ends or continues cleanly, keeps what was learnt, and is said."""
+
+import copy
+import errno
+import io
+import math
+import signal
+import sys
+import weakref
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from lives import live, metrics
+from rich.console import Console
+from torch import Tensor, nn
+
+import saccade
+from saccade import checkpoint
+from saccade.cli import main
+from saccade.data.batching import Batches
+from saccade.errors import UserError
+from saccade.models import build_model
+from saccade.train import loop
+from saccade.train.log import Log
+from saccade.train.material import load_material
+from saccade.train.recipe import Recipe
+from saccade.train.steps import batch_loss
+
+MakeRecipe = Callable[..., Recipe]
+
+
+class Heard(Log):
+    """A log that keeps what was said."""
+
+    def __init__(self, folder: Path) -> None:
+        self.written = io.StringIO()
+        super().__init__(folder, Console(file=self.written))
+
+    @property
+    def said(self) -> str:
+        return self.written.getvalue()
+
+
+def spoil(monkeypatch: pytest.MonkeyPatch, is_bad: Callable[[int], bool]) -> None:
+    calls = count(1)
+
+    def spoilt(*arguments: Any) -> tuple[Tensor, Tensor]:
+        smoothed, plain = batch_loss(*arguments)
+        return (smoothed * math.nan, plain * math.nan) if is_bad(next(calls)) else (smoothed, plain)
+
+    monkeypatch.setattr(loop, "batch_loss", spoilt)
+
+
+def forget_more_than(monkeypatch: pytest.MonkeyPatch, most: int, error: Exception | None = None) -> list[Any]:
+    """Batches of more than `most` pairs do not fit. Returns weak references to what the failed attempts had made."""
+    made = []
+
+    def scarce(model: Any, batch: Any, smoothing: float) -> tuple[Tensor, Tensor]:
+        activations = torch.ones(3, requires_grad=True) * 2
+        assert all(reference() is None for reference in made), "a failed attempt still holds its memory"
+        made.append(weakref.ref(activations))
+        if len(batch) > most:
+            raise error or torch.OutOfMemoryError("CUDA out of memory")
+        return batch_loss(model, batch, smoothing)
+
+    monkeypatch.setattr(loop, "batch_loss", scarce)
+    return made
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
+    """`saccade train` in this process → exit code and stderr"""
+
+    def run(*arguments: str | Path) -> tuple[int, str]:
+        monkeypatch.setattr(sys, "argv", ["saccade", "train", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert ended.value.code is None or isinstance(ended.value.code, int)
+        return ended.value.code or 0, capsys.readouterr().err
+
+    return run
+
+
+def test_an_update_that_is_not_finite_is_skipped_said_and_counted(
+    make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spoil(monkeypatch, lambda step: step in (2, 3, 7))
+    log = Heard(tmp_path)
+    outcome = loop.train(make_recipe(), tmp_path / "run", log=log)
+    assert outcome.finished and outcome.step == 8
+    assert [f"step {step}: the loss is not finite" in log.said for step in (1, 2, 3, 7, 8)] == [0, 1, 1, 1, 0]
+    state = checkpoint.load_training(tmp_path / "run")
+    assert (state["standing"]["skipped"], state["standing"]["bad"]) == (3, 0)
+    assert all(tensor.isfinite().all() for tensor in state["model"].values())
+    assert all(math.isfinite(line["loss"]) for line in metrics(tmp_path) if "loss" in line)
+
+
+def test_twenty_in_a_row_end_the_run_and_the_best_model_is_kept(
+    make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spoil(monkeypatch, lambda step: step > 5)
+    outcome = loop.train(make_recipe(**{"train.max_steps": 100, "train.judge": "loss"}), tmp_path / "run")
+    assert outcome.step == 25 and "20 updates in a row were not finite: lower train.lr" in outcome.reason
+    assert outcome.best is not None and outcome.best["step"] == 6  # the weights of step 5, as they still were
+    assert len(saccade.load(tmp_path / "run", device="cpu").translate(["the cook works."])) == 1
+
+
+def test_a_gradient_that_is_not_finite_changes_nothing(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    model, batch, recipe = one_update(make_recipe, tmp_path)
+    before = copy.deepcopy(model.state_dict())
+    first = next(model.parameters())
+    first.register_hook(lambda gradient: gradient * math.inf)
+    optimiser = torch.optim.SGD(model.parameters(), lr=1.0)
+    loss, tokens = loop._update(model, optimiser, [batch], recipe.train, torch.device("cpu"), Heard(tmp_path))
+    assert math.isnan(loss) and tokens == int(batch.target_readable.sum())
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    assert all(parameter.grad is None for parameter in model.parameters())
+
+
+def one_update(make_recipe: MakeRecipe, tmp_path: Path) -> tuple[Any, Any, Recipe]:
+    recipe = make_recipe(**{"model.dropout": 0.0, "train.clip": None})
+    material = load_material(recipe.data, tmp_path, 1)
+    size = len(material.vocabularies.source)
+    torch.manual_seed(1)
+    return build_model(recipe.model, recipe.settings, size, size), next(iter(Batches(material.corpus))), recipe
+
+
+@pytest.mark.parametrize(
+    "error", [torch.OutOfMemoryError("CUDA out of memory"), RuntimeError("DefaultCPUAllocator: can't allocate memory")]
+)
+def test_what_does_not_fit_in_memory_is_split_and_gives_the_same_update(
+    error: Exception, make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, batch, recipe = one_update(make_recipe, tmp_path)
+    updated = []
+    for most in (len(batch), 9):
+        forget_more_than(monkeypatch, most, error)
+        own, log = copy.deepcopy(model), Heard(tmp_path)
+        optimiser = torch.optim.SGD(own.parameters(), lr=1.0)
+        loss, tokens = loop._update(own, optimiser, [batch], recipe.train, torch.device("cpu"), log)
+        updated.append((nn.utils.parameters_to_vector(own.parameters()), loss, tokens, log.said))
+    (whole, loss, tokens, nothing), (split, split_loss, split_tokens, said) = updated
+    torch.testing.assert_close(split, whole, atol=1e-6, rtol=1e-5)
+    assert split_loss == pytest.approx(loss) and split_tokens == tokens
+    assert nothing == "" and f"a batch of {len(batch)} pairs does not fit in memory" in said and "train.tokens" in said
+    assert (whole - nn.utils.parameters_to_vector(model.parameters())).abs().max() > 1e-3
+
+
+def test_another_error_is_not_taken_for_one_of_memory(
+    make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forget_more_than(monkeypatch, 0, RuntimeError("shapes cannot be multiplied"))
+    with pytest.raises(RuntimeError, match="multiplied"):
+        loop.train(make_recipe(), tmp_path / "run")
+
+
+def test_a_single_pair_that_does_not_fit_is_said_and_nothing_is_lost(
+    make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = make_recipe()
+    calls = count(1)
+
+    def scarce(*arguments: Any) -> tuple[Tensor, Tensor]:
+        if next(calls) > 4:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return batch_loss(*arguments)
+
+    monkeypatch.setattr(loop, "batch_loss", scarce)
+    with pytest.raises(UserError, match=r"a single pair of \d+ source and \d+ target pieces does not fit in memory"):
+        loop.train(recipe, tmp_path / "run")
+    state = checkpoint.load_training(tmp_path / "run")
+    assert state["standing"]["step"] == 4 and state["batches"] == {"epoch": 1, "index": 5}
+    monkeypatch.setattr(loop, "batch_loss", batch_loss)
+    assert loop.train(recipe, tmp_path / "run", resume=True).step == 8
+
+
+@pytest.fixture
+def filling_disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, int], None]]:
+    """filling_disk("state.safetensors", 2): from the second time on, nothing is written to files of this name"""
+
+    def fill(name: str, time: int) -> None:
+        opened, times = io.open, count(1)
+
+        def full(path: Any, mode: str = "r", *arguments: Any, **options: Any) -> Any:
+            if str(path).endswith(name) and set(mode) & {"w", "a"} and next(times) >= time:
+                raise OSError(errno.ENOSPC, "No space left on device", str(path))
+            return opened(path, mode, *arguments, **options)
+
+        monkeypatch.setattr(io, "open", full)  # which is what Path.open calls
+
+    yield fill
+    monkeypatch.undo()
+
+
+@pytest.mark.parametrize(("name", "time"), [("model.safetensors", 2), ("state.safetensors", 2), ("metrics.jsonl", 7)])
+def test_a_full_disk_ends_the_run_with_the_last_checkpoint_whole(
+    name: str,
+    time: int,
+    write_recipe: Callable[..., Path],
+    tmp_path: Path,
+    run: Callable[..., tuple[int, str]],
+    filling_disk: Callable[[str, int], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    recipe, out = write_recipe(), tmp_path / "run"
+    with monkeypatch.context():
+        filling_disk(name, time)
+        code, said = run(recipe, "--out", out)
+        assert code == 2, said
+        assert "No space left on device" in said.splitlines()[-1] and "intact" in said and str(out) in said
+        monkeypatch.undo()
+    assert not [path for path in out.rglob("*") if ".writing-" in path.name or path.name == ".committed"]
+    assert checkpoint.load_training(out)["standing"]["step"] == 3
+    assert saccade.load(out, device="cpu").translate([""])[0].text == ""
+    assert run(recipe, "--out", out, "--resume")[0] == 0
+    assert run(recipe, "--out", tmp_path / "reference")[0] == 0
+    assert metrics(out) == metrics(tmp_path / "reference")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_saves_and_goes_on_the_same(
+    number: signal.Signals, write_recipe: Callable[..., Path], tmp_path: Path
+) -> None:
+    recipe, out = write_recipe(**{"train.max_steps": 14, "train.check_every": 20}), tmp_path / "run"
+
+    def after_two_steps() -> int | None:
+        path = out / "metrics.jsonl"
+        return number if path.exists() and path.read_bytes().count(b"\n") >= 1 else None
+
+    ended = live("train", recipe, "--out", out, out=out, at=after_two_steps)
+    assert ended.code == 1 and f"interrupted by {number.name} at step" in ended.said and "--resume" in ended.said
+    assert "Traceback" not in ended.said
+    assert 2 <= checkpoint.load_training(out)["standing"]["step"] < 14
+    assert live("train", recipe, "--out", out, "--resume", out=out).code == 0
+    assert live("train", recipe, "--out", tmp_path / "reference", out=tmp_path / "reference").code == 0
+    assert metrics(out) == metrics(tmp_path / "reference")
+
+
+def test_a_changed_recipe_cannot_take_up_the_old_weights(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    loop.train(make_recipe(**{"train.max_steps": 1}), tmp_path / "run")
+    for changed in ({"model.hidden": 8}, {"train.optimiser": "adadelta"}):
+        with pytest.raises(UserError, match=r"training: not of the model and optimiser that .*recipe\.toml describes"):
+            loop.train(make_recipe(**changed), tmp_path / "run", resume=True)
+
+
+def test_a_model_without_its_training_state_is_not_written_over(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    loop.train(make_recipe(**{"train.max_steps": 1}), out)
+    (out / "training").rename(tmp_path / "elsewhere")
+    before = (out / "model.safetensors").read_bytes(), (out / "metrics.jsonl").read_bytes()
+    with pytest.raises(UserError, match="without its training/ folder"):
+        loop.train(make_recipe(), out, resume=True)
+    assert ((out / "model.safetensors").read_bytes(), (out / "metrics.jsonl").read_bytes()) == before
