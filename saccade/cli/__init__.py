@@ -45,6 +45,8 @@ def main() -> None:
     except UserError as error:
         typer.echo(f"saccade: {error}", err=True)
         sys.exit(2)
+    except SystemExit as ending:
+        sys.exit(1 if ending.code == 130 else ending.code)  # typer's code for Ctrl-C
     except KeyboardInterrupt:
         typer.echo("saccade: interrupted", err=True)
         sys.exit(1)

@@ -27,10 +27,6 @@ BOOK = Phrasebook(source="en", target="fr")
 SYSTEMS: Mapping[str, str] = {"fixed context": "cho2014", "attention": "bahdanau2014"}
 TRAINED = (3, 20)  # source words
 EDGES = (5, 10, 15, 20, 30, 40, 60, 80)
-PAIRS = 60_000
-_JUDGED = 60  # test sentences of each range of length
-_ALIGNED = 200
-_AMBIGUOUS = 160
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,8 +34,10 @@ class Effort:
     """What a contest costs."""
 
     minutes: float = 3.0  # of training, for each model
-    pairs: int = PAIRS
-    judged: int = _JUDGED
+    pairs: int = 60_000
+    judged: int = 60  # test sentences of each range of length
+    aligned: int = 200  # pairs whose gold alignment is compared
+    ambiguous: int = 160  # sentences with an ambiguous word, and as many without what decides it
     seed: int = 1
 
 
@@ -105,7 +103,7 @@ def compete(system: str, effort: Effort, folder: Path) -> dict[str, Any]:
         some = _aligned(effort)
         attended = translator.attend([p.source for p in some], [p.target for p in some])
         aligned = asdict(score_alignments([one.alignment() for one in attended], _gold(some)))
-    senses = AmbiguitySet.of(BOOK, _AMBIGUOUS, seed=effort.seed).judge(translator, edges=(3, 6, 10, 20))
+    senses = AmbiguitySet.of(BOOK, effort.ambiguous).judge(translator, edges=(3, 6, 10, 20))
     return {
         "system": system,
         "model": SYSTEMS[system],
@@ -129,7 +127,7 @@ def compete(system: str, effort: Effort, folder: Path) -> dict[str, Any]:
 
 
 def _aligned(effort: Effort) -> list[Pair]:
-    return list(BOOK.pairs(_ALIGNED, seed=12, split="test", words=TRAINED))
+    return list(BOOK.pairs(effort.aligned, seed=12, split="test", words=TRAINED))
 
 
 def _gold(pairs: list[Pair]) -> list[GoldLinks]:

@@ -1,0 +1,39 @@
+"""The set of ambiguous words: judged by what decides them, beside sentences in which nothing does."""
+
+from typing import cast
+
+from saccade.decode import Translator
+from saccade.tasks import Phrasebook
+from saccade.tour.ambiguity import AmbiguitySet
+
+
+class Oracle:
+    """Writes the reference; of a sentence that is not in the set, nothing."""
+
+    def __init__(self, items: AmbiguitySet, *, also_control: bool) -> None:
+        pairs = [*items.pairs, *(items.control if also_control else ())]
+        self.known = {pair.source: pair.target for pair in pairs}
+
+    def translate(self, texts: list[str], how: object) -> list[object]:
+        class Written:
+            def __init__(self, text: str) -> None:
+                self.text = text
+
+        return [Written(self.known.get(text, "")) for text in texts]
+
+
+def test_references_are_right_and_silence_is_not() -> None:
+    items = AmbiguitySet.of(Phrasebook(source="en", target="fr"), 40)
+    rows = items.judge(cast(Translator, Oracle(items, also_control=True)))
+    assert sum(row.items for row in rows) == 40
+    assert all(row.accuracy == 1.0 and row.chance == 0.5 for row in rows if row.items)
+    rows = items.judge(cast(Translator, Oracle(items, also_control=False)))
+    assert all(row.control in (0.0, None) for row in rows)
+
+
+def test_the_two_sets_are_of_the_same_size_and_lack_what_they_should() -> None:
+    items = AmbiguitySet.of(Phrasebook(source="en", target="de"), 20, distance=(1, 12))
+    assert len(items.pairs) == len(items.control) == 20
+    assert all(pair.sense is not None and pair.sense.cue is not None for pair in items.pairs)
+    assert all(pair.sense is not None and pair.sense.cue is None for pair in items.control)
+    assert all(pair.sense is not None and 1 <= abs(pair.sense.distance) <= 12 for pair in items.pairs)

@@ -1,0 +1,71 @@
+"""The contest of `saccade try`, at a size that takes seconds, and what is shown of it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from saccade.tour.contest import EDGES, SYSTEMS, Effort, aligner_baselines, compete, recipe, unseen_pairs
+from saccade.tour.showing import GAP_AT, look, show, targets, write_report
+
+LABELS = ["1–5", "6–10", "11–15", "16–20", "21–30", "31–40", "41–60", "61–80"]
+TINY = Effort(minutes=0.02, pairs=200, judged=1, aligned=3, ambiguous=4)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    folder = tmp_path_factory.mktemp("try")
+    systems = {system: compete(system, TINY, folder / SYSTEMS[system]) for system in SYSTEMS}
+    return {
+        "effort": vars(TINY),
+        "systems": systems,
+        "aligners": aligner_baselines(TINY),
+        "test": [{"source": pair.source, "target": pair.target} for pair in unseen_pairs(TINY)],
+        "provenance": {"command": "saccade try"},
+        "folder": folder,
+    }
+
+
+def test_both_systems_get_the_same(results: dict[str, Any]) -> None:
+    fixed, attention = (recipe(system, Effort()) for system in SYSTEMS)
+    assert (fixed.data, fixed.train) == (attention.data, attention.train)
+    for width in ("embedding", "hidden", "maxout", "dropout"):
+        assert getattr(fixed.settings, width) == getattr(attention.settings, width)
+    for system in results["systems"].values():
+        assert [row["label"] for row in system["by_length"]] == LABELS
+        assert [row["beyond"] for row in system["by_length"]] == [False] * 4 + [True] * 4
+        assert len(system["translations"]) == len(EDGES) * TINY.judged
+    assert results["systems"]["fixed context"]["alignment"] is None  # it has no weights to align by
+    assert 0 <= results["systems"]["attention"]["alignment"]["aer"] <= 1
+
+
+def test_the_baselines_know_the_lengths_or_nothing(results: dict[str, Any]) -> None:
+    baselines = aligner_baselines(Effort())
+    assert baselines["diagonal"] < baselines["uniform"]
+
+
+def test_targets_are_judged_by_what_was_reached(results: dict[str, Any]) -> None:
+    assert [target.met for target in targets(results)][:2] == [False, False]  # nothing is learnt in a second
+    better = json.loads(json.dumps({key: value for key, value in results.items() if key != "folder"}))
+    better["systems"]["attention"]["up_to_20_words"]["bleu"] = 95.0
+    better["systems"]["attention"]["alignment"]["aer"] = 0.15
+    for row in better["systems"]["attention"]["by_length"]:
+        if row["label"] == GAP_AT:
+            row["scores"]["bleu"] = 80.0
+    assert all(target.met for target in targets(better))
+
+
+def test_it_is_shown_and_reported(results: dict[str, Any], tmp_path: Path) -> None:
+    heatmap = look(results["folder"] / "bahdanau2014", "the dog sleeps.")
+    assert heatmap["source"] == ["the", "dog", "sleeps", "."]
+    console = Console(record=True, width=120)
+    show(results, heatmap, console)
+    text = console.export_text()
+    for said in ("beyond training", "diagonal", "uniform", "cue removed", "not met"):
+        assert said in text
+    write_report(results, heatmap, tmp_path / "report.html")
+    html = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "http://" not in html and "https://" not in html and "<script" not in html
+    assert results["test"][0]["source"] in html
