@@ -1,25 +1,37 @@
-"""The tables of README.md, README.zh-CN.md and docs/attention.md, made from the code: `python docs/tables.py`.
+"""The generated tables of the READMEs and of docs/*.md: `python docs/tables.py` makes them anew.
 
-A table stands between `<!-- table: NAME -->` and `<!-- end of table -->`. tests/test_docs.py fails when one is stale.
+A table stands between `<!-- table: NAME -->` and `<!-- end of table -->`; it is made of the code, or (measured.py) of
+benchmarks/results/*.json. tests/test_docs.py fails when one is stale.
 """
 
+import dataclasses
+import inspect
 import re
-from collections.abc import Iterable
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any, get_type_hints
+
+import measured
+from measured import table
 
 import saccade.attention
+from saccade import config
 from saccade.attention import ATTENTIONS, Bias, Normaliser, Score, Window, describe
 from saccade.attention.part import Part
+from saccade.models import MODELS
+from saccade.train.recipe import Data, Training
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ("README.md", "README.zh-CN.md", "docs/attention.md")
+PAGES = (
+    "README.md",
+    "README.zh-CN.md",
+    "docs/attention.md",
+    "docs/training.md",
+    "docs/models.md",
+    "docs/ambiguity.md",
+)
 PAPERS = "saccade/attention/papers.py"
-
-
-def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    lines = [head, ["---"] * len(list(head)), *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |" for line in lines)
 
 
 def attentions(*head: str) -> str:
@@ -52,13 +64,100 @@ def parts(kind: type[Part]) -> str:
     return table(["part", "name", "formula"], [[f"`{c.__name__}`", c.name, f"`{c.formula}`"] for c in chosen])
 
 
-TABLES = {
+def models(*head: str, reads: dict[str, str] | None = None) -> str:
+    """A row a model; `reads` says how it reads the source in another language."""
+    rows = []
+    for name, kind in MODELS.items():
+        about = kind.about
+        link = f"[`{name}`](saccade/models/{name}.py)"
+        read = about.reads if reads is None else reads[name]
+        rows.append([link, f"{about.authors}: {about.title} ({about.year})", read])
+    return table(head, rows)
+
+
+def presets(name: str) -> str:
+    """A row a setting, a column a preset; what is the default in all of them is in the table of keys."""
+    kind = MODELS[name]
+    values = {preset: config.to_dict(given) for preset, given in kind.PRESETS.items()}
+    usual = config.to_dict(kind.config_type())
+    differing = [key for key in usual if any(of[key] != usual[key] for of in values.values())]
+    rows = [[f"`{key}`", *(f"`{_toml(of[key])}`" for of in values.values())] for key in differing]
+    return table(["", *(f"`{preset}`" for preset in values)], rows)
+
+
+def keys(cls: type[Any], at: str) -> str:
+    """A row a key of a recipe's table, with what the comment beside the field says of it."""
+    said = notes(cls, at)
+    rows = [[f"`{key.key}`", key.type, f"`{key.default}`", said.get(key.key, "")] for key in config.describe(cls, at)]
+    return table(["key", "what to give", "default", ""], rows)
+
+
+def notes(cls: type[Any], at: str) -> dict[str, str]:
+    """The comments beside the fields, by dotted key."""
+    found = {}
+    for name, comment in re.findall(r"^    (\w+):[^#\n]*#\s*(.+)$", inspect.getsource(cls), re.MULTILINE):
+        found[f"{at}.{name}"] = comment
+    for name, hint in get_type_hints(cls).items():
+        if dataclasses.is_dataclass(hint) and isinstance(hint, type):
+            found |= notes(hint, f"{at}.{name}")
+    return found
+
+
+def _toml(value: Any) -> str:
+    return config.dump_toml({"value": value}).removeprefix("value = ").strip()
+
+
+LENGTHS = ["source words", "", "fixed context", "attention"]
+SENSES = ["words to the cue", "sentences", "fixed context", "cue removed", "attention", "cue removed"]
+ALIGNERS = ["attention", "diagonal (knows the lengths alone)", "uniform (knows nothing)"]
+MADE = (
+    "Seeds {seeds}; {minutes} minutes of training for each model, and {seconds} seconds from start to end. {cpu}, "
+    "{cores} cores, torch {torch}, {date}. Over several seeds a cell shows the mean (least–most)."
+)
+LENGTHS_ZH = ["源句词数", "", "固定向量", "注意力"]
+SENSES_ZH = ["与线索的距离（词）", "句数", "固定向量", "去掉线索", "注意力", "去掉线索"]
+ALIGNERS_ZH = ["注意力", "对角线（只知道句长）", "均匀（什么都不知道）"]
+MADE_ZH = (
+    "种子 {seeds}；每个模型训练 {minutes} 分钟，从头到尾用时 {seconds} 秒。{cpu}，{cores} 核，torch {torch}，{date}。"
+    "有多个种子时给出均值（最小–最大）。"
+)
+CLAIMS_ZH = (
+    "注意力模型在 20 词以内未见句子上 BLEU ≥ 95",
+    "31–40 词时，注意力比固定向量高 ≥ 30 BLEU",
+    "与标准对齐相比，AER ≤ 0.15",
+)
+READS_ZH = {
+    "cho2014": "一个固定向量",
+    "bahdanau2014": "对编码器各状态的一个注意力",
+    "vaswani2017": "每个解码层各有一个注意力",
+}
+
+TABLES: dict[str, Callable[[], str]] = {
     "attentions": partial(attentions, "name", "paper", "score", "window", "normaliser", "heads", "code"),
     "注意力": partial(attentions, "名称", "论文", "打分公式", "窗口", "归一化", "头数", "代码"),
     "scores": partial(parts, Score),
     "windows": partial(parts, Window),
     "normalisers": partial(parts, Normaliser),
     "biases": partial(parts, Bias),
+    "models": partial(models, "name", "paper", "reads the source through"),
+    "模型": partial(models, "名称", "论文", "怎样读源句", reads=READS_ZH),
+    "try-lengths": partial(measured.try_lengths, LENGTHS, "as in training", "longer than training"),
+    "try-targets": partial(measured.try_targets, "target", "seed", "✓", "✗ not met"),
+    "try-aligners": partial(measured.try_aligners, ["aligner", "AER"], ALIGNERS),
+    "try-senses": partial(measured.try_senses, SENSES),
+    "try-made": partial(measured.try_made, MADE),
+    "长度": partial(measured.try_lengths, LENGTHS_ZH, "训练见过的长度", "比训练更长"),
+    "目标": partial(measured.try_targets, "目标", "种子", "✓", "✗ 未达到", CLAIMS_ZH),
+    "对齐": partial(measured.try_aligners, ["对齐方法", "AER"], ALIGNERS_ZH),
+    "歧义": partial(measured.try_senses, SENSES_ZH),
+    "来源": partial(measured.try_made, MADE_ZH),
+    "ambiguity-runs": measured.ambiguity_runs,
+    "ambiguity-distances": measured.ambiguity_distances,
+    "ambiguity-steps": measured.ambiguity_steps,
+    "keys-data": partial(keys, Data, "data"),
+    "keys-train": partial(keys, Training, "train"),
+    **{f"keys-{name}": partial(keys, kind.config_type, "model") for name, kind in MODELS.items()},
+    **{f"presets-{name}": partial(presets, name) for name in MODELS},
 }
 
 

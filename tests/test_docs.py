@@ -2,14 +2,18 @@
 
 import contextlib
 import io
+import os
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+
+from saccade.train.recipe import recipe_of
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "docs"))
@@ -109,20 +113,24 @@ def test_generated_tables_are_fresh() -> None:
         assert page.read_text(encoding="utf-8") == text, f"{relative(page)} is stale: run python docs/tables.py"
 
 
-def commands() -> list[tuple[str, str]]:
-    """(program, subcommand) of every bash line that runs saccade or make, however piped."""
-    lines = [
-        line
-        for page in MARKDOWN
-        for block in blocks(page)
-        if block.language == "bash"
-        for line in block.code.split("\n")
-    ]
-    found = (re.findall(r"(?:^|[|&;] *)(saccade|make) +(\S+)", line) for line in lines)
-    return sorted({pair for pairs in found for pair in pairs})
+def bash_lines() -> Iterator[str]:
+    """Every command line shown, without its comment."""
+    for page in MARKDOWN:
+        for block in blocks(page):
+            if block.language == "bash":
+                yield from (line.partition("  #")[0] for line in block.code.split("\n"))
 
 
-@pytest.mark.parametrize(("program", "subcommand"), commands())
+def commands() -> dict[tuple[str, str], set[str]]:
+    """(program, subcommand) of what runs saccade or make, however piped, with every option that it is shown with."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for line in bash_lines():
+        for program, subcommand, rest in re.findall(r"(?:^|[|&;] *)(saccade|make) +(\S+)([^|;&]*)", line):
+            found.setdefault((program, subcommand), set()).update(re.findall(r"(?<!\S)--[a-z-]+", rest))
+    return found
+
+
+@pytest.mark.parametrize(("program", "subcommand"), sorted(commands()))
 def test_commands_shown_exist(program: str, subcommand: str) -> None:
     if program == "make":
         makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
@@ -130,5 +138,22 @@ def test_commands_shown_exist(program: str, subcommand: str) -> None:
         return
     asked = [subcommand] if subcommand.startswith("-") else [subcommand, "--help"]
     cli = [sys.executable, "-m", "saccade", *asked]
-    done = subprocess.run(cli, capture_output=True, text=True, cwd=ROOT, check=False)
+    wide = {**os.environ, "COLUMNS": "200"}  # so that no option is cut short
+    done = subprocess.run(cli, capture_output=True, text=True, cwd=ROOT, check=False, env=wide)
     assert done.returncode == 0, f"saccade {' '.join(asked)}: {done.stdout}{done.stderr}"
+    for option in commands()[program, subcommand]:
+        assert re.search(rf"{option}\b", done.stdout), f"saccade {subcommand} has no option {option}"
+
+
+def test_scripts_shown_exist() -> None:
+    for line in bash_lines():
+        for script in re.findall(r"^python (\S+\.py)", line):
+            assert (ROOT / script).is_file(), f"`{line.strip()}` is shown, but {script} is not there"
+
+
+def test_recipes_shown_and_kept_are_valid() -> None:
+    shown = [block.code for page in DOCS for block in blocks(page) if block.language == "toml"]
+    kept = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "recipes").glob("*.toml"))]
+    assert shown and kept
+    for text in [*shown, *kept]:
+        recipe_of(tomllib.loads(text), "recipe.toml")
