@@ -46,12 +46,9 @@ def train(
     from saccade.train.loop import train as run
     from saccade.train.starting import leaving_no_false_start
 
-    if resume:
-        recipe = _kept(out, overrides, model)
-    else:
-        with leaving_no_false_start(out):
-            recipe = _recipe(pairs, targets, model, overrides, out)
-    outcome = run(recipe, out, resume=resume)
+    with leaving_no_false_start(out):
+        recipe = _kept(out, overrides, model) if resume else _recipe(pairs, targets, model, overrides, out)
+        outcome = run(recipe, out, resume=resume)
     if as_json:
         best = outcome.best
         typer.echo(json.dumps({"folder": str(out), "reason": outcome.reason, "step": outcome.step, "best": best}))
@@ -102,7 +99,8 @@ def _recipe(pairs: str, targets: str | None, model: str | None, overrides: list[
         facts = Facts.of(files)
     asked = config.override({}, overrides).get("model")
     asked = asked if isinstance(asked, dict) else {}
-    picked = pick(data, facts, model or asked.get("name"))
+    named = asked.get("name")
+    picked = pick(data, facts, model or (named if isinstance(named, str) else None))
     for reason in picked.reasons:
         typer.echo(reason, err=True)
     mapping = picked.recipe.to_dict()

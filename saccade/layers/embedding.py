@@ -31,7 +31,7 @@ class Embeddings(nn.Module):
         self.target = nn.Embedding(target_size, width, padding_idx=PAD)
         self.source = self.target if tie == "all" else nn.Embedding(source_size, width, padding_idx=PAD)
         self.output = nn.Linear(width, target_size, bias=tie == "none")
-        for embedding in {self.source, self.target}:
+        for embedding in dict.fromkeys((self.source, self.target)):  # once each, in the same order in every process
             nn.init.normal_(embedding.weight, std=width**-0.5)
             nn.init.zeros_(embedding.weight[PAD])
         if tie != "none":

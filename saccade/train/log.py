@@ -37,9 +37,8 @@ class Log:
 
     def go_back_to(self, step: int) -> None:
         """Forget what was noted after `step`: a resumed run will come to it again."""
-        if self.metrics.exists():
-            kept = [line for line in self.metrics.read_text(encoding="utf-8").splitlines() if _step(line) <= step]
-            files.write_atomically(self.metrics, "".join(f"{line}\n" for line in kept))
+        lines = self.metrics.read_text(encoding="utf-8").splitlines() if self.metrics.exists() else []
+        files.write_atomically(self.metrics, "".join(f"{line}\n" for line in lines if _step(line) <= step))
 
     def say(self, text: str) -> None:
         self.console.print(text, highlight=False, markup=False, soft_wrap=True)

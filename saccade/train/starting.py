@@ -40,12 +40,12 @@ def refuse_used(out: Path) -> None:
 @contextmanager
 def leaving_no_false_start(out: Path) -> Iterator[None]:
     """A user's mistake that is found before the first step leaves `out` as it was: the same command, with the mistake
-    mended, then works."""
+    mended, then works. A run that has begun has a `metrics.jsonl`, and keeps all."""
     before = {path.name for path in out.iterdir()} if out.is_dir() else None
     try:
         yield
     except UserError:
-        if out.is_dir():
+        if out.is_dir() and not (out / "metrics.jsonl").exists():
             for path in out.iterdir():
                 if path.name not in (before or ()):
                     shutil.rmtree(path) if path.is_dir() else path.unlink()

@@ -26,8 +26,9 @@ def _server() -> ForkServerContext:
 
 @dataclass(frozen=True, kw_only=True)
 class Death:
-    """SIGKILL just before file operation number `operation` in the run's folder, or when half of what `Path.write_bytes`
-    writes there for the `torn`-th time is on disk. Only the disk outlives a kill: there are no other moments."""
+    """SIGKILL just before file operation number `operation` in the run's folder, or when half of what
+    `Path.write_bytes` writes there for the `torn`-th time is on disk. Only the disk outlives a kill: there are no other
+    moments."""
 
     operation: int | None = None
     torn: int | None = None
@@ -98,7 +99,7 @@ def _await(death: Death, out: Path) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return write(path, content)
 
-    Path.write_bytes = write_bytes  # type: ignore[method-assign]
+    setattr(Path, "write_bytes", write_bytes)  # noqa: B010
     sys.addaudithook(on_event)
 
 

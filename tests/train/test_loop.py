@@ -2,6 +2,7 @@
 
 import json
 import math
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -97,7 +98,12 @@ def test_every_pair_comes_once_an_epoch(
 
     ordered: list[int] = []
     members = Batches._members
-    monkeypatch.setattr(Batches, "_members", lambda own, epoch: ordered.append(epoch) or members(own, epoch))
+
+    def ordering(batches: Batches, epoch: int) -> list[list[int]]:
+        ordered.append(epoch)
+        return members(batches, epoch)
+
+    monkeypatch.setattr(Batches, "_members", ordering)
     monkeypatch.setattr(loop, "_update", noting)
     budget = {"train.max_steps": None, "train.max_epochs": 2, "train.judge": "loss", "train.check_every": 100}
     train(make_recipe(**budget), tmp_path / "run")
@@ -109,7 +115,7 @@ def test_a_budget_of_minutes_counts_over_sittings(
     make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = iter(range(10**6))
-    monkeypatch.setattr(loop.time, "monotonic", lambda: 10.0 * next(clock))  # each look at it is ten seconds later
+    monkeypatch.setattr(time, "monotonic", lambda: 10.0 * next(clock))  # each look at it is ten seconds later
     minutes = {"train.max_steps": None, "train.max_minutes": 1.0, "train.judge": "loss", "train.check_every": 100}
     whole = train(make_recipe(**minutes), tmp_path / "whole")
     assert whole.step == 6 and whole.seconds == 60.0  # of which a step takes ten

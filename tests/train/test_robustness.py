@@ -57,7 +57,7 @@ def spoil(monkeypatch: pytest.MonkeyPatch, is_bad: Callable[[int], bool]) -> Non
 
 def forget_more_than(monkeypatch: pytest.MonkeyPatch, most: int, error: Exception | None = None) -> list[Any]:
     """Batches of more than `most` pairs do not fit. Returns weak references to what the failed attempts had made."""
-    made = []
+    made: list[Any] = []
 
     def scarce(model: Any, batch: Any, smoothing: float) -> tuple[Tensor, Tensor]:
         activations = torch.ones(3, requires_grad=True) * 2

@@ -103,13 +103,14 @@ def test_optimisers_decay_matrices_alone() -> None:
 
 def test_a_running_mean_by_hand() -> None:
     model = nn.Linear(1, 1, bias=False)
-    model.register_buffer("seen", torch.tensor(0))
+    seen = torch.tensor(0)
+    model.register_buffer("seen", seen)
     nn.init.constant_(model.weight, 1.0)
     mean = RunningMean(model, 0.5)
     expected = 1.0
     for count, value in enumerate((3.0, 5.0, -1.0, 2.0, 8.0, 4.0, 7.0, 1.0, 1.0, 1.0), 1):
         nn.init.constant_(model.weight, value)
-        model.seen.fill_(count)
+        seen.fill_(count)
         mean.update(model)
         decay = min(0.5, (1 + count) / (10 + count))
         expected = decay * expected + (1 - decay) * value

@@ -1,0 +1,299 @@
+"""`saccade train` as a user meets it: every way to give pairs, and every way to get it wrong."""
+
+import gzip
+import io
+import json
+import lzma
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from saccade.checkpoint import FORMAT
+from saccade.cli import main
+from saccade.data import TextPair
+from saccade.decode import load, save
+from saccade.models import Seq2Seq
+from saccade.text import Vocabularies
+from saccade.train.recipe import load_recipe
+
+QUICK = [
+    *("--model", "cho2014", "--set", "model.preset=tiny", "--set", "model.hidden=8", "--set", "model.embedding=8"),
+    *("--set", "train.max_steps=1", "--set", "train.judge=loss", "--set", "train.threads=1"),
+    *("--set", "train.device=cpu"),
+]
+
+
+class Done(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Done]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+    """The command in this process, which has torch loaded already, with `tmp_path` as the working directory."""
+
+    def run(*arguments: str | Path, stdin: bytes = b"") -> Done:
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "argv", ["saccade", "train", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = capsys.readouterr()
+        assert "Traceback" not in err
+        assert ended.value.code is None or isinstance(ended.value.code, int)
+        return Done(ended.value.code or 0, out, err)
+
+    return run
+
+
+@pytest.fixture
+def tsv(pairs: list[TextPair]) -> bytes:
+    return "".join(f"{pair.source}\t{pair.target}\n" for pair in pairs).encode()
+
+
+@pytest.fixture
+def refused(run: Run, tmp_path: Path) -> Callable[..., None]:
+    """Run, and expect one line with `said` after what was picked, exit code 2, and the folder as it was."""
+
+    def refused(*arguments: str | Path, said: str, stdin: bytes = b"") -> None:
+        before = contents(tmp_path)
+        done = run(*arguments, stdin=stdin)
+        *_, last = done.err.splitlines()
+        assert done.code == 2 and done.out == "", done
+        assert last.startswith("saccade: ") and said in last, done.err
+        assert done.err.count("saccade: ") == 1
+        assert contents(tmp_path) == before
+
+    return refused
+
+
+def contents(folder: Path) -> dict[str, bytes | None]:
+    return {str(path): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+
+
+def assert_trained(done: Done, out: Path) -> None:
+    assert done.code == 0, done.err
+    assert "the budget is spent" in done.err
+    assert load(out, device="cpu").translate(["", "it sleeps"])[0].text == ""
+
+
+def test_pairs_alone_are_enough(run: Run, tsv: bytes, tmp_path: Path) -> None:
+    (tmp_path / "my-pairs.tsv").write_bytes(tsv)
+    done = run("my-pairs.tsv", *QUICK)
+    assert_trained(done, tmp_path / "runs" / "my-pairs")
+    assert "8 pairs of about 4 source words" in done.err and "vocabulary" in done.err
+    assert "my-pairs.tsv: kept 7 of 7 pairs" in done.err and done.out == ""
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress])
+def test_packed_pairs(pack: Callable[[bytes], bytes], run: Run, tsv: bytes, tmp_path: Path) -> None:
+    (tmp_path / "pairs.tsv.z").write_bytes(pack(tsv))
+    assert_trained(run("pairs.tsv.z", "--out", "m", *QUICK), tmp_path / "m")
+
+
+def test_two_parallel_files(run: Run, pairs: list[TextPair], tmp_path: Path) -> None:
+    for name in ("source", "target"):
+        (tmp_path / name).write_text("".join(f"{getattr(pair, name)}\n" for pair in pairs), encoding="utf-8")
+    assert_trained(run("source", "target", "--out", "m", *QUICK), tmp_path / "m")
+    assert load_recipe(tmp_path / "m" / "recipe.toml").data.targets == "target"
+
+
+def test_standard_input_is_kept_for_resuming(run: Run, tsv: bytes, tmp_path: Path) -> None:
+    assert_trained(run("-", "--out", "m", *QUICK, stdin=tsv), tmp_path / "m")
+    assert (tmp_path / "m" / "pairs.tsv").read_bytes() == tsv
+    assert_trained(run("-", "--out", "m", "--resume", "--set", "train.max_steps=2"), tmp_path / "m")
+    (tmp_path / "r.toml").write_text("data = {pairs = '-', vocabulary.size = 330}\nmodel.name = 'cho2014'\n")
+    settings = [one for one in QUICK if one not in ("--model", "cho2014")]
+    assert_trained(run("r.toml", "--out", "n", *settings, stdin=tsv), tmp_path / "n")
+    assert run("r.toml", "--out", "n", "--resume", "--set", "train.max_steps=2").code == 0
+
+
+def test_a_task(run: Run, tmp_path: Path) -> None:
+    drawn = ("--set", "data.count=60", "--set", "data.words=[3, 4]")
+    assert_trained(run("task:phrasebook-de-en", *drawn, *QUICK), tmp_path / "runs" / "phrasebook-de-en")
+
+
+def test_pairs_of_a_large_alphabet(run: Run, tmp_path: Path) -> None:
+    """Nothing but `saccade train pairs.tsv` is needed for Chinese either."""
+    lines = (f"go to place {i}\t{''.join(chr(0x4E00 + 7 * i + j) for j in range(7))}\n" for i in range(90))
+    (tmp_path / "p.tsv").write_text("".join(lines), encoding="utf-8")
+    assert_trained(run("p.tsv", "--out", "m", *QUICK), tmp_path / "m")
+
+
+def test_json(run: Run, tsv: bytes, tmp_path: Path) -> None:
+    (tmp_path / "p.tsv").write_bytes(tsv)
+    done = run("p.tsv", "--out", "m", "--json", *QUICK)
+    said = json.loads(done.out)
+    assert (said["folder"], said["step"], said["reason"]) == ("m", 1, "the budget is spent")
+    assert said["best"]["loss"] > 0
+
+
+def test_a_written_recipe_trains_the_same(run: Run, tsv: bytes, tmp_path: Path) -> None:
+    (tmp_path / "p.tsv").write_bytes(tsv)
+    assert run("p.tsv", "--out", "first", *QUICK, "--set", "model.tie=all").code == 0
+    assert run("first/recipe.toml", "--out", "second").code == 0
+    for name in ("recipe.toml", "metrics.jsonl", "model.safetensors"):
+        assert (tmp_path / "first" / name).read_bytes() == (tmp_path / "second" / name).read_bytes()
+
+
+def test_a_preset_takes_the_place_of_the_picked_size(run: Run, tsv: bytes, tmp_path: Path) -> None:
+    (tmp_path / "p.tsv").write_bytes(tsv)
+    assert run("p.tsv", "--out", "m", *QUICK).code == 0
+    assert run("p.tsv", "--out", "n", *QUICK, "--set", "model.preset=small").code == 0
+    assert load_recipe(tmp_path / "m" / "recipe.toml").settings.maxout == 64
+    assert load_recipe(tmp_path / "n" / "recipe.toml").settings.maxout == 128
+
+
+def test_a_shared_vocabulary_and_given_validation_pairs(
+    run: Run, tsv: bytes, tmp_path: Path, vocabularies: Vocabularies, untrained: Callable[..., Seq2Seq[Any, Any]]
+) -> None:
+    other = tmp_path / 'another "model"'
+    save(other, untrained("cho2014"), vocabularies)
+    (tmp_path / "p.tsv").write_bytes(tsv)
+    (tmp_path / "valid.tsv").write_text("it eats\til mange\n")
+    done = run("p.tsv", "--out", "m", "--vocab-from", other, "--valid", "valid.tsv", *QUICK)
+    assert_trained(done, tmp_path / "m")
+    assert "kept 8 of 8 pairs" in done.err and "validation: kept 1 of 1 pairs" in done.err
+    assert load(tmp_path / "m", device="cpu").vocabularies.hash == vocabularies.hash
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"a\tb\nc d\n", "p.tsv:2: 0 tabs in the line"),
+        (b"a\tb\nc\td\te\n", "p.tsv:2: 2 tabs in the line"),
+        (b"a\tb\nc\0\td\n", "p.tsv:2: holds a NUL"),
+        ("a\tb\nd\tdéjà\n".encode("latin-1"), "p.tsv:2: byte 4 of the line is 0xE9, which is not UTF-8"),
+        (b"", "p.tsv:1: the file is empty"),
+        (b"a\tb\n", "p.tsv: 1 pair with 1 different source; expected at least 2"),
+        (b"a\tb\n" * 9, "p.tsv: 9 pairs with 1 different source"),
+        (b"a\tb\n" + b"x" * (1 << 20) + b"\ty\n", "p.tsv:2: more than 262,144 bytes without a line end"),
+        (b"\n\t\n\n", "p.tsv: 0 pairs"),
+        (gzip.compress(b"a\tb\n" * 99)[:-9], "p.tsv:"),
+    ],
+    ids=["no tab", "two tabs", "NUL", "latin-1", "empty", "one line", "one source", "1 MB line", "blank", "cut gzip"],
+)
+def test_bad_pairs_are_named_with_their_line(
+    content: bytes, said: str, refused: Callable[..., None], tmp_path: Path
+) -> None:
+    (tmp_path / "p.tsv").write_bytes(content)
+    refused("p.tsv", "--out", "m", *QUICK, said=said)
+    recipe = "data.pairs = 'p.tsv'\ndata.vocabulary.size = 330\nmodel = {name = 'cho2014', preset = 'tiny'}\n"
+    (tmp_path / "r.toml").write_text(recipe)
+    refused("r.toml", "--out", "m", said=said)
+    refused("-", "--out", "m", *QUICK, said=said.replace("p.tsv", "m/pairs.tsv"), stdin=content)
+
+
+def test_uneven_files(refused: Callable[..., None], tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("1\n2\n3\n")
+    (tmp_path / "b").write_text("1\n2\n")
+    refused("a", "b", "--out", "m", *QUICK, said="b:3: the file ends before line 3 and a has 3 lines")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["pairs.tv"], "pairs.tv: no such file; did you mean pairs.tsv?"),
+        (["pairs.tsv", "none.fr"], "none.fr: no such file"),
+        (["-", "-"], "standard input was given for both sides"),
+        (["none.toml"], "none.toml: cannot be read"),
+        (["task:phrasebook-en-fi"], "did you mean phrasebook-en-f"),
+        (["pairs.tsv", "--model", "cho2015"], "did you mean 'cho2014'?"),
+        (["pairs.tsv", "--set", "model=cho2014"], "model: "),
+        (["pairs.tsv", "--set", "model.name=3"], "model.name"),
+        (["pairs.tsv", "--set", "train.lrr=1"], "--set: train.lrr: unknown key; did you mean 'lr'?"),
+        (["pairs.tsv", "--set", "data.lonest=1"], "--set: data.lonest: unknown key; did you mean 'longest'?"),
+        (["pairs.tsv", "--set", "train.lr"], "--set train.lr: expected KEY=VALUE"),
+        (["pairs.tsv", "--set", "train.lr=fast"], 'train.lr: "fast" given, expected a number'),
+        (["pairs.tsv", "--vocab-from", "nil"], "data.vocab_from: nil is not a model folder"),
+        (["pairs.tsv", "--valid", "none.tsv"], "none.tsv: no such file"),
+        (["pairs.tsv", "--set", "data.vocabulary.size=20"], "a vocabulary of 20 is too small"),
+        (["recipe.toml"], "recipe.toml: train.lrr: unknown key; did you mean 'lr'?"),
+        (["recipe.toml", "pairs.tsv"], "is a recipe, which names its own files; leave pairs.tsv out"),
+        (["pairs.tsv", "--resume"], "m: there is no run to resume; leave --resume out"),
+        (["pairs.tsv", "--out", "used"], "used: the folder is not empty; add --resume"),
+        (["pairs.tsv", "--out", "pairs.tsv"], "pairs.tsv: the folder is not empty"),
+    ],
+)
+def test_mistakes_are_one_line_and_2(
+    arguments: list[str], said: str, refused: Callable[..., None], tsv: bytes, tmp_path: Path
+) -> None:
+    (tmp_path / "pairs.tsv").write_bytes(tsv)
+    (tmp_path / "recipe.toml").write_text("data.pairs = 'pairs.tsv'\nmodel.name = 'cho2014'\ntrain.lrr = 1\n")
+    (tmp_path / "used").mkdir()
+    (tmp_path / "used" / "thesis.txt").write_text("mine")
+    refused("--out", "m", *arguments, said=said)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--model", "cho2014"], "leave --model out"),
+        (["--set", "train.lr=1"], "--set train.lr=1: a resumed run keeps its recipe"),
+        (["--valid", "p.tsv"], "a resumed run keeps its recipe"),
+        (["--set", "train.max_stepz=1"], "train.max_stepz: unknown key; did you mean 'max_steps'?"),
+    ],
+)
+def test_a_resumed_run_keeps_its_recipe(
+    arguments: list[str], said: str, run: Run, refused: Callable[..., None], tsv: bytes, tmp_path: Path
+) -> None:
+    (tmp_path / "p.tsv").write_bytes(tsv)
+    assert run("p.tsv", "--out", "m", *QUICK).code == 0
+    refused("p.tsv", "--out", "m", "--resume", *arguments, said=said)
+    done = run("p.tsv", "--out", "m", "--resume", "--set", "train.max_steps=3")
+    assert done.code == 0 and "resumed at step 1" in done.err and "step 3" in done.err
+
+
+def test_a_damaged_run_is_not_resumed_and_not_touched(
+    run: Run, refused: Callable[..., None], tsv: bytes, tmp_path: Path
+) -> None:
+    (tmp_path / "p.tsv").write_bytes(tsv)
+    assert run("p.tsv", "--out", "m", *QUICK).code == 0
+    resume = ("p.tsv", "--out", "m", "--resume")
+    state, tensors = tmp_path / "m/training/state.json", tmp_path / "m/training/state.safetensors"
+    whole = {path: path.read_bytes() for path in (state, tensors)}
+
+    def damaged(path: Path, content: bytes | None, said: str) -> None:
+        path.unlink() if content is None else path.write_bytes(content)
+        refused(*resume, said=said)
+        path.write_bytes(whole[path])
+
+    other = json.loads(whole[state]) | {"format": FORMAT + 1, "saccade": "9.9"}
+    damaged(state, json.dumps(other).encode(), f"state.json: format {FORMAT + 1}, written by Saccade 9.9")
+    damaged(state, whole[state][:99], "state.json: damaged or half copied: not JSON")
+    damaged(state, whole[state].replace(b'"step": 1', b'"step": 7'), "state.json: damaged or half copied")
+    damaged(state, None, "it has no training/state.json")
+    damaged(tensors, whole[tensors][:-9], "state.safetensors: damaged or half copied: its checksum differs")
+    damaged(tensors, None, "it has no training/state.safetensors")
+    (tmp_path / "m/training").rename(tmp_path / "away")
+    refused(*resume, said="a model without its training/ folder")
+    (tmp_path / "away").rename(tmp_path / "m/training")
+    (tmp_path / "m/recipe.toml").write_text("train.lrr = 1")
+    refused(*resume, said="recipe.toml: train.lrr: unknown key")
+
+
+def test_a_damaged_cache_is_made_again(run: Run, tsv: bytes, tmp_path: Path) -> None:
+    (tmp_path / "p.tsv").write_bytes(tsv)
+    assert run("p.tsv", "--out", "m", *QUICK).code == 0
+    (cached,) = (tmp_path / "m" / "cache").glob("*/source_ids.npy")
+    whole = cached.read_bytes()
+    cached.write_bytes(whole[:-4] + b"\xff\xff\xff\x7f")
+    assert run("p.tsv", "--out", "m", "--resume", "--set", "train.max_steps=2").code == 0
+    assert cached.read_bytes() == whole
+
+
+def test_as_a_program_in_a_pipe(tsv: bytes, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "saccade", "train", "-", "--out", "m", *QUICK]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, input=tsv, capture_output=True, cwd=tmp_path, timeout=120, env=environment)
+    assert done.returncode == 0 and done.stdout == b"" and b"\x1b" not in done.stderr, done.stderr
+    assert load(tmp_path / "m", device="cpu").model.config.hidden == 8
