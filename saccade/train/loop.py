@@ -295,7 +295,8 @@ def _try_average(
 
 def _keep(folder: Path, model: Seq2Seq[Any, Any], recipe: Recipe, material: Material, standing: Standing) -> None:
     about = card(recipe, model, material, standing.best or {}, standing.seconds)
-    model_folder.save(folder, model, material.vocabularies, extra={"best": standing.best}, card=about)
+    extra = {"best": standing.best, "longest_trained": material.longest_source}
+    model_folder.save(folder, model, material.vocabularies, extra=extra, card=about)
 
 
 def _speed(since: float, tokens: int) -> tuple[float, float]:

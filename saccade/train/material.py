@@ -7,7 +7,7 @@ from pathlib import Path
 from saccade import files, tasks
 from saccade.data import Corpus, PairFiles, Split, TextPair, cache_key, cached
 from saccade.errors import UserError
-from saccade.text import HasTexts, Vocabularies
+from saccade.text import HasTexts, Vocabularies, words
 from saccade.train.recipe import Data
 
 
@@ -17,6 +17,7 @@ class Material:
     corpus: Corpus
     valid: Sequence[HasTexts]
     valid_corpus: Corpus
+    longest_source: int  # words, of what was trained on
     notes: Sequence[str]  # what a person should know: what was left out, what was lowered
 
 
@@ -52,7 +53,20 @@ def load_material(data: Data, folder: Path, seed: int) -> Material:
     notes = [f"{data.pairs}: {corpus.report}", f"validation: {valid_corpus.report}"]
     sides = (vocabularies.source,) if vocabularies.joint else (vocabularies.source, vocabularies.target)
     notes += [side.note for side in sides if side.note]
-    return Material(vocabularies=vocabularies, corpus=corpus, valid=valid, valid_corpus=valid_corpus, notes=notes)
+    return Material(
+        vocabularies=vocabularies,
+        corpus=corpus,
+        valid=valid,
+        valid_corpus=valid_corpus,
+        longest_source=_longest_source(corpus, vocabularies),
+        notes=notes,
+    )
+
+
+def _longest_source(corpus: Corpus, vocabularies: Vocabularies) -> int:
+    """In words; looked for among the sources of most pieces, so that a large corpus costs no more than a small one."""
+    most_pieces = corpus.source.lengths.argsort()[-100:].tolist()
+    return max(len(words(vocabularies.source.decode(corpus.source(i).tolist()))) for i in most_pieces)
 
 
 def _drawn(data: Data, split: str, count: int) -> list[HasTexts]:

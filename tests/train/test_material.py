@@ -123,3 +123,10 @@ def test_the_validation_pairs_are_those_that_were_encoded(data: Data, tmp_path: 
     write(tmp_path / "v.tsv", odd[:1])
     with pytest.raises(UserError, match=r"^validation: no pair is left: .* left out 1 longer than 40 pieces"):
         load_material(given, tmp_path / "run", 1)
+
+
+def test_the_longest_source_is_counted_in_words(tmp_path: Path) -> None:
+    lines = ["a b c\tx", "extraordinarily\ty", "d e\tz", "f g h i j\tw", "k\tv"] * 3
+    (tmp_path / "pairs.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    data = Data(pairs=str(tmp_path / "pairs.tsv"), vocabulary=Policy(kind="char", size=400), valid_most=1)
+    assert load_material(data, tmp_path / "run", seed=1).longest_source in (3, 5)  # the longest may be held out
