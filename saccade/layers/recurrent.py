@@ -46,7 +46,8 @@ class Recurrence(nn.Module):
         """inputs (B, S, ·), readable (B, S) → states (B, S, width), the last of them (B, width)"""
         steps = self.unit.of_input(inputs).unbind(1)
         keep = readable[..., None].unbind(1)
-        padded = (~readable).any(0).tolist()  # most steps have no padding, and need no choice
+        # Most steps have no padding, and need no choice; a compiler cannot look, and chooses always.
+        padded = [True] * len(steps) if torch.compiler.is_compiling() else (~readable).any(0).tolist()
         state = inputs.new_zeros(inputs.shape[0], self.unit.width)
         states = [state] * len(steps)
         order = range(len(steps))

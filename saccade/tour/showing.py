@@ -68,8 +68,9 @@ def show(results: Mapping[str, Any], heatmap: Mapping[str, Any], console: Consol
         console.print(f"\n[bold]{example.source}[/]\n  [dim]reference[/]      {example.reference}", highlight=False)
         for name, text in example.outputs.items():
             console.print(f"  [dim]{name:13}[/]  {text}", highlight=False)
-    console.print("\nWhere attention looked (rows: what it wrote, columns: what it read)")
-    terminal_heatmap(heatmap["weights"], heatmap["source"], heatmap["target"], console)
+    if heatmap["target"]:  # a model that has learnt little may write nothing
+        console.print("\nWhere attention looked (rows: what it wrote, columns: what it read)")
+        terminal_heatmap(heatmap["weights"], heatmap["source"], heatmap["target"], console)
 
     table = Table("source words", "", FIXED, ATTENTION, title="BLEU on unseen sentences, by length")
     for one, other in zip(systems[FIXED]["by_length"], systems[ATTENTION]["by_length"], strict=True):
@@ -114,7 +115,8 @@ def write_report(results: Mapping[str, Any], heatmap: Mapping[str, Any], path: P
         counts=[row["count"] for row in rows],
         beyond=[row["beyond"] for row in rows],
     )
-    report.heatmap("Where attention looked", heatmap["weights"], heatmap["source"], heatmap["target"])
+    if heatmap["target"]:
+        report.heatmap("Where attention looked", heatmap["weights"], heatmap["source"], heatmap["target"])
     report.table("Alignment against gold", ["aligner", "AER", "precision", "recall"], _aligners(results))
     report.table(
         "Ambiguous words, by the distance of what decides them",
