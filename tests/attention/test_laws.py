@@ -270,6 +270,7 @@ def test_compiles_as_one_graph(name: str, numbers: tuple[Tensor, ...]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch's own, when it loads its compiler
 @pytest.mark.parametrize("name", ["bahdanau2014", "vaswani2017-causal", "luong2015-local-p-general"])
 def test_compiles_with_inductor(name: str, numbers: tuple[Tensor, ...]) -> None:
     attention = build(name)
