@@ -54,7 +54,10 @@ class Phrasebook:
             wanted = least + int(sampler.random() * (most - least + 1))
             length = max(3, round(wanted / WORDS_PER_ENGLISH_WORD[self.source]))
             ambiguous = length >= AMBIGUOUS_ROOM and sampler.chance(AMBIGUOUS_SHARE)
-            for _ in range(PATIENCE):
+            for attempt in range(PATIENCE):
+                if attempt and attempt % 50 == 0:  # another English length may give this one: try those around it
+                    length = max(3, round(wanted / WORDS_PER_ENGLISH_WORD[self.source]) + sampler.pick((-1, 0, 1, 2)))
+                    ambiguous = ambiguous and length >= AMBIGUOUS_ROOM
                 drafted = None
                 if ambiguous:
                     distance = (1 + int(sampler.random() * (length - 6))) * sampler.pick((-1, 1))
