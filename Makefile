@@ -3,27 +3,38 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+COMPLETE := $(VENV)/.complete
+# Modules are compiled when they are first imported: most of what is installed never is.
+INSTALL := $(BIN)/python -m pip install --quiet --no-compile -c constraints.txt -e
 
-.PHONY: try test check slow clean
+.PHONY: try test check suite slow clean
 
 try: $(READY)
 	$(BIN)/saccade try
 
-test: check
-	$(BIN)/python -m pytest
+test: $(READY)
+	$(MAKE) --no-print-directory --jobs 2 check suite
 
 check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-slow: $(READY)
+suite: $(READY)
+	$(BIN)/python -m pytest
+
+slow: $(COMPLETE)
 	$(BIN)/python -m pytest -m slow
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
+	$(INSTALL) '.[dev]'
 	touch $(READY)
+
+# The slow tests also need the extras that are large.
+$(COMPLETE): $(READY)
+	$(INSTALL) '.[dev,all]'
+	touch $(COMPLETE)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -14,14 +14,14 @@ from lives import metrics
 
 import saccade
 from saccade import checkpoint
-from saccade.data.batching import Batches
+from saccade.data.batching import Batch, Batches
 from saccade.errors import UserError
 from saccade.models import MODELS, build_model
-from saccade.train import loop
+from saccade.train import checks, loop
 from saccade.train.loop import train
 from saccade.train.material import load_material
 from saccade.train.recipe import Recipe, load_recipe
-from saccade.train.standing import Standing
+from saccade.train.run import Run, Standing
 from saccade.train.steps import mean_of
 from saccade.train.validation import Validation
 
@@ -35,7 +35,7 @@ def judged_as(monkeypatch: pytest.MonkeyPatch, *losses: float) -> None:
     def found(*_: Any) -> Validation:
         return Validation(loss=next(given), perplexity=1.0, bleu=None, chrf=None, exact=None)
 
-    monkeypatch.setattr(loop, "validate", found)
+    monkeypatch.setattr(checks, "validate", found)
 
 
 def test_a_run_and_its_folder(make_recipe: MakeRecipe, tmp_path: Path) -> None:
@@ -90,11 +90,11 @@ def test_every_pair_comes_once_an_epoch(
     make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[int] = []
-    update = loop._update
+    update = loop.update
 
-    def noting(model: Any, optimiser: Any, batches: Any, *rest: Any) -> tuple[float, int]:
+    def noting(run: Run, batches: list[Batch]) -> tuple[float, int]:
         seen.extend(i for batch in batches for i in batch.indices.tolist())
-        return update(model, optimiser, batches, *rest)
+        return update(run, batches)
 
     ordered: list[int] = []
     members = Batches._members
@@ -104,7 +104,7 @@ def test_every_pair_comes_once_an_epoch(
         return members(batches, epoch)
 
     monkeypatch.setattr(Batches, "_members", ordering)
-    monkeypatch.setattr(loop, "_update", noting)
+    monkeypatch.setattr(loop, "update", noting)
     budget = {"train.max_steps": None, "train.max_epochs": 2, "train.judge": "loss", "train.check_every": 100}
     train(make_recipe(**budget), tmp_path / "run")
     assert sorted(seen) == sorted([*range(114), *range(114)])
@@ -144,9 +144,9 @@ def test_bleu_decides_and_the_loss_among_equals(make_recipe: MakeRecipe) -> None
         return Validation(loss=loss, perplexity=1.0, bleu=bleu, chrf=None, exact=None)
 
     how, best = make_recipe().train, {"bleu": 20.0, "loss": 3.0}
-    assert loop._is_better(found(20.1, 9.0), best, how) and loop._is_better(found(20.0, 2.9), best, how)
-    assert not loop._is_better(found(19.9, 1.0), best, how) and not loop._is_better(found(20.0, 3.0), best, how)
-    assert loop._is_better(found(0.0, 9.0), None, how)
+    assert checks.is_better(found(20.1, 9.0), best, how) and checks.is_better(found(20.0, 2.9), best, how)
+    assert not checks.is_better(found(19.9, 1.0), best, how) and not checks.is_better(found(20.0, 3.0), best, how)
+    assert checks.is_better(found(0.0, 9.0), None, how)
 
 
 @pytest.mark.parametrize("better", [True, False])
@@ -176,7 +176,7 @@ def test_long_ways_between_checks_are_saved_too(
     make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loop, "_SAVE_SECONDS", 0.0)
-    monkeypatch.setattr(loop, "_check", None)
+    monkeypatch.setattr(loop, "check", None)
     with pytest.raises(TypeError):  # at the end
         train(make_recipe(**{"train.max_steps": 4, "train.check_every": 100}), tmp_path / "run")
     assert checkpoint.load_training(tmp_path / "run")["standing"]["step"] == 4

@@ -8,6 +8,7 @@ import signal
 import sys
 import weakref
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -21,13 +22,13 @@ from torch import Tensor, nn
 import saccade
 from saccade import checkpoint
 from saccade.cli import main
-from saccade.data.batching import Batches
+from saccade.data.batching import Batch, Batches
 from saccade.errors import UserError
-from saccade.models import build_model
 from saccade.train import loop
+from saccade.train import update as updates
 from saccade.train.log import Log
-from saccade.train.material import load_material
 from saccade.train.recipe import Recipe
+from saccade.train.run import Run
 from saccade.train.steps import batch_loss
 
 MakeRecipe = Callable[..., Recipe]
@@ -52,7 +53,7 @@ def spoil(monkeypatch: pytest.MonkeyPatch, is_bad: Callable[[int], bool]) -> Non
         smoothed, plain = batch_loss(*arguments)
         return (smoothed * math.nan, plain * math.nan) if is_bad(next(calls)) else (smoothed, plain)
 
-    monkeypatch.setattr(loop, "batch_loss", spoilt)
+    monkeypatch.setattr(updates, "batch_loss", spoilt)
 
 
 def forget_more_than(monkeypatch: pytest.MonkeyPatch, most: int, error: Exception | None = None) -> list[Any]:
@@ -67,7 +68,7 @@ def forget_more_than(monkeypatch: pytest.MonkeyPatch, most: int, error: Exceptio
             raise error or torch.OutOfMemoryError("CUDA out of memory")
         return batch_loss(model, batch, smoothing)
 
-    monkeypatch.setattr(loop, "batch_loss", scarce)
+    monkeypatch.setattr(updates, "batch_loss", scarce)
     return made
 
 
@@ -110,23 +111,22 @@ def test_twenty_in_a_row_end_the_run_and_the_best_model_is_kept(
 
 
 def test_a_gradient_that_is_not_finite_changes_nothing(make_recipe: MakeRecipe, tmp_path: Path) -> None:
-    model, batch, recipe = one_update(make_recipe, tmp_path)
+    run, batch = one_update(make_recipe, tmp_path)
+    model = run.model
     before = copy.deepcopy(model.state_dict())
     first = next(model.parameters())
     first.register_hook(lambda gradient: gradient * math.inf)
-    optimiser = torch.optim.SGD(model.parameters(), lr=1.0)
-    loss, tokens = loop._update(model, optimiser, [batch], recipe.train, torch.device("cpu"), Heard(tmp_path))
+    loss, tokens = updates.update(run, [batch])
     assert math.isnan(loss) and tokens == int(batch.target_readable.sum())
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
     assert all(parameter.grad is None for parameter in model.parameters())
 
 
-def one_update(make_recipe: MakeRecipe, tmp_path: Path) -> tuple[Any, Any, Recipe]:
+def one_update(make_recipe: MakeRecipe, tmp_path: Path) -> tuple[Run, Batch]:
     recipe = make_recipe(**{"model.dropout": 0.0, "train.clip": None})
-    material = load_material(recipe.data, tmp_path, 1)
-    size = len(material.vocabularies.source)
-    torch.manual_seed(1)
-    return build_model(recipe.model, recipe.settings, size, size), next(iter(Batches(material.corpus))), recipe
+    run = loop.start(recipe, tmp_path / "run", log=Heard(tmp_path))
+    run = replace(run, optimiser=torch.optim.SGD(run.model.parameters(), lr=1.0))
+    return run, next(iter(Batches(run.material.corpus)))
 
 
 @pytest.mark.parametrize(
@@ -135,19 +135,19 @@ def one_update(make_recipe: MakeRecipe, tmp_path: Path) -> tuple[Any, Any, Recip
 def test_what_does_not_fit_in_memory_is_split_and_gives_the_same_update(
     error: Exception, make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model, batch, recipe = one_update(make_recipe, tmp_path)
+    run, batch = one_update(make_recipe, tmp_path)
     updated = []
     for most in (len(batch), 9):
         forget_more_than(monkeypatch, most, error)
-        own, log = copy.deepcopy(model), Heard(tmp_path)
+        own, log = copy.deepcopy(run.model), Heard(tmp_path)
         optimiser = torch.optim.SGD(own.parameters(), lr=1.0)
-        loss, tokens = loop._update(own, optimiser, [batch], recipe.train, torch.device("cpu"), log)
+        loss, tokens = updates.update(replace(run, model=own, optimiser=optimiser, log=log), [batch])
         updated.append((nn.utils.parameters_to_vector(own.parameters()), loss, tokens, log.said))
     (whole, loss, tokens, nothing), (split, split_loss, split_tokens, said) = updated
     torch.testing.assert_close(split, whole, atol=1e-6, rtol=1e-5)
     assert split_loss == pytest.approx(loss) and split_tokens == tokens
     assert nothing == "" and f"a batch of {len(batch)} pairs does not fit in memory" in said and "train.tokens" in said
-    assert (whole - nn.utils.parameters_to_vector(model.parameters())).abs().max() > 1e-3
+    assert (whole - nn.utils.parameters_to_vector(run.model.parameters())).abs().max() > 1e-3
 
 
 def test_another_error_is_not_taken_for_one_of_memory(
@@ -169,12 +169,12 @@ def test_a_single_pair_that_does_not_fit_is_said_and_nothing_is_lost(
             raise torch.OutOfMemoryError("CUDA out of memory")
         return batch_loss(*arguments)
 
-    monkeypatch.setattr(loop, "batch_loss", scarce)
+    monkeypatch.setattr(updates, "batch_loss", scarce)
     with pytest.raises(UserError, match=r"a single pair of \d+ source and \d+ target pieces does not fit in memory"):
         loop.train(recipe, tmp_path / "run")
     state = checkpoint.load_training(tmp_path / "run")
     assert state["standing"]["step"] == 4 and state["batches"] == {"epoch": 1, "index": 5}
-    monkeypatch.setattr(loop, "batch_loss", batch_loss)
+    monkeypatch.setattr(updates, "batch_loss", batch_loss)
     assert loop.train(recipe, tmp_path / "run", resume=True).step == 8
 
 

@@ -13,13 +13,11 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from saccade.data.batching import Batch, Batches
-from saccade.models import build_model
 from saccade.text import EOS
 from saccade.train import loop
-from saccade.train.log import Log
-from saccade.train.material import load_material
 from saccade.train.recipe import Recipe, Training
 from saccade.train.steps import RunningMean, batch_loss, learning_rate, make_optimiser, mean_of, uses_bf16
+from saccade.train.update import update
 
 SIZE = 7
 
@@ -132,15 +130,13 @@ def test_bf16_where_asked_for() -> None:
 
 def test_two_batches_an_update_are_one_of_twice_the_size(make_recipe: Callable[..., Recipe], tmp_path: Path) -> None:
     recipe = make_recipe(**{"model.dropout": 0.0, "train.clip": 0.5})
-    material = load_material(recipe.data, tmp_path, 1)
-    batch = next(iter(Batches(material.corpus, tokens=300)))
-    size = len(material.vocabularies.source)
     updated = []
-    for update in ([batch], list(batch.halves())):
-        torch.manual_seed(1)
-        model = build_model(recipe.model, recipe.settings, size, size)
-        optimiser = torch.optim.SGD(model.parameters(), lr=1.0)
-        loss, tokens = loop._update(model, optimiser, update, recipe.train, torch.device("cpu"), Log(tmp_path))
-        updated.append((nn.utils.parameters_to_vector(model.parameters()), loss / tokens))
+    for number in (1, 2):
+        run = loop.start(recipe, tmp_path / str(number))
+        run = replace(run, optimiser=torch.optim.SGD(run.model.parameters(), lr=1.0))
+        batch = next(iter(Batches(run.material.corpus, tokens=300)))
+        loss, tokens = update(run, [batch] if number == 1 else list(batch.halves()))
+        updated.append((nn.utils.parameters_to_vector(run.model.parameters()), loss / tokens))
+    size = len(run.material.vocabularies.source)
     torch.testing.assert_close(updated[0][0], updated[1][0], atol=1e-6, rtol=1e-5)
     assert updated[0][1] == pytest.approx(updated[1][1]) and 1 < updated[0][1] < 2 * math.log(size)
