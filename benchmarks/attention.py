@@ -99,9 +99,6 @@ class Run:
         self.complete = True
 
     def _measure(self, length: int, direction: str, progress: Progress) -> None:
-        if self.device.type == "cuda":
-            # Dynamo stops compiling a function after a few recompilations, and each length is one.
-            torch.compiler.reset()
         opened = []
         for contender in self.contenders:
             opened.append(self._open(contender, direction, length))

@@ -44,8 +44,12 @@ def test_it_does_not_import_torch() -> None:
 
 
 def test_the_commit_is_marked_when_files_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SACCADE_COMMIT", raising=False)
     monkeypatch.setattr(saccade.provenance, "_CHECKOUT", tmp_path)
     assert provenance()["commit"] is None
+    monkeypatch.setenv("SACCADE_COMMIT", "abc")
+    assert provenance()["commit"] == "abc"  # a copy that was told
+    monkeypatch.delenv("SACCADE_COMMIT")
     git(tmp_path, "init", "--quiet")
     assert provenance()["commit"] is None
     (tmp_path / "file").write_text("one")
