@@ -33,12 +33,14 @@ def provenance(seed: int | None = None, command: str | None = None) -> dict[str,
 
 
 def _commit() -> str | None:
-    """The commit of this checkout, marked -dirty where tracked files differ. Where it is no checkout, as in a container
-    that holds a copy, SACCADE_COMMIT says it; else None."""
+    """What SACCADE_COMMIT says, as it must where only a copy of the files is; else the commit of this checkout, marked
+    -dirty where tracked files differ; None where it is no checkout."""
+    if told := os.environ.get("SACCADE_COMMIT"):
+        return told
     # An installed copy may lie inside somebody else's repository (a .venv does): only the top of one is ours. There the
     # first line of this answer, the path below the top, is empty.
     if _output("git", "-C", str(_CHECKOUT), "rev-parse", "--show-prefix", "--is-inside-work-tree") != "true":
-        return os.environ.get("SACCADE_COMMIT")
+        return None
     return _output("git", "-C", str(_CHECKOUT), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
 
 

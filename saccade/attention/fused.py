@@ -45,8 +45,13 @@ def sdpa(
     read = values.shape[-1]
     widest = max(queries.shape[-1], read)
     queries, keys, values = (F.pad(x, (0, widest - x.shape[-1])) for x in (queries, keys, values))
+    grouped = queries.shape[1] != keys.shape[1]
+    if grouped and queries.is_cuda and queries.dtype == torch.float32:
+        # Only half precision has a kernel for groups there; what takes its place would store all scores.
+        keys, values = (x.repeat_interleave(queries.shape[1] // x.shape[1], 1) for x in (keys, values))
+        grouped = False
     context = F.scaled_dot_product_attention(
-        queries, keys, values, mask, dropout, causal, scale=1.0, enable_gqa=queries.shape[1] != keys.shape[1]
+        queries, keys, values, mask, dropout, causal, scale=1.0, enable_gqa=grouped
     )[..., :read]
     return context if some is None else context.masked_fill(~some, 0.0)
 
