@@ -87,6 +87,7 @@ class Run:
         self.cells: list[Cell] = []
         self.complete = False
         self.load = os.getloadavg()[0]  # how busy the machine was with other work
+        self.made = provenance(seed=options.seed, command=options.command)  # before the results make the tree dirty
 
     def measure(self, keep: Callable[[], None]) -> None:
         """`keep` is called after each length."""
@@ -190,7 +191,7 @@ class Run:
             | {"threads": torch.get_num_threads()},
             "growth": fitted,
             "cells": [cell.as_json(sdpa.get((cell.direction, cell.length))) for cell in measured],
-            "provenance": provenance(seed=self.options.seed, command=self.options.command),
+            "provenance": self.made,
         }
 
 
