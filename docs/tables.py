@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import measured
 from measured import table
@@ -98,8 +98,9 @@ def notes(cls: type[Any], at: str) -> dict[str, str]:
     for name, comment in re.findall(r"^    (\w+):[^#\n]*#\s*(.+)$", inspect.getsource(cls), re.MULTILINE):
         found[f"{at}.{name}"] = comment
     for name, hint in get_type_hints(cls).items():
-        if dataclasses.is_dataclass(hint) and isinstance(hint, type):
-            found |= notes(hint, f"{at}.{name}")
+        for inner in (hint, *get_args(hint)):
+            if dataclasses.is_dataclass(inner) and isinstance(inner, type):
+                found |= notes(inner, f"{at}.{name}" if inner is hint else f"{at}.{name}[]")
     return found
 
 

@@ -40,14 +40,19 @@ def to_dict(config: Any) -> dict[str, Any]:
 
 
 def describe(cls: type[Any], at: str = "") -> list[Key]:
-    """Every key of `cls`, nested ones by their dotted names, in order."""
+    """Every key of `cls`, nested ones by their dotted names (`data.corpora[].pairs` in a list of tables), in order."""
     hints = get_type_hints(cls)
     keys = []
     for field in (field for field in dataclasses.fields(cls) if field.init):
         name = _join(at, field.name)
-        nested = [hint for hint in _members(hints[field.name]) if dataclasses.is_dataclass(hint)]
-        for hint in nested:
-            keys += describe(cast(type[Any], hint), name)
+        nested = [
+            (inner, name if inner is hint else f"{name}[]")
+            for hint in _members(hints[field.name])
+            for inner in (hint, *get_args(hint))
+            if dataclasses.is_dataclass(inner)
+        ]
+        for inner, at_inner in nested:
+            keys += describe(cast(type[Any], inner), at_inner)
         if not nested:
             keys.append(Key(key=name, type=_expected(hints[field.name]), default=_default(field)))
     return keys
@@ -70,7 +75,7 @@ def load_toml(path: Path) -> dict[str, Any]:
 
 def dump_toml(mapping: Mapping[str, Any]) -> str:
     """TOML text that reads back as `mapping` (None as "none"): plain values first, then a section a nested table."""
-    return "\n\n".join(section for section in _sections(mapping, ()) if section) + "\n"
+    return "\n\n".join(section for section in _sections(mapping, (), "") if section) + "\n"
 
 
 def override(mapping: Mapping[str, Any], assignments: Iterable[str]) -> dict[str, Any]:
@@ -188,7 +193,7 @@ def _expected(hint: Any) -> str:
     if origin is Literal:
         return " or ".join(_toml_value(choice) for choice in args)
     if origin is list or (origin is tuple and args[-1] is ...):
-        return f"a list of {_expected(args[0])}"
+        return "a list of tables" if dataclasses.is_dataclass(args[0]) else f"a list of {_expected(args[0])}"
     if origin is tuple:
         return f"[{', '.join(map(_expected, args))}]"
     if origin is dict or dataclasses.is_dataclass(hint):
@@ -228,15 +233,24 @@ def _parse(text: str) -> Any:
     return text if dated or len(parsed) > 1 else value
 
 
-def _sections(table: Mapping[str, Any], path: tuple[str, ...]) -> list[str]:
-    nested = {key: value for key, value in table.items() if isinstance(value, Mapping)}
+def _sections(table: Mapping[str, Any], path: tuple[str, ...], head: str) -> list[str]:
+    """`head` is its heading, which may be left out where a plain table holds nothing but tables."""
+    nested = {key: value for key, value in table.items() if isinstance(value, Mapping) or _is_of_tables(value)}
     lines = [f"{_toml_key(key)} = {_toml_value(value)}" for key, value in table.items() if key not in nested]
-    if path and (lines or not nested):
-        lines.insert(0, f"[{'.'.join(map(_toml_key, path))}]")
+    if head and (lines or not nested or head.startswith("[[")):
+        lines.insert(0, head)
     sections = ["\n".join(lines)]
     for key, value in nested.items():
-        sections += _sections(value, (*path, key))
+        name = ".".join(map(_toml_key, (*path, key)))
+        if isinstance(value, Mapping):
+            sections += _sections(value, (*path, key), f"[{name}]")
+        else:
+            sections += [part for one in value for part in _sections(one, (*path, key), f"[[{name}]]")]
     return sections
+
+
+def _is_of_tables(value: Any) -> bool:
+    return isinstance(value, list | tuple) and len(value) > 0 and all(isinstance(one, Mapping) for one in value)
 
 
 def _toml_key(key: str) -> str:

@@ -35,6 +35,7 @@ class Recipe:
     model: dict[str, Any] = field(default_factory=dict)
     limit: int | str = "all"
     average: Train | None = None
+    stages: tuple[Train, ...] = ()
 
 
 TRAINS = st.builds(
@@ -55,6 +56,7 @@ RECIPES = st.builds(
     model=st.dictionaries(st.text(), st.integers() | st.text() | st.booleans()),
     limit=st.integers() | st.text(),
     average=st.none() | TRAINS,
+    stages=st.lists(TRAINS, max_size=3).map(tuple),
 )
 
 
@@ -89,6 +91,11 @@ def test_toml_is_written_for_people() -> None:
     assert config.dump_toml(mapping) == (
         'name = "en→fr"\n\n[train]\nlr = 0.0003\nclip = "none"\n\n[train.adam]\nbetas = [0.9, 0.98]\n\n[empty]\n'
     )
+    corpora = {"data": {"corpora": [{"pairs": "a.tsv"}, {"pairs": "b.tsv", "words": [3, 9]}], "longest": 9}}
+    assert config.dump_toml(corpora) == (
+        "[data]\nlongest = 9\n\n"
+        '[[data.corpora]]\npairs = "a.tsv"\n\n[[data.corpora]]\npairs = "b.tsv"\nwords = [3, 9]\n'
+    )
 
 
 def test_an_int_serves_as_a_float_and_is_one_then() -> None:
@@ -120,6 +127,14 @@ def test_an_int_serves_as_a_float_and_is_one_then() -> None:
         (
             {"train": {"steps": 1}, "average": {"steps": "x"}},
             'r.toml: average.steps: "x" given, expected a whole number',
+        ),
+        (
+            {"train": {"steps": 1}, "stages": [{"steps": 1}, {"stps": 2}]},
+            "r.toml: stages[1].stps: unknown key; did you mean 'steps'?",
+        ),
+        (
+            {"train": {"steps": 1}, "stages": {"steps": 1}},
+            "r.toml: stages: a table of keys given, expected a list of tables",
         ),
     ],
 )
@@ -169,6 +184,7 @@ def test_describe_lists_every_key_that_can_be_set() -> None:
     assert keys["names"] == config.Key(key="names", type="a list of a string", default="[]")
     assert keys["data"].default == '"pairs.tsv"'
     assert "average.lr" in keys and "average" not in keys
+    assert keys["stages[].lr"].default == "0.001" and "stages" not in keys
 
 
 def test_files_that_are_no_toml(tmp_path: Path) -> None:

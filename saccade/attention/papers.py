@@ -6,7 +6,7 @@ Each takes `query_dim`, `memory_dim` and `width`, all by keyword, and then what 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TypedDict, TypeVar, Unpack
+from typing import NotRequired, TypedDict, TypeVar, Unpack
 
 from saccade.attention.attention import Attention
 from saccade.attention.bias import ALiBi, Buckets, RelativeKeys
@@ -40,6 +40,7 @@ class Dims(TypedDict):
     query_dim: int
     memory_dim: int
     width: int
+    value_dim: NotRequired[int]  # where values are not made of what keys are made of
 
 
 @dataclass(frozen=True)

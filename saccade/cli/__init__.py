@@ -6,8 +6,11 @@ from typing import Annotated
 import typer
 
 import saccade
+from saccade.cli.aligning import align
+from saccade.cli.data import data_
 from saccade.cli.evaluating import evaluate
 from saccade.cli.listings import attentions, models, tasks
+from saccade.cli.sweeping import sweep
 from saccade.cli.training import train
 from saccade.cli.translating import translate
 from saccade.cli.trying import try_
@@ -21,7 +24,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("try")(try_)
-for command in (train, translate, evaluate, tasks, models, attentions):
+app.command("data")(data_)
+for command in (train, sweep, translate, align, evaluate, tasks, models, attentions):
     app.command()(command)
 
 
@@ -43,8 +47,9 @@ def main() -> None:
     try:
         app()
     except UserError as error:
-        typer.echo(f"saccade: {error}", err=True)
-        sys.exit(2)
+        if not error.elsewhere:
+            typer.echo(f"saccade: {error}", err=True)
+        sys.exit(error.code)
     except SystemExit as ending:
         sys.exit(1 if ending.code == 130 else ending.code)  # typer's code for Ctrl-C
     except KeyboardInterrupt:

@@ -1,249 +1,162 @@
-"""`saccade evaluate`: how good a model's translations and alignments are."""
+"""`saccade evaluate`: how good translations are, of a model or of a file, and whether others' are better."""
 
 import json
-import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from saccade.cli.translating import BatchTokens, Beam, Device, LengthPenalty, Model, bar, interruptible, searching
+from saccade.cli.evaluated import Results, print_results, write_report
+from saccade.cli.material import Count, Gold, GoldBase, Material, Seed, Source, Tokenised, material_of, pairs_of
+from saccade.cli.systems import Asked, System, judged
+from saccade.cli.translating import BatchTokens, Beam, Device, LengthPenalty, interruptible, searching
 from saccade.errors import UserError
 
 if TYPE_CHECKING:
-    from saccade.decode import Translation, Translator
-    from saccade.evaluate import AlignmentScores, GoldLinks, LengthScores, Scores
+    from saccade.evaluate import Difference, GoldLinks
+    from saccade.evaluate.significance import Test
 
-TASK = "task:"
-EXAMPLES, DRAWN = 8, 3  # in the report: sentences, and heatmaps of them
-WIDEST_DRAWN = 30  # words
+SYSTEMS, COUNTED, SHOWN = "Systems", "What is counted", "What is shown"
 
-
-@dataclass(frozen=True, kw_only=True)
-class Material:
-    name: str
-    sources: list[str]
-    references: list[str]
-    gold: "list[GoldLinks] | None"
-    left_out: int  # pairs with a blank side
-
-
-@dataclass(frozen=True, kw_only=True)
-class Results:
-    material: Material
-    translations: "list[Translation]"
-    scores: "Scores"
-    lengths: "tuple[LengthScores, ...]"
-    alignments: "dict[str, AlignmentScores] | None"  # by aligner, against gold
-
-    def as_dict(self) -> dict[str, Any]:
-        alignments = None
-        if self.alignments is not None:
-            alignments = {name: scores.as_dict() for name, scores in self.alignments.items()}
-        return {
-            "pairs": self.material.name,
-            "left_out": self.material.left_out,
-            **self.scores.as_dict(),
-            "by_length": [row.as_dict() for row in self.lengths],
-            "alignment": alignments,
-        }
+Given = Annotated[
+    str,
+    typer.Argument(
+        help="A model's folder, or a file of outputs, a line a pair; or runs of it with other seeds: a,b,c.",
+        metavar="SYSTEM",
+        show_default=False,
+    ),
+]
+Pairs = Annotated[
+    str | None,
+    typer.Argument(help="A TSV file, the sources of two files, or task:NAME; not needed with --reference."),
+]
+Targets = Annotated[Path | None, typer.Argument(help="The references, where PAIRS are the sources.")]
+Reference = Annotated[list[Path] | None, typer.Option(help="More references, a line a pair; may be repeated.")]
+Against = Annotated[
+    list[str] | None,
+    typer.Option(help="Another SYSTEM, compared with the first; may be repeated.", rich_help_panel=SYSTEMS),
+]
+TestOption = Annotated[
+    str, typer.Option(help="bootstrap or randomisation, of the difference.", rich_help_panel=SYSTEMS)
+]
+Metrics = Annotated[
+    str, typer.Option(help="Of bleu,chrf,ter,wer,per,cer,exact,rouge1,rouge2,rougeL.", rich_help_panel=COUNTED)
+]
+Resamples = Annotated[int, typer.Option(help="For the intervals; 0 for none.", min=0, rich_help_panel=COUNTED)]
+Train = Annotated[
+    Path | None,
+    typer.Option(help="Training's targets: frequencies of words are counted there.", rich_help_panel=COUNTED),
+]
+ConstraintFile = Annotated[
+    Path | None,
+    typer.Option(help='A JSON object a line: {"include": ["…"], "exclude": ["…"]}.', rich_help_panel=COUNTED),
+]
+LayerOption = Annotated[int | None, typer.Option(help="The decoder layer that aligns: the last but one unless said.")]
+ByLength = Annotated[bool, typer.Option("--by-length", help="Show scores by source length.", rich_help_panel=SHOWN)]
+ByFrequency = Annotated[
+    bool, typer.Option("--by-frequency", help="Show how well rare and common words fare.", rich_help_panel=SHOWN)
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.", rich_help_panel=SHOWN)]
+ReportFile = Annotated[Path | None, typer.Option(help="Write an HTML report here.", rich_help_panel=SHOWN)]
 
 
 def evaluate(
-    model: Model,
-    pairs: Annotated[str, typer.Argument(help="A TSV file, the sources of two files, or task:NAME.")],
-    targets: Annotated[Path | None, typer.Argument(help="The references, where PAIRS are the sources.")] = None,
-    gold: Annotated[Path | None, typer.Option(help="Gold word alignments, a line a pair: 0-0 1p2 …")] = None,
+    system: Given,
+    pairs: Pairs = None,
+    targets: Targets = None,
+    reference: Reference = None,
+    against: Against = None,
+    test: TestOption = "bootstrap",
+    metrics: Metrics = "bleu,chrf,ter,wer,per,cer,exact",
+    resamples: Resamples = 1000,
+    train: Train = None,
+    constraints: ConstraintFile = None,
+    gold: Gold = None,
+    gold_base: GoldBase = None,
+    tokenised: Tokenised = False,
+    layer: LayerOption = None,
     beam: Beam = None,
     length_penalty: LengthPenalty = 1.0,
-    layer: Annotated[
-        int | None, typer.Option(help="The decoder layer that aligns: the last but one unless said.")
-    ] = None,
-    count: Annotated[int, typer.Option(help="Pairs of a task's test split.", min=1)] = 500,
-    seed: Annotated[int, typer.Option(help="Of a task's pairs.")] = 1,
-    by_length: Annotated[bool, typer.Option("--by-length", help="Show scores by source length, too.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
-    report: Annotated[Path | None, typer.Option(help="Write an HTML report here.")] = None,
+    count: Count = 500,
+    seed: Seed = 1,
+    by_length: ByLength = False,
+    by_frequency: ByFrequency = False,
+    as_json: Json = False,
+    report: ReportFile = None,
     device: Device = "auto",
     batch_tokens: BatchTokens = 8192,
 ) -> None:
-    """Translate pairs and score the result: BLEU, chrF, exact match, and alignments where gold ones are known.
+    """Score translations: BLEU, chrF, error rates and more, with intervals; of several systems, with significance.
 
-    Example: [bold]saccade evaluate my-model test.tsv --by-length --report report.html[/]
+    Example: [bold]saccade evaluate my-model test.tsv --against other-model --by-length --report report.html[/]
     """
-    how = searching(beam, length_penalty)
-    material = _task(pairs, count, seed) if pairs.startswith(TASK) else _files(pairs, targets, gold)
-    if pairs.startswith(TASK) and (targets is not None or gold is not None):
-        raise UserError(f"{pairs} brings its own targets and gold alignments; leave out {targets or gold}")
-
-    from saccade import checkpoint
-    from saccade.decode import load
-    from saccade.evaluate import by_length as score_lengths
-    from saccade.evaluate import score
-
-    translator = load(model, device=device)
-    with interruptible():
-        with bar("translating", len(material.sources)) as progress:
-            translations = translator.translate(material.sources, how, batch_tokens=batch_tokens, progress=progress)
-        texts = [one.text for one in translations]
-        results = Results(
-            material=material,
-            translations=translations,
-            scores=score(texts, material.references),
-            lengths=score_lengths(
-                material.sources,
-                texts,
-                material.references,
-                longest_trained=checkpoint.load_config(model).extra.get("longest_trained"),
-            ),
-            alignments=_alignments(translator, material, layer, batch_tokens),
+    if report is not None and not report.parent.is_dir():
+        raise UserError(f"--report {report}: there is no folder {report.parent}")
+    with interruptible(), TemporaryDirectory() as kept:
+        source = None
+        if pairs is not None:
+            source = pairs_of(pairs, targets, count=count, seed=seed, gold=gold, kept=Path(kept))
+        material = material_of(source, reference or [])
+        asked = Asked(
+            metrics=_metrics(metrics),
+            resamples=resamples,
+            train=train,
+            constraints=constraints,
+            gold=_gold(source, material, gold, gold_base, tokenised=tokenised),
+            tokenised=tokenised,
+            layer=layer,
+            how=searching(beam, length_penalty),
+            device=device,
+            batch_tokens=batch_tokens,
+            drawn=report is not None,
         )
+        systems = judged([system, *(against or ())], material, asked)
+        differences = [_differences(systems[0], other, material, asked, cast("Test", test)) for other in systems[1:]]
+    results = Results(material=material, systems=systems, differences=differences, gold=asked.gold)
     if material.left_out:
         typer.echo(f"left out: {material.left_out} pairs with a blank side", err=True)
     if as_json:
-        typer.echo(json.dumps({"model": str(model), **results.as_dict()}, ensure_ascii=False, indent=2))
+        typer.echo(json.dumps(results.to_dict(), ensure_ascii=False, indent=2))
     else:
-        _print(results, by_length=by_length)
+        print_results(results, by_length=by_length, by_frequency=by_frequency)
     if report is not None:
-        _write_report(report, model, results)
+        write_report(report, results)
         typer.echo(f"report: {report}", err=True)
 
 
-def _task(name: str, count: int, seed: int) -> Material:
-    from saccade.evaluate import GoldLinks
-    from saccade.tasks import task
+def _metrics(given: str) -> list[str]:
+    from saccade.evaluate.metrics import make_metrics
 
-    pairs = list(task(name.removeprefix(TASK)).pairs(count, seed, split="test"))
-    aligned = [GoldLinks.all_sure(pair.alignment) for pair in pairs if pair.alignment is not None]
-    return Material(
-        name=f"{name}, test split, seed {seed}",
-        sources=[pair.source for pair in pairs],
-        references=[pair.target for pair in pairs],
-        gold=aligned if len(aligned) == len(pairs) else None,
-        left_out=0,
-    )
+    names = [name.strip() for name in given.split(",") if name.strip()]
+    make_metrics(names, ["a"])  # a mistake, or an extra that is not there, is said before hours of work
+    return names
 
 
-def _files(source: str, target: Path | None, gold: Path | None) -> Material:
-    from saccade.data import PairFiles
+def _gold(
+    source: Source | None, material: Material, path: Path | None, base: int | None, *, tokenised: bool
+) -> "list[GoldLinks] | None":
     from saccade.evaluate import read_gold
     from saccade.text import words
 
-    files = PairFiles(source, target)
-    every = list(files)
-    links = gold and read_gold(gold, lengths=[(len(words(p.source)), len(words(p.target))) for p in every])
-    kept = [place for place, pair in enumerate(every) if pair.source.strip() and pair.target.strip()]
-    if not kept:
-        raise UserError(f"{files}: every pair has a blank side; expected texts to translate and their references")
-    return Material(
-        name=str(files),
-        sources=[every[place].source for place in kept],
-        references=[every[place].target for place in kept],
-        gold=[links[place] for place in kept] if links else None,
-        left_out=len(every) - len(kept),
-    )
+    if path is None:
+        return material.of_all(source.gold) if source is not None and source.gold is not None else None
+    if source is None:
+        raise UserError(f"--gold {path}: links join sources to targets; give PAIRS")
+    cut = str.split if tokenised else words
+    lengths = [(len(cut(pair.source)), len(cut(pair.target))) for pair in source.pairs]
+    return material.of_all(read_gold(path, lengths=lengths, base=base))
 
 
-def _alignments(
-    translator: "Translator", material: Material, layer: int | None, batch_tokens: int
-) -> "dict[str, AlignmentScores] | None":
-    """Of the references, which the gold is about, forced through the model; beside two aligners that read nothing."""
-    from saccade.evaluate import diagonal_links, score_alignments, score_uniform
-    from saccade.text import words
+def _differences(
+    first: System, other: System, material: Material, asked: Asked, test: "Test"
+) -> "tuple[Difference, ...]":
+    """Between single runs by sacrebleu; between several, over seeds."""
+    from saccade.evaluate import significance, significance_over_seeds
 
-    if material.gold is None:
-        return None
-    both = zip(material.sources, material.references, strict=True)
-    sizes = [(len(words(source)), len(words(reference))) for source, reference in both]
-    found = {}
-    if translator.attends:
-        attended = translator.attend(material.sources, material.references, batch_tokens=batch_tokens)
-        found["attention"] = score_alignments([one.alignment(layer) for one in attended], material.gold)
-    found["diagonal"] = score_alignments([diagonal_links(*size) for size in sizes], material.gold)
-    found["uniform"] = score_uniform(material.gold, sizes)
-    return found
-
-
-def _print(results: Results, *, by_length: bool) -> None:
-    scores = results.scores
-    typer.echo(f"{scores.sentences} pairs of {results.material.name}")
-    typer.echo(f"BLEU  {scores.bleu:5.1f}  {scores.bleu_signature}")
-    typer.echo(f"chrF  {scores.chrf:5.1f}  {scores.chrf_signature}")
-    typer.echo(f"exact {scores.exact:5.1f}  percent of the pairs")
-    if by_length:
-        rows = [
-            [
-                row.bucket.label + (" (beyond training)" if row.beyond else ""),
-                *(f"{x:.1f}" for x in (row.scores.bleu, row.scores.chrf, row.scores.exact)),
-                str(row.sentences),
-            ]
-            for row in results.lengths
-            if row.scores
-        ]
-        _print_table(["source words", "BLEU", "chrF", "exact", "pairs"], rows)
-    if results.alignments is not None:
-        aligned = [
-            [name, *(f"{x:.3f}" for x in (one.aer, one.precision, one.recall))]
-            for name, one in results.alignments.items()
-        ]
-        _print_table(["alignment to gold", "AER", "precision", "recall"], aligned)
-        if "attention" not in results.alignments:
-            typer.echo("the model reads one fixed vector: it has no alignment of its own")
-
-
-def _print_table(columns: list[str], rows: list[list[str]]) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD)
-    for place, column in enumerate(columns):
-        table.add_column(column, justify="right" if place else "left", no_wrap=True)
-    for row in rows:
-        table.add_row(*row)
-    Console().print(table)
-
-
-def _write_report(path: Path, model: Path, results: Results) -> None:
-    from saccade.inspect import Example, Report
-    from saccade.provenance import provenance
-    from saccade.text import words
-
-    scores, material = results.scores, results.material
-    report = Report(f"{model.resolve().name} on {material.name}")
-    rows = [
-        ("BLEU", scores.bleu, scores.bleu_signature),
-        ("chrF", scores.chrf, scores.chrf_signature),
-        ("exact match", scores.exact, "percent of the pairs"),
-    ]
-    report.table("Scores", ["score", "value", "counted how"], rows, note=f"{scores.sentences} pairs")
-    report.lines(
-        "By source length",
-        [row.bucket.label for row in results.lengths],
-        {"BLEU": [row.scores.bleu if row.scores else None for row in results.lengths]},
-        x="source words",
-        y="BLEU",
-        counts=[row.sentences for row in results.lengths],
-        beyond=[row.beyond for row in results.lengths],
-    )
-    if results.alignments is not None:
-        aligned = [(name, one.aer, one.precision, one.recall) for name, one in results.alignments.items()]
-        report.table("Alignment to gold", ["aligner", "AER", "precision", "recall"], aligned)
-    order = sorted(range(len(material.sources)), key=lambda place: len(words(material.sources[place])))
-    shown = order[:: max(1, len(order) // EXAMPLES)][:EXAMPLES]
-    examples = [
-        Example(
-            source=material.sources[place],
-            reference=material.references[place],
-            outputs={"translation": results.translations[place].text},
-        )
-        for place in shown
-    ]
-    report.examples("Examples, from short to long", examples)
-    for attention in [one for place in shown if (one := results.translations[place].attention)][:DRAWN]:
-        if 0 < len(attention.source.words) <= WIDEST_DRAWN and attention.target.words:
-            heading = "Where it read: " + " ".join(attention.source.words)
-            report.heatmap(heading, attention.words(), attention.source.words, attention.target.words)
-    report.provenance("Made by", provenance(command=" ".join(["saccade", *sys.argv[1:]])))
-    report.save(path)
+    one, two = [run.output.texts for run in first.runs], [run.output.texts for run in other.runs]
+    if len(one) == len(two) == 1:
+        return significance(one[0], two[0], material.references, metrics=asked.metrics, test=test)
+    if test != "bootstrap":
+        raise UserError(f"--test {test} is for single runs; of several, seeds are drawn by a bootstrap: leave it out")
+    return significance_over_seeds(one, two, material.references, metrics=asked.metrics)

@@ -1,9 +1,14 @@
 """Commands that list what there is."""
 
 import json
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from saccade.errors import UserError
+
+if TYPE_CHECKING:
+    from saccade.tasks import Entry
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
@@ -77,14 +82,34 @@ def _parameters(name: str, preset: str, size: int) -> int:
 
 
 def tasks(as_json: Json = False) -> None:
-    """List the built-in tasks, to be trained on as task:NAME.
+    """List the built-in tasks with an example each, to be trained on as task:NAME.
 
     Example: [bold]saccade tasks[/]
     """
     from saccade.tasks import TASKS
 
+    rows = [_task(name, entry) for name, entry in TASKS.items()]
     if as_json:
-        typer.echo(json.dumps([{"name": name, "summary": entry.summary} for name, entry in TASKS.items()], indent=2))
+        typer.echo(json.dumps(rows, ensure_ascii=False, indent=2))
         return
-    for name, entry in TASKS.items():
-        typer.echo(f"task:{name:20} {entry.summary}")
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.text import Text
+
+    console = Console()
+    for row in rows:
+        console.print(Text.assemble((f"task:{row['name']}", "bold"), f"   {row['summary']}"))
+        shown = row["missing"] or f"{row['source']}  →  {row['target']}"
+        least, most = row["words"]
+        about = f"{least} to {most} {row['unit']}{', each pair once' if row['finite'] else ''} · {row['origin']}"
+        console.print(Padding(Text.assemble(f"{shown}\n", (about, "dim")), (0, 0, 0, 4)))
+
+
+def _task(name: str, entry: "Entry") -> dict[str, Any]:
+    known = ("summary", "origin", "pieces", "words", "unit", "finite", "extra")
+    row = {"name": name, **{key: getattr(entry, key) for key in known}}
+    try:
+        example = next(entry.make().pairs(1, seed=1, words=entry.words))
+    except UserError as missing:
+        return {**row, "source": None, "target": None, "missing": str(missing)}
+    return {**row, "source": example.source, "target": example.target, "missing": None}

@@ -1,7 +1,7 @@
 """`saccade train`: from pairs, or from a recipe, to a model folder."""
 
 import json
-from dataclasses import replace
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -31,6 +31,9 @@ def train(
     resume: Annotated[bool, typer.Option("--resume", help="Go on where the run in the folder stopped.")] = False,
     vocab_from: Annotated[Path | None, typer.Option(help="A model folder whose vocabulary to share.")] = None,
     valid: Annotated[str | None, typer.Option(help="Validation pairs, as TSV; else some pairs are held out.")] = None,
+    init_from: Annotated[Path | None, typer.Option(help="A model folder to train further, on these pairs.")] = None,
+    mix: Annotated[str | None, typer.Option(help="Other pairs to mix in, such as those trained on before.")] = None,
+    mix_share: Annotated[float, typer.Option(help="Share of the pairs seen that are mixed in.")] = 0.3,
     as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
 ) -> None:
     """Train a model. Of pairs alone, model, vocabulary, size and schedule are picked, said, and written as a recipe.
@@ -43,13 +46,22 @@ def train(
         overrides.append(f"data.vocab_from={json.dumps(str(vocab_from))}")
     if valid is not None:
         overrides.append(f"data.valid={json.dumps(valid)}")
+    if init_from is not None:
+        overrides.append(f"train.init_from={json.dumps(str(init_from))}")
+    from saccade.train.distributed import working_together
     from saccade.train.loop import train as run
     from saccade.train.starting import leaving_no_false_start
 
-    with leaving_no_false_start(out):
-        recipe = _kept(out, overrides, model) if resume else _recipe(pairs, targets, model, overrides, out)
-        outcome = run(recipe, out, resume=resume)
-    if as_json:
+    def asked_for() -> "Recipe":
+        if resume:
+            return _kept(out, overrides, model)
+        if pairs.endswith(".toml"):
+            return _given(pairs, targets, model, overrides, init_from, mix)
+        return _picked(pairs, targets, model, overrides, out, init_from, None if mix is None else (mix, mix_share))
+
+    with working_together() as workers, leaving_no_false_start(out) if workers.leads else nullcontext():
+        outcome = run(workers.told(asked_for), out, resume=resume)
+    if as_json and workers.leads:
         best = outcome.best
         typer.echo(json.dumps({"folder": str(out), "reason": outcome.reason, "step": outcome.step, "best": best}))
     if not outcome.finished:
@@ -72,38 +84,74 @@ def _kept(out: Path, overrides: list[str], model: str | None) -> "Recipe":
     return load_recipe(out / "recipe.toml", overrides)
 
 
-def _recipe(pairs: str, targets: str | None, model: str | None, overrides: list[str], out: Path) -> "Recipe":
-    from saccade import config
-    from saccade.data import PairFiles
-    from saccade.tasks import task
+def _given(
+    pairs: str, targets: str | None, model: str | None, overrides: list[str], init_from: Path | None, mix: str | None
+) -> "Recipe":
+    """The recipe of a file."""
+    from saccade.train.recipe import load_recipe
+
+    if targets is not None:
+        raise UserError(f"{pairs} is a recipe, which names its own files; leave {targets} out")
+    if mix is not None:
+        raise UserError(f"--mix {mix}: {pairs} is a recipe; list what it is to mix in [[data.corpora]]")
+    name = [f'model.name="{model}"'] if model else []
+    borrowed = [] if init_from is None else [f"data.vocab_from={json.dumps(str(init_from))}"]
+    return load_recipe(Path(pairs), [*name, *borrowed, *overrides])
+
+
+def _picked(
+    pairs: str,
+    targets: str | None,
+    model: str | None,
+    overrides: list[str],
+    out: Path,
+    init_from: Path | None,
+    mix: tuple[str, float] | None,
+) -> "Recipe":
+    """The recipe that suits these pairs, or further training on them, changed as was asked for."""
+    from saccade import checkpoint, config
     from saccade.train.picking import Facts, pick
-    from saccade.train.recipe import Data, load_recipe, recipe_of
+    from saccade.train.recipe import Data, recipe_of
     from saccade.train.starting import refuse_used
 
-    if pairs.endswith(".toml"):
-        if targets is not None:
-            raise UserError(f"{pairs} is a recipe, which names its own files; leave {targets} out")
-        name = [f'model.name="{model}"'] if model else []
-        return load_recipe(Path(pairs), [*name, *overrides])
     refuse_used(out)
-    own = [one for one in overrides if one.startswith("data.")]
-    given = {"pairs": pairs, "targets": targets}
-    data = config.from_dict(Data, config.override({"data": given}, own)["data"], "--set", "data")
-    if data.task is not None:
-        drawn = task(data.task).pairs(min(2000, data.count), seed=1, words=data.words)
-        facts = replace(Facts.of(drawn), pairs=data.count)
-    else:
-        out.mkdir(parents=True, exist_ok=True)
-        files = PairFiles(data.pairs, data.targets).kept_in(out)
-        data = replace(data, pairs=str(files.source), targets=None if files.target is None else str(files.target))
-        facts = Facts.of(files)
     asked = config.override({}, overrides).get("model")
     asked = asked if isinstance(asked, dict) else {}
-    named = asked.get("name")
-    picked = pick(data, facts, model or (named if isinstance(named, str) else None))
+    named = model or asked.get("name")
+    begun = None if init_from is None else checkpoint.load_config(init_from)
+    if begun is not None and ("preset" in asked or named not in (None, begun.model)):
+        raise UserError(f"--init-from {init_from} goes on with its {begun.model}; leave --model and its preset out")
+    given: dict[str, object] = {"pairs": pairs, "targets": targets}
+    given |= {} if init_from is None else _vocabulary_of(init_from)
+    own = [one for one in overrides if one.startswith("data.")]
+    data = config.from_dict(Data, config.override({"data": given}, own)["data"], "--set", "data")
+    if data.task is not None:
+        facts = Facts.of_task(data)
+    else:
+        out.mkdir(parents=True, exist_ok=True)
+        data = data.kept_in(out)
+        facts = Facts.of(data.ingredients[0].open())
+    if mix is not None:
+        try:
+            data = data.mixed_with(*mix)
+        except ValueError as error:
+            raise UserError(f"--mix {mix[0]}: {error}") from None
+    picked = pick(data, facts, named if isinstance(named, str) else None, begun)
     for reason in picked.reasons:
         typer.echo(reason, err=True)
     mapping = picked.recipe.to_dict()
     if "preset" in asked:  # in place of the picked size
         mapping["model"] = {"name": picked.recipe.model}
     return recipe_of(config.override(mapping, overrides), "--set")
+
+
+def _vocabulary_of(folder: Path) -> dict[str, object]:
+    """How a recipe says that pieces are those of a model's folder."""
+    from saccade.text import Vocabularies
+
+    found = Vocabularies.load(folder)
+    return {
+        "vocab_from": str(folder),
+        "joint": found.joint,
+        "right_to_left": found.target.right_to_left,
+    }

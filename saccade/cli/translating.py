@@ -37,6 +37,7 @@ def translate(
     jsonl: Annotated[bool, typer.Option("--jsonl", help="Print a JSON object a line, with alignment.")] = False,
     heatmap: Annotated[bool, typer.Option("--heatmap", help="Show after each line where the model read.")] = False,
     plot: Annotated[Path | None, typer.Option(help="Draw it: out.svg (.png, .pdf); out-1.svg … if many.")] = None,
+    tag: Annotated[str | None, typer.Option(help="Put before every line, such as <fr>: what to do with it.")] = None,
     device: Device = "auto",
     batch_tokens: BatchTokens = 8192,
 ) -> None:
@@ -58,7 +59,11 @@ def translate(
     translator = load(model, device=device)
     if (heatmap or plot is not None) and not translator.attends:
         raise UserError(f"{model}: {NO_ATTENTION}")
+    if tag is not None and tag not in (tags := translator.vocabularies.source.tags):
+        raise UserError(f"--tag {tag}: the tags that {model} was trained with are {', '.join(tags) or 'none'}")
     lines, count = _lines(file, counted=plot is not None)
+    if tag is not None:
+        lines = (f"{tag} {line}" if line.strip() else line for line in lines)
     figure = None if plot is None else _figures(plot, several=count != 1)
     results = translator.translate_stream(
         lines,
@@ -68,9 +73,11 @@ def translate(
         **({"chunk": 1} if file == STDIN and sys.stdin.isatty() else {}),
     )
     hidden = count is None or (out is None and sys.stdout.isatty())  # a bar would run through the lines
-    with interruptible(), _written(out) as write, bar("translating", count, hidden=hidden) as advance:
+    with interruptible(), written(out) as write, bar("translating", count, hidden=hidden) as advance:
         for number, result in enumerate(results, 1):
             write(_shown(result, number, jsonl=jsonl, n_best=n_best))
+            for note in result.notes:
+                typer.echo(f"saccade: line {number}: {note}", err=True)
             if heatmap and result.text.strip():
                 result.show()
             if figure is not None:
@@ -141,7 +148,7 @@ def _lines(file: str, *, counted: bool) -> tuple[Iterable[str], int | None]:
 
 
 @contextmanager
-def _written(out: Path | None) -> Iterator[Callable[[str], None]]:
+def written(out: Path | None) -> Iterator[Callable[[str], None]]:
     """Where lines go. A file is `out` only when it is whole; what an interrupted run wrote stays beside it."""
     if out is None:
         yield typer.echo

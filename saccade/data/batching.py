@@ -1,4 +1,4 @@
-"""Batches of pairs of like length, in an order that (seed, epoch) decides and a saved position continues."""
+"""Batches of pairs of like length, in an order that the seed decides and a saved position continues."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from saccade.data.corpus import Corpus
+from saccade.data.windows import Window, Windows
 from saccade.text import BOS, EOS, PAD
 
 Rows = Sequence[npt.NDArray[np.int32] | Sequence[int]]
@@ -43,14 +43,13 @@ class Batch:
     def __len__(self) -> int:
         return len(self.indices)
 
+    def rows(self, some: slice) -> Self:
+        return type(self)(**{field.name: getattr(self, field.name)[some] for field in fields(self)})
+
     def halves(self) -> tuple[Self, Self]:
         """The same pairs in two batches, for when they do not fit in memory together."""
         middle = len(self) // 2
-        parts = (
-            {f.name: getattr(self, f.name)[some] for f in fields(self)} for some in (slice(middle), slice(middle, None))
-        )
-        first, second = (type(self)(**part) for part in parts)
-        return first, second
+        return self.rows(slice(middle)), self.rows(slice(middle, None))
 
     def to(self, device: torch.device | str) -> Self:
         return type(self)(**{field.name: getattr(self, field.name).to(device) for field in fields(self)})
@@ -72,51 +71,73 @@ def _pad(rows: Rows, *, before: Sequence[int] = (), after: Sequence[int] = ()) -
 
 class Position(TypedDict):
     epoch: int
+    window: int
     index: int
 
 
 class Batches:
-    """Each pass gives the rest of an epoch, in which every pair comes once; then the next epoch begins.
+    """Each pass gives the rest of an epoch, in which every pair comes once (or as its corpus' weight says); then the
+    next epoch begins.
 
     A batch of B pairs whose longest text has L ids, bos or eos counted, on whichever side it is, has B · L ≤ `tokens`;
-    a pair longer than that is a batch by itself.
+    a pair longer than that is a batch by itself. A batch is decided by the seed and its position.
     """
 
-    def __init__(self, corpus: Corpus, *, tokens: int = 4096, seed: int = 1) -> None:
-        self.corpus = corpus
+    def __init__(self, pairs: Windows, *, tokens: int = 4096, seed: int = 1) -> None:
+        self.pairs = pairs
         self.tokens = tokens
         self.seed = seed
         self.epoch = 1
+        self.window = 0
         self.index = 0
-        self._lengths = np.sort(np.stack([corpus.source.lengths + 1, corpus.target.lengths + 1]), axis=0)
-        self._cuts = cut_places(np.sort(self._lengths[1]), tokens)
+        self._cut: tuple[tuple[int, int], Window, list[list[int]]] | None = None
 
     def __len__(self) -> int:
-        """Batches in an epoch: as many in each."""
-        return len(self._cuts) - 1
+        """Batches in this window: of a corpus in memory, in this epoch."""
+        return len(self._window()[1])
 
     def __iter__(self) -> Iterator[Batch]:
-        members = self._members(self.epoch)
-        while self.index < len(members):
-            chosen = members[self.index]
-            self.index += 1  # a batch that is handed out is behind us
-            source, target = self.corpus.source, self.corpus.target
-            yield Batch.of([source(i) for i in chosen], [target(i) for i in chosen], chosen)
-        self.epoch, self.index = self.epoch + 1, 0
+        while self.window < self.pairs.windows:
+            window, members = self._window()
+            while self.index < len(members):
+                chosen = members[self.index]
+                self.index += 1  # a batch that is handed out is behind us
+                indices = chosen if window.indices is None else window.indices[chosen].tolist()
+                yield Batch.of([window.source(i) for i in chosen], [window.target(i) for i in chosen], indices)
+            self.window, self.index = self.window + 1, 0
+        self.epoch, self.window = self.epoch + 1, 0
+
+    @property
+    def epochs(self) -> float:
+        """How many passes are done, the part of this one included."""
+        inside = self.index / len(self) if self.index else 0.0
+        return self.epoch - 1 + (self.window + inside) / self.pairs.windows
 
     def state(self) -> Position:
-        return {"epoch": self.epoch, "index": self.index}
+        return {"epoch": self.epoch, "window": self.window, "index": self.index}
 
     def restore(self, state: Position) -> None:
-        """Goes on exactly where `state` was taken, given the same corpus, tokens and seed."""
-        self.epoch, self.index = state["epoch"], state["index"]
+        """Goes on exactly where `state` was taken, given the same pairs, tokens and seed."""
+        self.epoch, self.window, self.index = state["epoch"], state["window"], state["index"]
 
-    def _members(self, epoch: int) -> list[list[int]]:
+    def _window(self) -> tuple[Window, list[list[int]]]:
+        """This one, and the places of each batch in it."""
+        now = self.epoch, self.window
+        if self._cut is None or self._cut[0] != now:
+            self._cut = None  # two need not be in memory at a time
+            window = self.pairs.window(self.seed, *now)
+            self._cut = now, window, self._members(window)
+        return self._cut[1:]
+
+    def _members(self, window: Window) -> list[list[int]]:
         """Like goes with like by the longer side, then the shorter; chance decides among equals, and the order."""
-        random = np.random.default_rng((self.seed, epoch))
-        order = random.permutation(len(self.corpus))
-        order = order[np.lexsort(self._lengths[:, order])]
-        batches = np.split(order, self._cuts[1:-1])
+        if len(window.places) == 0:
+            return []
+        random = np.random.default_rng((self.seed, self.epoch, self.window))
+        order = random.permutation(window.places)
+        lengths = np.sort(np.stack([window.source.lengths[order] + 1, window.target.lengths[order] + 1]), axis=0)
+        sorted_ = np.lexsort(lengths)
+        batches = np.split(order[sorted_], cut_places(lengths[1][sorted_], self.tokens)[1:-1])
         return [batches[place].tolist() for place in random.permutation(len(batches))]
 
 

@@ -1,6 +1,6 @@
-"""Encoded pairs kept on disk, so that the second start is quick.
+"""Encoded pairs, and which of them were chosen, kept on disk, so that the second start is quick.
 
-A kept corpus is a folder named by what it was made from. It is written beside its place and renamed, so it is there
+What is kept is a folder named by what it was made from. It is written beside its place and renamed, so it is there
 whole or not at all; if its bytes have changed since, it is made again.
 """
 
@@ -12,9 +12,9 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol, TypeVar
 
-from saccade.data import corpus as corpora
-from saccade.data.corpus import Corpus, DamagedError
+from saccade.data.arrays import FORMAT, DamagedError
 
 log = logging.getLogger(__name__)
 
@@ -24,37 +24,44 @@ def cache_folder() -> Path:
 
 
 def cache_key(*made_from: str | int | float | None) -> str:
-    """A name for a corpus: the files' digest, the vocabularies' hash, the split's, and every option that shaped it."""
-    return hashlib.sha256(json.dumps([corpora.FORMAT, *made_from]).encode()).hexdigest()
+    """A name for what is made: of the files' digest, the vocabularies' hash, and every option that shaped it."""
+    return hashlib.sha256(json.dumps([FORMAT, *made_from]).encode()).hexdigest()
 
 
-def cached(folder: Path, name: str, build: Callable[[], Corpus]) -> Corpus:
-    """The corpus kept in `folder` as `name`, mapped from disk; built and kept first where there is none, or a damaged
-    one. A folder that cannot be written costs only the time that keeping would have saved."""
+class Kept(Protocol):
+    def save(self, folder: Path) -> None: ...
+
+
+Made = TypeVar("Made", bound=Kept)
+
+
+def cached(folder: Path, name: str, build: Callable[[], Made], load: Callable[[Path], Made]) -> Made:
+    """What is kept in `folder` as `name`, mapped from disk; built and kept first where there is none, or a damaged one.
+    A folder that cannot be written costs only the time that keeping would have saved."""
     place = folder / name
     try:
-        return Corpus.load(place)
+        return load(place)
     except DamagedError as damage:
         if place.exists():
             log.warning("the encoded pairs are made again: %s", damage)
-    corpus = build()
+    made = build()
     reason: Exception | None = None
     try:
-        _keep(corpus, place)
+        _keep(made, place)
     except OSError as error:
         reason = error
     try:
-        return Corpus.load(place)
+        return load(place)
     except DamagedError as damage:
         log.warning("the encoded pairs stay in memory, %s could not be written: %s", place, reason or damage)
-        return corpus
+        return made
 
 
-def _keep(corpus: Corpus, place: Path) -> None:
+def _keep(made: Kept, place: Path) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
     unfinished = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
     try:
-        corpus.save(unfinished)
+        made.save(unfinished)
         shutil.rmtree(place, ignore_errors=True)
         unfinished.rename(place)
     finally:

@@ -1,13 +1,11 @@
-"""Encoded pairs, and a report of those that were left out.
+"""Encoded pairs.
 
 A side of a corpus is two arrays: all ids one after another, and where each text begins. They may lie in memory or be
-mapped from files, so a corpus larger than memory costs none.
+mapped from files, so a corpus larger than memory costs none once it is encoded.
 """
 
-import hashlib
-import json
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -15,39 +13,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from saccade.data.split import Split, is_empty
+from saccade.data.arrays import DamagedError, load_arrays, save_arrays
+from saccade.data.cleaning import LeftOut, Report
+from saccade.data.reading import tagged
+from saccade.data.selection import Selection
+from saccade.data.windows import Joined, Places, Window, passed
 from saccade.errors import UserError
-from saccade.text import HasTexts, Vocabularies
-
-FORMAT = 1  # of the saved files
-SHOWN = 5  # line numbers that a report keeps of each kind
-
-
-class DamagedError(ValueError):
-    """Saved files that are missing in part, cut off, changed, or of another version."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Report:
-    """What became of the pairs that were given. No pair is left out unsaid."""
-
-    kept: int
-    longest: int
-    too_long: int
-    empty: int
-    first_too_long: tuple[int, ...]
-    first_empty: tuple[int, ...]
-
-    def __str__(self) -> str:
-        said = f"kept {self.kept:,} of {self.kept + self.too_long + self.empty:,} pairs"
-        for count, what, first in (
-            (self.too_long, f"longer than {self.longest} pieces on a side", self.first_too_long),
-            (self.empty, "empty on a side", self.first_empty),
-        ):
-            if count:
-                places = ", ".join(map(str, first)) + (", …" if count > len(first) else "")
-                said += f"; left out {count:,} {what} (line{'s' * (count > 1)} {places})"
-        return said
+from saccade.text import Vocabularies
 
 
 class Side(NamedTuple):
@@ -60,6 +32,20 @@ class Side(NamedTuple):
 
     def __call__(self, index: int) -> npt.NDArray[np.int32]:
         return self.ids[self.offsets[index] : self.offsets[index + 1]]
+
+
+class Texts:
+    """A side that is being made, four bytes an id."""
+
+    def __init__(self) -> None:
+        self._ids, self._offsets = array("i"), array("q", [0])
+
+    def append(self, text: Iterable[int]) -> None:
+        self._ids.extend(text)
+        self._offsets.append(len(self._ids))
+
+    def side(self) -> Side:
+        return Side(np.frombuffer(self._ids, np.int32), np.frombuffer(self._offsets, np.int64))
 
 
 @dataclass(frozen=True)
@@ -76,46 +62,38 @@ class Corpus:
 
     @classmethod
     def encode(
-        cls,
-        pairs: Iterable[HasTexts],
-        vocabularies: Vocabularies,
-        *,
-        longest: int = 256,
-        without: Split | None = None,
+        cls, selection: Selection, vocabularies: Vocabularies, *, longest: int = 256, tag: str | None = None
     ) -> Self:
-        """`longest` is in pieces, on either side; pairs held out by `without` are passed over and not counted."""
-        ids = (array("i"), array("i"))
-        offsets = (array("q", [0]), array("q", [0]))
-        lines, empty, too_long = array("q"), array("q"), array("q")
-        for line, pair in enumerate(pairs, 1):
-            if is_empty(pair):
-                empty.append(line)
-                continue
-            if without is not None and pair in without:
-                continue
-            texts = (vocabularies.source.encode(pair.source), vocabularies.target.encode(pair.target))
-            if max(map(len, texts)) > longest:
+        """`longest` is in pieces, on either side."""
+        sources, targets = Texts(), Texts()
+        lines, too_long = array("q"), array("q")
+        for line, pair in selection.kept():
+            source, target = vocabularies.encode(tagged(pair, tag))
+            if max(len(source), len(target)) > longest:
                 too_long.append(line)
                 continue
             lines.append(line)
-            for side, text in enumerate(texts):
-                ids[side].extend(text)
-                offsets[side].append(len(ids[side]))
-        report = Report(
-            kept=len(lines),
-            longest=longest,
-            too_long=len(too_long),
-            empty=len(empty),
-            first_too_long=tuple(too_long[:SHOWN]),
-            first_empty=tuple(empty[:SHOWN]),
-        )
+            sources.append(source)
+            targets.append(target)
+        report = selection.report(longest=longest, too_long=too_long)
         if not lines:
             raise UserError(f"no pair is left: {report}; give pairs with text on both sides, or allow longer ones")
-        source, target = (
-            Side(np.frombuffer(flat, np.int32), np.frombuffer(ends, np.int64))
-            for flat, ends in zip(ids, offsets, strict=True)
-        )
-        return cls(source, target, np.frombuffer(lines, np.int64), report)
+        return cls(sources.side(), targets.side(), np.frombuffer(lines, np.int64), report)
+
+    @property
+    def longest(self) -> tuple[int, int]:
+        return int(self.source.lengths.max()), int(self.target.lengths.max())
+
+    @property
+    def pieces(self) -> int:
+        return int(np.maximum(self.source.lengths, self.target.lengths).sum())
+
+    @property
+    def windows(self) -> int:
+        return 1
+
+    def window(self, seed: int, epoch: int, number: int) -> Window:
+        return Window(source=self.source, target=self.target, places=np.arange(len(self)))
 
     @property
     def _arrays(self) -> dict[str, npt.NDArray[Any]]:
@@ -128,37 +106,62 @@ class Corpus:
         }
 
     def save(self, folder: Path) -> None:
-        """Writes the arrays, then corpus.json with their checksums: without it, or against it, nothing is loaded."""
-        checksums = {}
-        for name, values in self._arrays.items():
-            np.save(folder / f"{name}.npy", values, allow_pickle=False)
-            checksums[name] = _checksum(folder / f"{name}.npy")
-        about = {"format": FORMAT, "checksums": checksums, "report": asdict(self.report)}
-        (folder / "corpus.json").write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
+        save_arrays(folder, self._arrays, asdict(self.report))
 
     @classmethod
     def load(cls, folder: Path) -> Self:
         """The saved corpus, mapped from its files. Raises DamagedError unless every byte is as it was saved."""
+        arrays, about = load_arrays(folder)
         try:
-            about = json.loads((folder / "corpus.json").read_text(encoding="utf-8"))
-            arrays = {}
-            for name, checksum in about["checksums"].items():
-                if _checksum(folder / f"{name}.npy") != checksum:
-                    raise DamagedError(f"{folder / name}.npy is not as it was saved")
-                arrays[name] = np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
-            if about["format"] != FORMAT:
-                raise DamagedError(f"{folder} is of format {about['format']}, not {FORMAT}")
-            report: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in about["report"].items()}
+            left_out = tuple(LeftOut(why, count, tuple(first)) for why, count, first in about["left_out"])
             return cls(
                 Side(arrays["source_ids"], arrays["source_offsets"]),
                 Side(arrays["target_ids"], arrays["target_offsets"]),
                 arrays["lines"],
-                Report(**report),
+                Report(kept=about["kept"], left_out=left_out),
             )
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError) as error:
             raise DamagedError(f"{folder}: {error}") from error
 
 
-def _checksum(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+@dataclass(frozen=True)
+class Mixture:
+    """Several corpora, each passed over `weight` times an epoch: of 1.5 passes, the half goes on where the last one
+    stopped. A pass takes every pair once, in an order of its own."""
+
+    corpora: Sequence[Corpus]
+    weights: Sequence[float]
+
+    @property
+    def longest(self) -> tuple[int, int]:
+        source, target = (max(sides) for sides in zip(*(corpus.longest for corpus in self.corpora), strict=True))
+        return source, target
+
+    @property
+    def pieces(self) -> int:
+        return round(sum(corpus.pieces * weight for corpus, weight in zip(self.corpora, self.weights, strict=True)))
+
+    @property
+    def windows(self) -> int:
+        return 1
+
+    def window(self, seed: int, epoch: int, number: int) -> Window:
+        starts = np.cumsum([0, *map(len, self.corpora[:-1])])
+        places = [
+            start + _drawn(len(corpus), weight, (seed, which), epoch)
+            for which, (corpus, weight, start) in enumerate(zip(self.corpora, self.weights, starts, strict=True))
+        ]
+        return Window(
+            source=Joined([corpus.source for corpus in self.corpora], starts),
+            target=Joined([corpus.target for corpus in self.corpora], starts),
+            places=np.concatenate(places),
+        )
+
+
+def _drawn(pairs: int, weight: float, seed: tuple[int, int], epoch: int) -> Places:
+    """The places that come in an epoch, out of pass after pass over all."""
+    first, last = passed(pairs, weight, epoch - 1, 1), passed(pairs, weight, epoch, 1)
+    passes = range(first // pairs, -(-last // pairs))
+    orders = [np.random.default_rng((*seed, number)).permutation(pairs) for number in passes]
+    start = first - passes.start * pairs
+    return np.concatenate([np.empty(0, np.int64), *orders])[start : start + last - first]

@@ -1,8 +1,7 @@
-"""Pairs of texts from files: UTF-8, a pair a line, plain or compressed; every mistake named with its file and line.
+"""Lines of text files: UTF-8, plain or compressed; every mistake named with its file and line.
 
-One TSV file (source TAB target), or two files whose lines belong together; `-` is standard input. gzip and xz are told
-by their first bytes, whatever the name. A line ends with LF or CRLF; a byte order mark is left out. A blank line is an
-empty pair, so that a pair's number is always its line's.
+gzip and xz are told by their first bytes, whatever the name; `-` is standard input. A line ends with LF or CRLF; a byte
+order mark is left out.
 """
 
 import difflib
@@ -11,13 +10,10 @@ import hashlib
 import io
 import lzma
 import shlex
-import shutil
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -32,107 +28,69 @@ class TextPair(NamedTuple):
     target: str
 
 
-@dataclass(frozen=True)
-class PairFiles:
-    """Pairs in one TSV file or in two parallel ones. Each pass over them reads the files anew, a line at a time."""
+def tagged(pair: TextPair, tag: str | None) -> TextPair:
+    return pair if tag is None else TextPair(f"{tag} {pair.source}", pair.target)
 
-    source: Path | str
-    target: Path | str | None = None
 
-    def __iter__(self) -> Iterator[TextPair]:
-        return _tsv(self.source) if self.target is None else _parallel(self.source, self.target)
+def digest_of(pairs: Iterable[TextPair]) -> str:
+    """sha256 of all texts."""
+    whole = hashlib.sha256()
+    for pair in pairs:
+        whole.update(repr(pair).encode("utf-8", "surrogatepass"))
+    return whole.hexdigest()
 
-    def __str__(self) -> str:
-        return _name(self.source) if self.target is None else f"{_name(self.source)} and {_name(self.target)}"
 
-    def kept_in(self, folder: Path) -> "PairFiles":
-        """The same pairs, with what can be read only once (standard input, a pipe) copied into `folder`: training
-        passes over its pairs several times, and finds them there again when it is resumed."""
-        if self.target is None:
-            return PairFiles(_kept(self.source, folder / "pairs.tsv"))
-        if self.source == self.target == STDIN:
-            raise UserError("standard input was given for both sides; give a file for one of them, or one TSV for both")
-        return PairFiles(_kept(self.source, folder / "pairs.source"), _kept(self.target, folder / "pairs.target"))
-
-    def digest(self) -> str:
-        """sha256 of the files as they are on disk."""
-        digests = ""
-        for path in (self.source, self.target):
-            if path is not None:
-                with _opened(path) as stream:
-                    digests += hashlib.file_digest(stream, "sha256").hexdigest()
-        return hashlib.sha256(digests.encode()).hexdigest()
+Mark = tuple[int, ...]
+"""Where a pair begins: its line, or row, from 1; then whatever its reader needs to begin there again."""
 
 
 def read_lines(path: Path | str) -> Iterator[str]:
     """The lines of a text file, without their ends. Of an empty file there are none."""
-    with _opened(path) as raw, _unpacked(raw) as stream:
-        number = 1
+    return (line for _, line in marked_lines(path))
+
+
+def marked_lines(path: Path | str, mark: Mark = (1, 0)) -> Iterator[tuple[Mark, str]]:
+    """The same from a mark on, each with its own: the line's number and byte. In a compressed file, what is before it
+    is read and dropped."""
+    with opened(path) as raw, _unpacked(raw) as stream:
+        number, byte = mark
         try:
+            if byte:
+                stream.seek(byte)
             while line := stream.readline(LONGEST_LINE + 2):
-                yield _text(line, path, number)
-                number += 1
+                yield (number, byte), _text(line, path, number)
+                number, byte = number + 1, byte + len(line)
         except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:
-            raise _mistake(
-                path, number, f"the compressed file is cut off or damaged ({error}); make it again"
-            ) from None
+            raise mistake(path, number, f"the compressed file is cut off or damaged ({error}); make it again") from None
 
 
 def _text(line: bytes, path: Path | str, number: int) -> str:
     if len(line.rstrip(b"\r\n")) > LONGEST_LINE:
-        raise _mistake(path, number, f"more than {LONGEST_LINE:,} bytes without a line end; expected one text a line")
+        raise mistake(path, number, f"more than {LONGEST_LINE:,} bytes without a line end; expected one text a line")
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError as error:
         found = "utf16" if line.startswith((b"\xff\xfe", b"\xfe\xff")) else "latin1"
         convert = f"iconv -f {found} -t utf8" + ("" if path == STDIN else f" {shlex.quote(str(path))}")
         problem = f"byte {error.start + 1} of the line is 0x{line[error.start]:02X}, which is not UTF-8"
-        raise _mistake(path, number, f"{problem}; if the file is in {found}, convert it: {convert}") from None
+        raise mistake(path, number, f"{problem}; if the file is in {found}, convert it: {convert}") from None
     if "\0" in text:
-        raise _mistake(path, number, "holds a NUL character; expected text; without them: tr -d '\\000'")
+        raise mistake(path, number, "holds a NUL character; expected text; without them: tr -d '\\000'")
     if number == 1:
         text = text.removeprefix("\ufeff")
     return text.removesuffix("\n").removesuffix("\r")
 
 
-def _tsv(path: Path | str) -> Iterator[TextPair]:
-    number = 0
-    for number, line in enumerate(read_lines(path), 1):
-        texts = line.split("\t")
-        if len(texts) == 2:
-            yield TextPair(*texts)
-        elif line.strip():
-            wanted = "expected one, between source and target; for two parallel files, give both"
-            raise _mistake(path, number, f"{len(texts) - 1} tabs in the line; {wanted}")
-        else:
-            yield TextPair("", "")
-    if number == 0:
-        raise _mistake(path, 1, "the file is empty; expected a pair of texts a line")
+def mistake(path: Path | str, number: int, what: str) -> UserError:
+    return UserError(f"{name(path)}:{number}: {what}")
 
 
-def _parallel(source: Path | str, target: Path | str) -> Iterator[TextPair]:
-    sources = targets = 0
-    for left, right in zip_longest(read_lines(source), read_lines(target)):
-        sources += left is not None
-        targets += right is not None
-        if left is not None and right is not None:
-            yield TextPair(left, right)
-    if sources != targets or sources == 0:
-        (fewer, short), (more, long) = sorted(((sources, source), (targets, target)), key=lambda side: side[0])
-        found = f"the file ends before line {fewer + 1:,} and {_name(long)} has {more:,} lines"
-        raise _mistake(short, fewer + 1, f"{found}; expected pairs: the same number of lines in both, at least one")
-
-
-def _mistake(path: Path | str, number: int, what: str) -> UserError:
-    return UserError(f"{_name(path)}:{number}: {what}")
-
-
-def _name(path: Path | str) -> str:
+def name(path: Path | str) -> str:
     return "standard input" if path == STDIN else str(path)
 
 
 @contextmanager
-def _opened(path: Path | str) -> Iterator[io.BufferedReader]:
+def opened(path: Path | str) -> Iterator[io.BufferedReader]:
     """The raw bytes; what the system has against reading them is said in one line."""
     if path == STDIN:
         stdin: io.BufferedReader = io.BufferedReader(cast("io.RawIOBase", sys.stdin.buffer))
@@ -172,12 +130,3 @@ def _unpacked(stream: io.BufferedReader) -> Iterator[io.BufferedIOBase]:
             yield unpacked
     else:
         yield stream
-
-
-def _kept(path: Path | str, place: Path) -> Path | str:
-    if path != STDIN and not Path(path).is_fifo():
-        return path
-    unfinished = place.with_name(f".{place.name}.unfinished")
-    with _opened(path) as stream, unfinished.open("wb") as copy:
-        shutil.copyfileobj(stream, copy)
-    return unfinished.replace(place)

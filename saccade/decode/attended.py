@@ -1,7 +1,8 @@
 """What a decoder read of a source while it wrote a target, between pieces and between words."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from saccade.evaluate import Links, links_from_weights, to_words
 from saccade.text import EOS, Tokeniser, WordRange, words
 
 PieceWeights = NDArray[np.float32]  # (H, T, S)
+Layer: TypeAlias = 'int | Literal["all"] | None'  # None: the one that aligns unless said
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,33 +25,35 @@ class Segments:
     words: tuple[str, ...]
 
     @classmethod
-    def of_text(cls, text: str, tokeniser: Tokeniser) -> "Segments":
-        ids, spans = tokeniser.encode_with_spans(text)
-        return cls._of(ids, spans, tokeniser.normalise(text), tokeniser)
+    def of_text(cls, text: str, tokeniser: Tokeniser, shown: Mapping[str, str] | None = None) -> "Segments":
+        """`shown` is what stands in place of placeholders: the words are those of the text as people have it."""
+        ids, spans, written = tokeniser.encode_with_spans(text, shown)
+        return cls._of(ids, spans, written, tokeniser.pieces(ids, shown))
 
     @classmethod
-    def of_ids(cls, ids: Sequence[int], tokeniser: Tokeniser) -> "Segments":
+    def of_ids(cls, ids: Sequence[int], tokeniser: Tokeniser, shown: Mapping[str, str] | None = None) -> "Segments":
         """Of what a model wrote, which need not be how its text would be cut into pieces."""
-        text, spans = tokeniser.decode_with_spans(ids)
-        return cls._of(ids, spans, text, tokeniser)
+        text, spans = tokeniser.decode_with_spans(ids, shown)
+        return cls._of(ids, spans, text, tokeniser.pieces(ids, shown))
 
     @classmethod
-    def _of(cls, ids: Sequence[int], spans: Sequence[WordRange], text: str, tokeniser: Tokeniser) -> "Segments":
-        pieces = tuple(tokeniser.pieces(ids))
-        return cls(ids=tuple(ids), pieces=pieces, spans=tuple(spans), words=tuple(words(text)))
+    def _of(cls, ids: Sequence[int], spans: Sequence[WordRange], text: str, pieces: Sequence[str]) -> "Segments":
+        return cls(ids=tuple(ids), pieces=tuple(pieces), spans=tuple(spans), words=tuple(words(text)))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Attended:
-    """Weights of every layer by which the decoder reads the source; row i aligns piece i of the target.
+    """Weights of every layer by which the decoder reads the source, a row a step.
 
-    The source's columns are its pieces and one more, its end. Without a choice, the layer is the last but one where
-    there are several: the last is known to look ahead to what it writes next.
+    The source's columns are its pieces and one more, its end. Step i writes piece i, and step i + 1 has it as input:
+    `shift` says at which of the two the piece is aligned. Without a choice, the layer is the last but one where there
+    are several: the last is known to look ahead to what it writes next.
     """
 
     source: Segments
     target: Segments
-    layers: tuple[PieceWeights, ...]  # each (H, T, S + 1)
+    layers: tuple[PieceWeights, ...]  # each (H, T + 1, S + 1)
+    shift: int
     end: str  # how the end of the source is written
 
     @property
@@ -57,14 +61,18 @@ class Attended:
         """The columns of `pieces`."""
         return (*self.source.pieces, self.end)
 
-    def pieces(self, layer: int | None = None) -> PieceWeights:
-        """(H, T, S + 1) of one layer, counted from 0, or from the end by −1, −2 …"""
+    def pieces(self, layer: Layer = None) -> PieceWeights:
+        """(H, T, S + 1) of one layer, counted from 0, or from the end by −1, −2 …, or of "all", with all their heads;
+        row i aligns piece i of the target."""
+        rows = slice(self.shift, self.shift + len(self.target.ids))
+        if layer == "all":
+            return np.concatenate(self.layers)[:, rows]
         chosen = max(-2, -len(self.layers)) if layer is None else layer
         if not -len(self.layers) <= chosen < len(self.layers):
             raise UserError(f"layer {layer} does not exist: the model reads the source in {len(self.layers)}, from 0")
-        return self.layers[chosen]
+        return self.layers[chosen][:, rows]
 
-    def words(self, layer: int | None = None, head: int | None = None) -> NDArray[np.float64]:
+    def words(self, layer: Layer = None, head: int | None = None) -> NDArray[np.float64]:
         """(target words, source words) of one head, or of the mean over heads. The end of the source is no word: what
         a row read there is left out, so that a row may sum to less than 1."""
         heads = self.pieces(layer)
@@ -78,7 +86,7 @@ class Attended:
             target_words=len(self.target.words),
         )
 
-    def alignment(self, layer: int | None = None, head: int | None = None) -> Links:
+    def alignment(self, layer: Layer = None, head: int | None = None) -> Links:
         """Each target word linked to the source word that it weighs most: (source word, target word), from 0."""
         return links_from_weights(self.words(layer, head))
 
@@ -86,11 +94,8 @@ class Attended:
 def attended(
     source: Segments, target: Segments, readings: Sequence[PieceWeights], *, shift: int, tokeniser: Tokeniser
 ) -> Attended:
-    """Of one row of a padded batch, whose readings (H, ≥T + 1, ≥S + 1) begin with the step that reads the start.
-
-    Step i writes piece i, and step i + 1 has it as input: `shift` says at which of the two the piece is aligned.
-    """
-    rows, columns = slice(shift, shift + len(target.ids)), slice(len(source.ids) + 1)
+    """Of one row of a padded batch, whose readings (H, ≥T + 1, ≥S + 1) begin with the step that reads the start."""
+    rows, columns = slice(len(target.ids) + 1), slice(len(source.ids) + 1)
     (end,) = tokeniser.pieces([EOS])
     layers = tuple(np.ascontiguousarray(reading[:, rows, columns]) for reading in readings)
-    return Attended(source=source, target=target, layers=layers, end=end)
+    return Attended(source=source, target=target, layers=layers, shift=shift, end=end)

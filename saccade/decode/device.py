@@ -1,8 +1,14 @@
-"""Where a model runs: the fastest device that there is, or the one that was asked for."""
+"""Where a model runs: the fastest device that there is, or the one that was asked for; and what fits there at once."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import torch
 
 from saccade.errors import UserError
+
+Whole = TypeVar("Whole")
+Done = TypeVar("Done")
 
 
 def find_device(name: str | torch.device = "auto") -> torch.device:
@@ -19,3 +25,32 @@ def find_device(name: str | torch.device = "auto") -> torch.device:
             f"device {str(name)!r} cannot be used here: {reason}; expected auto, cpu, cuda or mps"
         ) from error
     return device
+
+
+def is_of_memory(error: RuntimeError) -> bool:
+    """CUDA has an exception of its own; the CPU and MPS say it in words."""
+    told = str(error)
+    return isinstance(error, torch.OutOfMemoryError) or "out of memory" in told or "DefaultCPUAllocator" in told
+
+
+def release_unused(device: torch.device) -> None:
+    """What the allocator holds back is given to whoever asks next: it may be in pieces that are too small."""
+    if device.type != "cpu":
+        torch.get_device_module(device).empty_cache()
+
+
+def in_halves(
+    whole: Whole, work: Callable[[Whole], Done], halve: Callable[[Whole], Sequence[Whole]], device: torch.device
+) -> list[tuple[Whole, Done]]:
+    """`[(whole, work(whole))]`; where that does not fit in memory, of both halves, and so on.
+
+    `halve` gives nothing for what is not divisible: then the error stands."""
+    try:
+        return [(whole, work(whole))]
+    except RuntimeError as error:
+        parts = halve(whole) if is_of_memory(error) else ()
+        if not parts:
+            raise
+    # Outside of `except`: the error's frames hold on to the very tensors that did not fit.
+    release_unused(device)
+    return [done for part in parts for done in in_halves(part, work, halve, device)]

@@ -1,59 +1,63 @@
-"""One search over the contract, for every model: greedy, beam, or sampling.
+"""One search over the contract, for every model: greedy, beam, diverse beam or sampling, with or without constraints.
 
 A beam of K keeps K hypotheses of a sentence, as Sutskever 2014 and Bahdanau 2014 did: of all their continuations the
 best are kept, one that ends gives up its place, and the search is over when no place is left, or when nothing that is
 still open could beat what is finished. So a beam of 1 is greedy search, and a length penalty cannot stop it too early.
+
+    log-probabilities → masks and constraints → scores → the choice      all in `choice`
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.utils import parametrize
 
 from saccade import tree
+from saccade.decode.choice import Asking, Chooser, Chosen
+from saccade.decode.constraints import Rules
+from saccade.decode.coverage import Coverage
+from saccade.decode.guide import Guide
+from saccade.decode.options import Search
+from saccade.decode.recording import Recorder
 from saccade.models.contract import Seq2Seq
-from saccade.text.tokeniser import BOS, EOS, PAD
+from saccade.text.tokeniser import BOS, EOS
 
+__all__ = ["Hypothesis", "Search", "search"]
 
-@dataclass(frozen=True, kw_only=True)
-class Search:
-    """How to search. A score is log p(y) / ((5 + |y|)/6)^α (Wu 2016); α = 0 is plain log-probability."""
-
-    beam: int = 1  # hypotheses a sentence; when sampling, samples a sentence
-    length_penalty: float = 1.0  # α
-    sample: bool = False
-    temperature: float = 1.0
-    seed: int = 1  # of samples; sentence i draws from its own stream, so a batch's company does not matter
-    n_best: int = 1  # how many hypotheses must be right before the search may end
-    longest: int | None = None  # output tokens; None: 10 more than twice the source's
-
-    def __post_init__(self) -> None:
-        if self.beam < 1:
-            raise ValueError(f"beam must be at least 1, got {self.beam}")
-        if not 1 <= self.n_best <= self.beam:
-            raise ValueError(f"n_best must be from 1 to the beam of {self.beam}, got {self.n_best}")
-        if not 0 < self.temperature < math.inf:
-            raise ValueError(f"temperature must be positive and finite, got {self.temperature}")
-        if not math.isfinite(self.length_penalty):
-            raise ValueError(f"length_penalty must be finite, got {self.length_penalty}")
-        if self.longest is not None and self.longest < 1:
-            raise ValueError(f"longest must be at least 1, got {self.longest}")
-
-    def score(self, log_prob: float, length: int) -> float:
-        """`length` counts the end symbol."""
-        return float(log_prob / ((5 + length) / 6) ** self.length_penalty)
+_STUCK = "nothing that the other rules allow could follow"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Hypothesis:
     tokens: tuple[int, ...]  # without start and end
-    token_log_probs: tuple[float, ...]  # of each token, and of the end where it ended
+    token_log_probs: tuple[float, ...]  # of each token, and of the end where it ended: the model's own
     log_prob: float
     score: float
-    ended: bool  # False: cut off at the longest length
+    ended: bool  # False: cut off at the longest length, or where nothing may follow
+    unmet: tuple[str, ...] = ()  # constraints that it does not meet, each with the reason
+
+
+class Kept(NamedTuple):
+    """The open hypotheses, a row a sentence."""
+
+    totals: Tensor  # (B, N) log-probability so far; −∞: no hypothesis
+    history: Tensor  # (B, N, t + 1) from the start symbol on
+    gained: Tensor  # (B, N, t) log-probability of each token
+    covered: Tensor | None  # (B, N, S) attention that each source piece has had
+
+    def followed(self, chosen: Chosen, log_probs: Tensor) -> "Kept":
+        rows, tokens, alive, _ = chosen
+        step = log_probs.flatten(1).gather(1, rows * log_probs.shape[-1] + tokens)
+        return Kept(
+            (self.totals.gather(1, rows) + step).masked_fill(~alive, float("-inf")),
+            torch.cat([_of_rows(self.history, rows), tokens[..., None]], -1),
+            torch.cat([_of_rows(self.gained, rows), step[..., None]], -1),
+            None if self.covered is None else _of_rows(self.covered, rows),
+        )
 
 
 @dataclass
@@ -61,9 +65,15 @@ class _Sentence:
     """What is known of one sentence during a search."""
 
     index: int
-    places: int
+    shortest: int
     longest: int
-    ended: list[Hypothesis] = field(default_factory=list)
+    places: list[int]  # of each group
+    closed: list[list[Hypothesis]]  # in each group
+    guide: Guide | None = None
+
+    @property
+    def asking(self) -> Asking:
+        return Asking(self.index, self.shortest, self.places, self.guide)
 
 
 def search(
@@ -73,116 +83,153 @@ def search(
     how: Search | None = None,
     *,
     indices: Sequence[int] | None = None,  # of the sentences in the whole input, for the streams of samples
+    rules: Sequence[Rules | None] | None = None,  # of each sentence
+    recorder: Recorder | None = None,
 ) -> list[list[Hypothesis]]:
     """For each sentence its hypotheses, best first: those that ended, then those cut off."""
     how = how or Search()
-    with torch.inference_mode():
-        return _search(model, source, readable, how, list(indices or range(source.shape[0])))
+    sentences = _sentences(readable.sum(1).tolist(), how, indices, rules)
+    numbers = [sentence.index for sentence in sentences]
+    if recorder is not None:
+        recorder.begin(numbers, how.beam)
+    with torch.inference_mode(), parametrize.cached():  # normalised weights are made once a search, not once a step
+        _search(model, source, readable, how, sentences, recorder)
+    found = [_ranked(sentence, how) for sentence in sentences]
+    if recorder is not None:
+        recorder.finish(numbers, found)
+    return found
+
+
+def _sentences(
+    lengths: list[int], how: Search, indices: Sequence[int] | None, rules: Sequence[Rules | None] | None
+) -> list[_Sentence]:
+    groups, width = how.layout
+    found = []
+    for length, index, rule in zip(
+        lengths,
+        range(len(lengths)) if indices is None else indices,
+        [None] * len(lengths) if rules is None else rules,
+        strict=True,
+    ):
+        shortest, longest = how.lengths(length, 0 if rule is None else int(rule.start.left))
+        sentence = _Sentence(index, shortest, longest, [width] * groups, [[] for _ in range(groups)])
+        sentence.guide = None if rule is None else Guide(rule, how.beam, longest)
+        found.append(sentence)
+    return found
 
 
 def _search(
-    model: Seq2Seq[Any, Any], source: Tensor, readable: Tensor, how: Search, indices: list[int]
-) -> list[list[Hypothesis]]:
-    width = how.beam
-    lengths = readable.sum(1).tolist()
-    every = [
-        _Sentence(index, width, how.longest or 2 * length + 10) for index, length in zip(indices, lengths, strict=True)
-    ]
-    streams = {one.index: torch.Generator().manual_seed(how.seed * 1_000_003 + one.index) for one in every}
+    model: Seq2Seq[Any, Any],
+    source: Tensor,
+    readable: Tensor,
+    how: Search,
+    open_: list[_Sentence],
+    recorder: Recorder | None,
+) -> None:
+    (groups, width), device, count = how.layout, source.device, len(open_)
+    choose, coverage = Chooser(how), Coverage(model, how)
     fixed, moving = model.start(source, readable)
-    device = source.device
-    moving = tree.take(moving, torch.arange(len(every), device=device).repeat_interleave(width))
-    totals = torch.full((len(every), width), float("-inf"), device=device)  # (B, K): log-probability so far
-    totals[:, 0 if not how.sample else slice(None)] = 0.0
-    history = torch.full((len(every), width, 1), BOS, device=device)  # (B, K, t+1)
-    gained = torch.zeros((len(every), width, 0), device=device)  # (B, K, t)
-    open_ = every
+    moving = tree.take(moving, torch.arange(count, device=device).repeat_interleave(how.beam))
+    totals = torch.full((count, groups, width), float("-inf"), device=device)
+    totals[..., 0] = 0.0
+    kept = Kept(
+        totals.flatten(1),
+        torch.full((count, how.beam, 1), BOS, device=device),
+        torch.zeros((count, how.beam, 0), device=device),
+        coverage.begin(source, readable),
+    )
     while open_:
-        t = gained.shape[-1]
-        token = history[:, :, -1].flatten()
-        logits, moving = model.step(token, torch.full_like(token, t), fixed, moving)
-        log_probs = torch.unflatten(torch.log_softmax(logits.float(), -1), 0, (-1, width))  # (B, K, V)
-        log_probs[..., PAD] = log_probs[..., BOS] = float("-inf")
-        if how.sample:
-            chosen = _drawn(log_probs, totals, how, [streams[sentence.index] for sentence in open_])
-        else:
-            chosen = _best(log_probs, totals, [sentence.places for sentence in open_])
-        rows, tokens, totals = chosen
-        step = log_probs.gather(1, rows[..., None].expand(-1, -1, log_probs.shape[-1])).gather(-1, tokens[..., None])
-        history = torch.cat([_of_rows(history, rows), tokens[..., None]], -1)
-        gained = torch.cat([_of_rows(gained, rows), step], -1)
-        totals = _close(open_, history, gained, totals, how)
-        going = torch.tensor(
-            [b for b, sentence in enumerate(open_) if sentence.places], device=device, dtype=torch.long
-        )
-        base = torch.arange(len(open_), device=device)[:, None] * width
-        moving = tree.take(moving, (base + rows)[going].flatten())
+        token = kept.history[:, :, -1].flatten()
+        t = torch.full_like(token, kept.gained.shape[-1])
+        logits, moving, covered = coverage.step(token, t, fixed, moving, kept.covered)
+        log_probs = torch.unflatten(torch.log_softmax(logits.float(), -1), 0, (-1, how.beam))  # (B, N, V)
+        chosen = choose(log_probs, kept.totals, kept.history[..., 1:], [one.asking for one in open_])
+        before = kept._replace(covered=covered)
+        kept = before.followed(chosen, log_probs)
+        if recorder is not None:
+            recorder.step([one.index for one in open_], chosen, before.totals, log_probs)
+        kept = kept._replace(totals=_close(open_, before, kept, how, coverage))
+        going = [b for b, sentence in enumerate(open_) if any(sentence.places)]
+        stay = torch.tensor(going, device=device, dtype=torch.long)
+        if len(going) < len(open_) or width > 1:
+            offsets = torch.arange(len(open_), device=device)[:, None] * how.beam
+            moving = tree.take(moving, (offsets + chosen.rows)[stay].flatten())
         if len(going) < len(open_):  # finished sentences leave the batch
-            fixed, history, gained, totals = (tree.take(kept, going) for kept in (fixed, history, gained, totals))
-            open_ = [open_[b] for b in going.tolist()]
-    return [sorted(sentence.ended, key=lambda h: (not h.ended, -h.score)) for sentence in every]
+            fixed, kept = tree.take((fixed, kept), stay)
+            open_ = [open_[b] for b in going]
 
 
 def _of_rows(kept: Tensor, rows: Tensor) -> Tensor:
-    """(B, K, t) with the hypotheses of each sentence taken from `rows` (B, K)"""
+    """(B, N, …) with the hypotheses of each sentence taken from `rows` (B, N)"""
     return kept.gather(1, rows[..., None].expand(-1, -1, kept.shape[-1]))
 
 
-def _best(log_probs: Tensor, totals: Tensor, places: list[int]) -> tuple[Tensor, Tensor, Tensor]:
-    """Of all continuations of a sentence the best, as many as it has places: (B, K) rows, tokens, totals."""
-    width, vocabulary = log_probs.shape[1:]
-    every = (totals[..., None] + log_probs).flatten(1)
-    best, where = every.topk(width, -1)
-    ranks = torch.arange(width, device=best.device)
-    best = best.masked_fill(ranks >= torch.tensor(places, device=best.device)[:, None], float("-inf"))
-    return where // vocabulary, where % vocabulary, best
-
-
-def _drawn(
-    log_probs: Tensor, totals: Tensor, how: Search, streams: list[torch.Generator]
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Each hypothesis goes on by a draw of its own (the Gumbel-max trick, one stream a sentence)."""
-    noise = torch.stack([torch.empty(log_probs.shape[1:]).exponential_(generator=stream) for stream in streams])
-    tokens = (log_probs / how.temperature - noise.to(log_probs.device).log()).argmax(-1)
-    rows = torch.arange(totals.shape[1], device=totals.device).expand_as(tokens)
-    return rows, tokens, totals + log_probs.gather(-1, tokens[..., None]).squeeze(-1)
-
-
-def _close(open_: list[_Sentence], history: Tensor, gained: Tensor, totals: Tensor, how: Search) -> Tensor:
-    """Take out the hypotheses that ended or are too long; a sentence with no place left is done."""
-    length = gained.shape[-1]
-    ends = history[:, :, -1].eq(EOS).tolist()
-    values = totals.tolist()
-    closed = torch.zeros_like(totals, dtype=torch.bool)
+def _close(open_: list[_Sentence], before: Kept, kept: Kept, how: Search, coverage: Coverage) -> Tensor:
+    """Take out the hypotheses that ended or are too long; a group with no place left, or that cannot win, is done."""
+    length, width = kept.gained.shape[-1], how.layout[1]
+    ends, values = kept.history[:, :, -1].eq(EOS).tolist(), kept.totals.tolist()
+    closed = torch.zeros_like(kept.totals, dtype=torch.bool)
     for b, sentence in enumerate(open_):
         too_long = length >= sentence.longest
-        for k, total in enumerate(values[b]):
-            if total == float("-inf") or not (ends[b][k] or too_long):
-                continue
-            tokens = history[b, k, 1:].tolist()
-            sentence.ended.append(
-                Hypothesis(
-                    tokens=tuple(tokens[:-1] if ends[b][k] else tokens),
-                    token_log_probs=tuple(gained[b, k].tolist()),
-                    log_prob=total,
-                    score=how.score(total, length),
-                    ended=ends[b][k],
-                )
-            )
-            sentence.places -= 1
-            closed[b, k] = True
-            values[b][k] = float("-inf")
-        best_open = max(values[b])
-        if best_open == float("-inf") or (not how.sample and _cannot_win(best_open, length, sentence, how)):
-            sentence.places = 0
-    return totals.masked_fill(closed, float("-inf"))
+        for g, places in enumerate(sentence.places):
+            group = range(g * width, (g + 1) * width)
+            for n in group:
+                if values[b][n] == float("-inf") or not (ends[b][n] or too_long):
+                    continue
+                sentence.closed[g].append(_hypothesis(sentence, kept, b, n, how, coverage))
+                sentence.places[g] -= 1
+                closed[b, n], values[b][n] = True, float("-inf")
+            best_open = max(values[b][n] for n in group)
+            if best_open == float("-inf"):
+                if places and not sentence.closed[g]:  # nothing may follow what there was
+                    there = [n for n in group if before.totals[b, n] > float("-inf")]
+                    sentence.closed[g] += [_hypothesis(sentence, before, b, n, how, coverage, _STUCK) for n in there]
+                sentence.places[g] = 0
+            elif not how.sample and _cannot_win(best_open, length, sentence, g, how):
+                sentence.places[g] = 0
+    return kept.totals.masked_fill(closed, float("-inf"))
 
 
-def _cannot_win(best_open: float, length: int, sentence: _Sentence, how: Search) -> bool:
-    """No open hypothesis can still enter the n best that ended: log-probability only falls, and the penalty is
-    monotone in length, so the most that it can score is at its next step or at the longest length.
-    """
-    ended = sorted((h.score for h in sentence.ended if h.ended), reverse=True)
-    if len(ended) < how.n_best:
+def _hypothesis(
+    sentence: _Sentence, kept: Kept, b: int, n: int, how: Search, coverage: Coverage, why: str | None = None
+) -> Hypothesis:
+    """`why`: nothing may follow it, and it is the best that there is."""
+    tokens, total = kept.history[b, n, 1:].tolist(), kept.totals[b, n].item()
+    ended = tokens[-1:] == [EOS]
+    unmet: tuple[str, ...] = ()
+    if sentence.guide is not None:
+        states = sentence.guide.states if why is None else sentence.guide.before
+        why = why or f"not written within the longest length, which is {sentence.longest} pieces"
+        unmet = sentence.guide.rules.unmet(states[n], why)
+    return Hypothesis(
+        tokens=tuple(tokens[:-1] if ended else tokens),
+        token_log_probs=tuple(kept.gained[b, n].tolist()),
+        log_prob=total,
+        score=how.score(total, max(1, len(tokens)), 0.0 if kept.covered is None else coverage.of(kept.covered[b, n])),
+        ended=ended,
+        unmet=unmet,
+    )
+
+
+def _cannot_win(best_open: float, length: int, sentence: _Sentence, group: int, how: Search) -> bool:
+    """No open hypothesis of a group can still enter the best that ended of it."""
+    wanted = math.ceil(how.n_best / how.groups)
+    ended = sorted((h.score for h in sentence.closed[group] if h.ended), reverse=True)
+    if len(ended) < wanted:
         return False
-    return ended[how.n_best - 1] >= max(how.score(best_open, at) for at in (length + 1, sentence.longest))
+    return ended[wanted - 1] >= how.most(best_open, length, sentence.shortest, sentence.longest)
+
+
+def _ranked(sentence: _Sentence, how: Search) -> list[Hypothesis]:
+    """Best first. Of a diverse beam the best of each group come first, and what two groups found comes once."""
+
+    def worth(h: Hypothesis) -> tuple[int, bool]:
+        return len(h.unmet), not h.ended
+
+    ranked = [
+        (worth(h), rank if how.groups > 1 else 0, -h.score, h)
+        for group in sentence.closed
+        for rank, h in enumerate(sorted(group, key=lambda h: (worth(h), -h.score)))
+    ]
+    best = [entry[-1] for entry in sorted(ranked, key=lambda entry: entry[:-1])]
+    return best if how.groups == 1 else [*{(h.tokens, h.ended): h for h in reversed(best)}.values()][::-1]

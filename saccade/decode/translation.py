@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from saccade.decode.attended import Attended, PieceWeights
+from saccade.decode.recording import SearchTree
 from saccade.errors import UserError
 from saccade.evaluate import Links
 
@@ -36,6 +37,9 @@ class Translation:
     token_log_probs: tuple[float, ...]  # of each piece, and of the end where it ended
     ended: bool  # False: cut off at the longest length that the search was given
     alternatives: tuple["Translation", ...] = ()  # the rest of the n best
+    notes: tuple[str, ...] = ()  # what went wrong with placeholders: one that was lost, or made up and left out
+    unmet: tuple[str, ...] = ()  # constraints that it does not meet, each with the reason
+    tree: SearchTree | None = field(default=None, repr=False, compare=False)  # of the search, where it was recorded
     attend: Callable[[], Attended] | None = field(default=None, repr=False, compare=False)
 
     @cached_property
@@ -86,11 +90,20 @@ class Translation:
             "score": self.score,
             "log_prob": self.log_prob,
             "ended": self.ended,
+            "notes": list(self.notes),
+            "unmet": list(self.unmet),
             "tokens": list(self.tokens),
             "token_log_probs": list(self.token_log_probs),
             **aligned,
             "alternatives": [
-                {"text": other.text, "score": other.score, "log_prob": other.log_prob} for other in self.alternatives
+                {
+                    "text": other.text,
+                    "score": other.score,
+                    "log_prob": other.log_prob,
+                    "tokens": list(other.tokens),
+                    "token_log_probs": list(other.token_log_probs),
+                }
+                for other in self.alternatives
             ],
         }
 

@@ -6,22 +6,27 @@ its company.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
-from itertools import islice
+from dataclasses import replace
+from functools import cached_property, partial
+from itertools import islice, repeat
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from saccade.data.batching import Batch, cut_places, pad_sources
 from saccade.decode.attended import Attended, Segments, attended
-from saccade.decode.device import find_device
+from saccade.decode.constraints import Constraints, Rules
+from saccade.decode.device import find_device, in_halves, is_of_memory
+from saccade.decode.recording import Recorder, SearchTree
 from saccade.decode.search import Hypothesis, Search, search
+from saccade.decode.spelling import Lexicon
 from saccade.decode.translation import NO_ATTENTION, Translation
 from saccade.errors import UserError
-from saccade.evaluate.scores import same_count
+from saccade.evaluate.references import same_count
 from saccade.models.contract import Seq2Seq
-from saccade.text import Vocabularies
+from saccade.text import Masked, Vocabularies
 
 BATCH_TOKENS = 8192  # source pieces × hypotheses: what a batch needs of memory
 CHUNK = 512  # lines of a stream that are sorted together
@@ -58,31 +63,42 @@ class Translator:
         texts: Sequence[str],
         how: Search | None = None,
         *,
+        constraints: Constraints | Sequence[Constraints | None] | None = None,
+        record: bool = False,
         batch_tokens: int = BATCH_TOKENS,
         weights: bool = False,
         progress: Progress | None = None,
     ) -> list[Translation]:
         """A translation a text, by a beam of 5 unless told `how`; of a blank text, a blank one.
 
-        `weights` finds all attention now, in batches, which is quicker than for each result when it is asked for.
+        `constraints` are of all texts, or a list with those of each; `record` keeps the tree of each search. `weights`
+        finds all attention now, in batches, which is quicker than for each result when it is asked for.
         """
         if isinstance(texts, str):
             raise UserError(f"translate takes a list of texts, got one string; write translate([{texts[:20]!r}])[0]")
-        return self._translate(texts, 0, how or FOR_PEOPLE, batch_tokens, weights, progress)
+        if isinstance(constraints, Sequence):
+            same_count(texts=texts, constraints=constraints)
+        asked = list(islice(_each(constraints), len(texts)))
+        return self._translate(texts, asked, 0, how or FOR_PEOPLE, batch_tokens, record, weights, progress)
 
     def translate_stream(
         self,
         lines: Iterable[str],
         how: Search | None = None,
         *,
+        constraints: Constraints | Iterable[Constraints | None] | None = None,
+        record: bool = False,
         batch_tokens: int = BATCH_TOKENS,
         weights: bool = False,
         chunk: int = CHUNK,
     ) -> Iterator[Translation]:
         """The same for lines without end, `chunk` of them in memory at a time."""
-        rest, first = iter(lines), 0
+        rest, first, every = iter(lines), 0, _each(constraints)
         while some := list(islice(rest, chunk)):
-            yield from self._translate(some, first, how or FOR_PEOPLE, batch_tokens, weights, None)
+            asked = list(islice(every, len(some)))
+            if len(asked) < len(some):
+                raise UserError(f"constraints of {first + len(asked)} lines, but there are more; expected one a line")
+            yield from self._translate(some, asked, first, how or FOR_PEOPLE, batch_tokens, record, weights, None)
             first += len(some)
 
     def attend(
@@ -91,67 +107,101 @@ class Translator:
         """What the model reads of each source when it is made to write the target: one teacher-forced pass."""
         same_count(sources=sources, targets=targets)
         source, target = self.vocabularies.source, self.vocabularies.target
+        masked = (self.vocabularies.mask_pair(*pair) for pair in zip(sources, targets, strict=True))
         pairs = [
-            (Segments.of_text(left, source), Segments.of_text(right, target))
-            for left, right in zip(sources, targets, strict=True)
+            (Segments.of_text(left.text, source, left.shown), Segments.of_text(right.text, target, right.shown))
+            for left, right in masked
         ]
         return self._attend(pairs, batch_tokens)
 
     def _translate(
         self,
         texts: Sequence[str],
+        asked: Sequence[Constraints | None],
         first: int,  # the place of texts[0] in the whole input, which decides its stream of samples
         how: Search,
         batch_tokens: int,
+        record: bool,
         weights: bool,
         progress: Progress | None,
     ) -> list[Translation]:
         written = [place for place, text in enumerate(texts) if text.strip()]
         if progress is not None:
             progress(len(texts) - len(written))
-        found: list[Sequence[Hypothesis]] = [[_BLANK]] * len(texts)
-        ids = [self.vocabularies.source.encode(texts[place]) for place in written]
-        for chosen in _batches([len(row) + 1 for row in ids], batch_tokens // how.beam):
-            source, readable = pad_sources([ids[i] for i in chosen])
+        found: list[Sequence[Hypothesis]] = [[_blank(constraints)] for constraints in asked]
+        trees: list[SearchTree | None] = [None] * len(texts)
+        read = [self.vocabularies.mask(text) for text in texts]
+        ids = [self.vocabularies.source.encode(read[place].text) for place in written]
+
+        def found_of(chosen: list[int]) -> list[tuple[list[Hypothesis], SearchTree | None]]:
+            source, readable = (rows.to(self.device) for rows in pad_sources([ids[i] for i in chosen]))
             indices = [first + written[i] for i in chosen]
-            with self._reading(batch_tokens):
-                results = search(self.model, source.to(self.device), readable.to(self.device), how, indices=indices)
-            for i, hypotheses in zip(chosen, results, strict=True):
-                found[written[i]] = hypotheses[: how.n_best]
+            rules = [self._rules(asked[written[i]], read[written[i]]) for i in chosen]
+            recorder = Recorder(self.vocabularies.target.pieces(range(self.model.target_size))) if record else None
+            results = search(self.model, source, readable, how, indices=indices, rules=rules, recorder=recorder)
+            recorded = [recorder.trees[index] if recorder else None for index in indices]
+            return list(zip(results, recorded, strict=True))
+
+        for chosen in _batches([len(row) + 1 for row in ids], batch_tokens // how.beam):
+            with self._reading():
+                parts = in_halves(chosen, found_of, _halves, self.device)
+            for part, results in parts:
+                for i, (hypotheses, tree) in zip(part, results, strict=True):
+                    found[written[i]], trees[written[i]] = hypotheses[: how.n_best], tree
             if progress is not None:
                 progress(len(chosen))
         looked: list[Attended | None] = [None] * len(texts)
         if weights and self.attends:
-            pairs = [self._segments(text, best.tokens) for text, (best, *_) in zip(texts, found, strict=True)]
+            pairs = [self._segments(masked, best.tokens) for masked, (best, *_) in zip(read, found, strict=True)]
             looked = [*self._attend(pairs, batch_tokens)]
-        return [self._translation(*result) for result in zip(texts, found, looked, strict=True)]
+        return [self._translation(*result) for result in zip(texts, read, found, trees, looked, strict=True)]
 
-    def _translation(self, source: str, found: Sequence[Hypothesis], looked: Attended | None = None) -> Translation:
+    def _rules(self, constraints: Constraints | None, read: Masked) -> Rules | None:
+        if constraints is None or constraints == Constraints():
+            return None
+        return Rules(constraints, self._lexicon.showing(read.shown))
+
+    @cached_property
+    def _lexicon(self) -> Lexicon:
+        return Lexicon(self.vocabularies.target)
+
+    def _translation(
+        self,
+        source: str,
+        read: Masked,
+        found: Sequence[Hypothesis],
+        tree: SearchTree | None = None,
+        looked: Attended | None = None,
+    ) -> Translation:
         best, *others = found
+        written = self.vocabularies.target.decode(best.tokens)
         attend: Callable[[], Attended] | None = None
         if looked is not None:
             attend = partial(_same, looked)
         elif self.attends:
-            attend = partial(self._attend_one, source, best.tokens)
+            attend = partial(self._attend_one, read, best.tokens)
         return Translation(
             source=source,
-            text=self.vocabularies.target.decode(best.tokens),
-            tokens=tuple(self.vocabularies.target.pieces(best.tokens)),
+            text=read.restored(written),
+            tokens=tuple(self.vocabularies.target.pieces(best.tokens, read.shown)),
             score=best.score,
             log_prob=best.log_prob,
             token_log_probs=best.token_log_probs,
             ended=best.ended,
-            alternatives=tuple(self._translation(source, [other]) for other in others),
+            alternatives=tuple(self._translation(source, read, [other]) for other in others),
+            notes=read.notes(written),
+            unmet=best.unmet,
+            tree=tree,
             attend=attend,
         )
 
-    def _segments(self, source: str, target: Sequence[int]) -> tuple[Segments, Segments]:
+    def _segments(self, source: Masked, target: Sequence[int]) -> tuple[Segments, Segments]:
         return (
-            Segments.of_text(source, self.vocabularies.source),
-            Segments.of_ids(target, self.vocabularies.target),
+            Segments.of_text(source.text, self.vocabularies.source, source.shown),
+            Segments.of_ids(target, self.vocabularies.target, source.shown),
         )
 
-    def _attend_one(self, source: str, target: Sequence[int]) -> Attended:
+    def _attend_one(self, source: Masked, target: Sequence[int]) -> Attended:
         (one,) = self._attend([self._segments(source, target)], BATCH_TOKENS)
         return one
 
@@ -159,13 +209,18 @@ class Translator:
         if not self.attends:
             raise UserError(NO_ATTENTION)
         found: dict[int, Attended] = {}
-        for chosen in _batches([max(len(s.ids), len(t.ids)) + 1 for s, t in pairs], batch_tokens):
+
+        def read(chosen: list[int]) -> list[npt.NDArray[np.float32]]:
             sources, targets = zip(*(pairs[i] for i in chosen), strict=True)
             batch = Batch.of([s.ids for s in sources], [t.ids for t in targets], chosen).to(self.device)
-            with self._reading(batch_tokens), torch.inference_mode(), self.model.trace() as trace:
+            with torch.inference_mode(), self.model.trace() as trace:
                 self.model(batch.source, batch.source_readable, batch.target_in)
-            sites = [trace[name].float().cpu().numpy() for name in self.model.cross]  # each (B, H, T + 1, S + 1)
-            for row, i in enumerate(chosen):
+            return [trace[name].float().cpu().numpy() for name in self.model.cross]  # each (B, H, T + 1, S + 1)
+
+        for chosen in _batches([max(len(s.ids), len(t.ids)) + 1 for s, t in pairs], batch_tokens):
+            with self._reading():
+                parts = in_halves(chosen, read, _halves, self.device)
+            for row, i, sites in ((row, i, sites) for part, sites in parts for row, i in enumerate(part)):
                 found[i] = attended(
                     *pairs[i],
                     [site[row] for site in sites],
@@ -175,21 +230,32 @@ class Translator:
         return [found[i] for i in range(len(pairs))]
 
     @contextmanager
-    def _reading(self, batch_tokens: int) -> Iterator[None]:
+    def _reading(self) -> Iterator[None]:
         training = self.model.training
         self.model.eval()
         try:
             yield
-        except torch.OutOfMemoryError as error:
+        except RuntimeError as error:
+            if not is_of_memory(error):
+                raise
             raise UserError(
-                f"{self.device} has not enough memory for batches of {batch_tokens} tokens; ask for fewer, "
-                f"such as --batch-tokens {max(1, batch_tokens // 4)}"
+                f"{self.device} has not enough memory for a single text of this length; cut it into sentences, "
+                "search with a smaller --beam, or use --device cpu"
             ) from error
         finally:
             self.model.train(training)
 
 
 _BLANK = Hypothesis(tokens=(), token_log_probs=(), log_prob=0.0, score=0.0, ended=True)
+
+
+def _blank(constraints: Constraints | None) -> Hypothesis:
+    asked = () if constraints is None else constraints.asked
+    return replace(_BLANK, unmet=tuple(f"{phrase!r}: the source is blank" for phrase in asked))
+
+
+def _each(constraints: Constraints | Iterable[Constraints | None] | None) -> Iterator[Constraints | None]:
+    return repeat(constraints) if constraints is None or isinstance(constraints, Constraints) else iter(constraints)
 
 
 def _same(looked: Attended) -> Attended:
@@ -201,3 +267,8 @@ def _batches(lengths: Sequence[int], tokens: int) -> list[list[int]]:
     order = np.argsort(np.array(lengths, np.int64), kind="stable")
     cuts = cut_places(np.array(lengths, np.int64)[order], max(1, tokens))
     return [batch.tolist() for batch in np.split(order, cuts[1:-1])][::-1] if lengths else []
+
+
+def _halves(chosen: list[int]) -> list[list[int]]:
+    middle = len(chosen) // 2
+    return [chosen[:middle], chosen[middle:]] if middle else []

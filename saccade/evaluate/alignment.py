@@ -1,4 +1,4 @@
-"""Word alignments: from attention weights, from files, and their error rate against gold.
+"""Word alignments: from attention weights, and their error rate against gold.
 
 With A the links found, S the sure and P ⊇ S the possible links of the gold, summed over the corpus (Och & Ney 2003):
 
@@ -7,19 +7,14 @@ With A the links found, S the sure and P ⊇ S the possible links of the gold, s
 Links are (source word, target word), both counted from 0; what a word is, `saccade.text.words` says.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TypeAlias
 
-from saccade.errors import UserError
-from saccade.evaluate.scores import same_count
+from saccade.evaluate.references import same_count
 from saccade.evaluate.weights import weight_matrix
 
 Links: TypeAlias = frozenset[tuple[int, int]]
-
-_LINK = re.compile(r"([0-9]+)([-p])([0-9]+)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +43,7 @@ class AlignmentScores:
     recall: float
     sentences: int
 
-    def as_dict(self) -> dict[str, float | int]:
+    def to_dict(self) -> dict[str, float | int]:
         return asdict(self)
 
 
@@ -111,41 +106,3 @@ def diagonal_links(source_words: int, target_words: int) -> Links:
         return frozenset()
     # ⌊(j + ½) · S/T⌋, in whole numbers
     return frozenset(((2 * j + 1) * source_words // (2 * target_words), j) for j in range(target_words))
-
-
-def format_links(links: Links) -> str:
-    """One Pharaoh line, `i-j` a link, by target word."""
-    return " ".join(f"{i}-{j}" for i, j in sorted(links, key=lambda link: (link[1], link[0])))
-
-
-def parse_gold(line: str, *, place: str, lengths: tuple[int, int] | None = None) -> GoldLinks:
-    """One line of links from 0: `i-j` is sure, `ipj` possible only; with `lengths` (S, T) they must be in range."""
-    links: dict[str, set[tuple[int, int]]] = {"-": set(), "p": set()}
-    for token in line.split():
-        match = _LINK.fullmatch(token)
-        if not match:
-            raise UserError(f"{place}: '{token}' is not a link; expected i-j (sure) or ipj (possible), counted from 0")
-        source, target = int(match[1]), int(match[3])
-        if lengths and (source >= lengths[0] or target >= lengths[1]):
-            raise UserError(
-                f"{place}: link {token} is out of range; the pair has {lengths[0]} source and {lengths[1]} target "
-                "words, counted from 0"
-            )
-        links[match[2]].add((source, target))
-    return GoldLinks(sure=frozenset(links["-"]), possible=frozenset(links["-"] | links["p"]))
-
-
-def read_gold(path: str | Path, *, lengths: Sequence[tuple[int, int]] | None = None) -> tuple[GoldLinks, ...]:
-    """A file of links, a line a pair (Pharaoh, or with `p` for possible); a blank line is a pair without links."""
-    try:
-        # A byte that is no UTF-8 becomes a character that is no link, and is reported with its line.
-        lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError as error:
-        raise UserError(f"{path}: cannot read the alignments: {error.strerror}") from None
-    if lengths is not None and len(lines) != len(lengths):
-        raise UserError(f"{path}: {len(lines)} lines of alignments for {len(lengths)} pairs; expected one line a pair")
-    sizes: Sequence[tuple[int, int] | None] = [None] * len(lines) if lengths is None else lengths
-    return tuple(
-        parse_gold(line, place=f"{path}:{number}", lengths=size)
-        for number, (line, size) in enumerate(zip(lines, sizes, strict=True), start=1)
-    )

@@ -10,7 +10,8 @@ from dataclasses import asdict, dataclass
 from typing import Literal
 
 from saccade.evaluate.buckets import Bucket, buckets
-from saccade.evaluate.scores import same_count
+from saccade.evaluate.phrases import occurrences
+from saccade.evaluate.references import same_count
 from saccade.text.words import words
 
 DISTANCE_EDGES = (5, 10, 15, 20)
@@ -53,15 +54,15 @@ class DistanceScores:
     chance: float | None
     control: float | None  # the control's accuracy on the same items
 
-    def as_dict(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, object]:
         return {**asdict(self), "bucket": self.bucket.label}
 
 
 def judge(hypothesis: str, item: AmbiguousWord) -> Verdict:
     text = words(hypothesis.casefold())
-    if any(_occurs(words(form.casefold()), text) for form in item.wrong):
+    if any(occurrences(words(form.casefold()), text) for form in item.wrong):
         return "wrong"
-    return "right" if any(_occurs(words(form.casefold()), text) for form in item.right) else "neither"
+    return "right" if any(occurrences(words(form.casefold()), text) for form in item.right) else "neither"
 
 
 def by_distance(
@@ -93,10 +94,6 @@ def by_distance(
             )
         )
     return tuple(rows)
-
-
-def _occurs(form: list[str], text: list[str]) -> bool:
-    return any(text[start : start + len(form)] == form for start in range(len(text) - len(form) + 1))
 
 
 def _mean(values: Sequence[float]) -> float | None:

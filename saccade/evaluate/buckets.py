@@ -26,12 +26,15 @@ class Bucket:
 def buckets(edges: Sequence[int], numbers: Sequence[int]) -> tuple[Bucket, ...]:
     """One bucket up to each edge (included), and an open one where a number lies beyond the last.
 
-    The first bucket begins at 1, or at 0 where there is a 0, so that every number has exactly one bucket.
+    The first bucket begins at 1, or at 0 where there is a 0, so that every number has exactly one bucket. An edge of 0
+    gives 0 a bucket of its own, where there is one.
     """
-    if any(low >= high for low, high in zip((0, *edges), edges, strict=False)):
-        raise UserError(f"bucket edges must be whole numbers ≥ 1 that increase, such as 10,20,40; got {list(edges)}")
+    if any(low >= high for low, high in zip((-1, *edges), edges, strict=False)):
+        raise UserError(f"bucket edges must be whole numbers ≥ 0 that increase, such as 10,20,40; got {list(edges)}")
     if any(number < 0 for number in numbers):
         raise UserError(f"only numbers ≥ 0 fall into buckets; got {min(numbers)}")
+    if 0 not in numbers:
+        edges = [edge for edge in edges if edge]
     lows = [0 if 0 in numbers else 1, *(edge + 1 for edge in edges)]
     closed = [Bucket(low=low, high=high) for low, high in zip(lows, edges, strict=False)]
     reaches_past = not edges or any(number > edges[-1] for number in numbers)

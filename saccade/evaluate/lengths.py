@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from saccade.evaluate.buckets import Bucket, buckets
-from saccade.evaluate.scores import Scores, Tokenisation, same_count, score, tokenisation
+from saccade.evaluate.metrics import Tokenisation
+from saccade.evaluate.references import References, same_count
+from saccade.evaluate.scores import USUAL, Counts, Scores
 from saccade.text.words import words
 
 LENGTH_EDGES = (5, 10, 15, 20, 30, 40, 60, 80)
@@ -17,16 +19,17 @@ class LengthScores:
     scores: Scores | None  # None: the bucket holds no sentence
     beyond: bool  # longer than anything in training, as far as the caller said how long that was
 
-    def as_dict(self) -> dict[str, object]:
-        scores = self.scores.as_dict() if self.scores else {}
+    def to_dict(self) -> dict[str, object]:
+        scores = self.scores.to_dict() if self.scores else {}
         return {"words": self.bucket.label, "beyond_training": self.beyond, **scores, "sentences": self.sentences}
 
 
 def by_length(
     sources: Sequence[str],
     hypotheses: Sequence[str],
-    references: Sequence[str],
+    references: References,
     *,
+    metrics: Sequence[str] = USUAL,
     edges: Sequence[int] = LENGTH_EDGES,
     longest_trained: int | None = None,
     tokenise: Tokenisation = "auto",
@@ -36,19 +39,29 @@ def by_length(
     `longest_trained`, in words, becomes an edge too, so that no range mixes lengths inside and beyond training.
     """
     same_count(sources=sources, hypotheses=hypotheses, references=references)
-    tokenise = tokenisation(references, tokenise)  # one choice for all ranges, or they would not compare
+    counts = Counts(hypotheses, references, metrics=metrics, tokenise=tokenise)
+    return counts_by_length(sources, counts, edges=edges, longest_trained=longest_trained)
+
+
+def counts_by_length(
+    sources: Sequence[str],
+    counts: Counts,
+    *,
+    edges: Sequence[int] = LENGTH_EDGES,
+    longest_trained: int | None = None,
+) -> tuple[LengthScores, ...]:
+    """The same of what is counted already."""
     lengths = [len(words(source)) for source in sources]
     if longest_trained is not None and longest_trained not in edges:
         edges = sorted((*edges, longest_trained))
     rows = []
     for bucket in buckets(edges, lengths):
         inside = [row for row, length in enumerate(lengths) if length in bucket]
-        mine, theirs = [hypotheses[row] for row in inside], [references[row] for row in inside]
         rows.append(
             LengthScores(
                 bucket=bucket,
                 sentences=len(inside),
-                scores=score(mine, theirs, tokenise=tokenise) if inside else None,
+                scores=counts.scores(inside) if inside else None,
                 beyond=longest_trained is not None and bucket.low > longest_trained,
             )
         )

@@ -1,84 +1,110 @@
-"""Corpus scores of translations against one reference each: BLEU and chrF by sacrebleu, and exact match.
+"""Corpus scores of translations against their references, with intervals and with how they were counted.
 
-All three are percentages. The signatures say how sacrebleu counted; two BLEU scores compare only if theirs are equal.
+Two scores compare only if their signatures are equal.
 """
 
-import re
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from saccade.errors import UserError
-from saccade.text.words import words
+import numpy as np
+from numpy.typing import NDArray
 
-Tokenisation = Literal["auto", "13a", "zh", "char", "none"]
-TOKENISATIONS: tuple[Tokenisation, ...] = ("auto", "13a", "zh", "char", "none")
+from saccade.evaluate.metrics import Tokenisation, make_metrics, tokenisation
+from saccade.evaluate.references import References, alternatives, same_count, streams
 
-_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
-_KANA = re.compile(r"[\u3040-\u30ff]")
-_LETTER = re.compile(r"[^\W\d_]")
-_BLEU_ORDER = 4
+USUAL = ("bleu", "chrf", "exact")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """A percentage, with the 95 % interval that a bootstrap over sentences gives, where one was asked for."""
+
+    value: float
+    low: float | None
+    high: float | None
+    signature: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scores:
-    bleu: float
-    chrf: float
-    exact: float
+    measured: Mapping[str, Measured]  # by a name of METRICS
     sentences: int
-    bleu_signature: str
-    chrf_signature: str
 
-    def as_dict(self) -> dict[str, float | int | str]:
-        return asdict(self)
+    def __getitem__(self, metric: str) -> float:
+        return self.measured[metric].value
 
+    @property
+    def bleu(self) -> float:
+        return self["bleu"]
 
-def score(hypotheses: Sequence[str], references: Sequence[str], *, tokenise: Tokenisation = "auto") -> Scores:
-    """Score line by line; `tokenise` is for BLEU alone. An exact match may differ in white space at the ends."""
-    from sacrebleu.metrics.bleu import BLEU
-    from sacrebleu.metrics.chrf import CHRF
+    @property
+    def chrf(self) -> float:
+        return self["chrf"]
 
-    same_count(hypotheses=hypotheses, references=references)
-    # Where no reference has four words, no output could have a matching 4-gram and a perfect one would get 0; sacrebleu
-    # then counts the orders that exist, and its signature says so (eff:yes).
-    short = all(len(words(reference)) < _BLEU_ORDER for reference in references)
-    # force: sacrebleu otherwise logs a warning about text that it takes to be tokenised already.
-    bleu = BLEU(tokenize=tokenisation(references, tokenise), effective_order=short, force=True)
-    chrf = CHRF()
-    streams = [list(references)]
-    matches = sum(h.strip() == r.strip() for h, r in zip(hypotheses, references, strict=True))
-    return Scores(
-        bleu=bleu.corpus_score(list(hypotheses), streams).score,
-        chrf=chrf.corpus_score(list(hypotheses), streams).score,
-        exact=100 * matches / len(references),
-        sentences=len(references),
-        bleu_signature=str(bleu.get_signature()),
-        chrf_signature=str(chrf.get_signature()),
-    )
+    @property
+    def exact(self) -> float:
+        return self["exact"]
+
+    def to_dict(self) -> dict[str, float | int | str]:
+        """Flat: bleu, bleu_low and bleu_high where there is an interval, bleu_signature …, sentences"""
+        found: dict[str, float | int | str] = {}
+        for name, one in self.measured.items():
+            found[name] = one.value
+            if one.low is not None and one.high is not None:
+                found |= {f"{name}_low": one.low, f"{name}_high": one.high}
+            found[f"{name}_signature"] = one.signature
+        return {**found, "sentences": self.sentences}
 
 
-def tokenisation(references: Sequence[str], choice: Tokenisation = "auto") -> Tokenisation:
-    """What "auto" comes to: "zh" where most letters are Chinese and none is kana, "13a" otherwise."""
-    if choice not in TOKENISATIONS:
-        raise UserError(f"unknown tokenisation '{choice}': choose one of {', '.join(TOKENISATIONS)}")
-    if choice != "auto":
-        return choice
-    han, letters = 0, 0
-    for reference in references:
-        if _KANA.search(reference):
-            return "13a"
-        han += len(_HAN.findall(reference))
-        letters += len(_LETTER.findall(reference))
-    return "zh" if 2 * han > letters else "13a"
+class Counts:
+    """What metrics count in each sentence, once: the scores of any part of the sentences are made of its sums."""
+
+    def __init__(
+        self,
+        hypotheses: Sequence[str],
+        references: References,
+        *,
+        metrics: Sequence[str] = USUAL,
+        tokenise: Tokenisation = "auto",
+    ) -> None:
+        same_count(hypotheses=hypotheses, references=references)
+        self.references = alternatives(references)
+        self.tokenise = tokenisation(self.references, tokenise)  # one for all parts, or they would not compare
+        self.rows: dict[str, NDArray[np.float64]] = {}  # (sentences, what is counted)
+        for name, metric in make_metrics(metrics, self.references, self.tokenise).items():
+            counted = metric._extract_corpus_statistics(list(hypotheses), streams(self.references))
+            self.rows[name] = np.array(counted, dtype=np.float64)
+            self._references_each = metric.num_refs
+
+    def scores(self, inside: Sequence[int] | None = None, *, resamples: int = 0) -> Scores:
+        """Of the sentences at these places, or of all; `resamples` of them give intervals, 1000 good ones."""
+        from sacrebleu.significance import _bootstrap_resample
+
+        places = list(range(len(self.references)) if inside is None else inside)
+        measured = {}
+        for name, metric in make_metrics(list(self.rows), [self.references[i] for i in places], self.tokenise).items():
+            rows = self.rows[name][places]
+            found = metric._compute_score_from_stats(rows.sum(axis=0).tolist())
+            metric.num_refs = self._references_each  # for the signature
+            low = high = None
+            if resamples > 1:
+                metric.n_bootstrap = resamples
+                metric.seed, draws = _bootstrap_resample(rows.tolist(), metric, resamples)
+                found.estimate_ci(draws)
+                low, high = float(found._mean - found._ci), float(found._mean + found._ci)
+            measured[name] = Measured(
+                value=float(found.score), low=low, high=high, signature=str(metric.get_signature())
+            )
+        return Scores(measured=measured, sentences=len(places))
 
 
-def same_count(**columns: Sequence[object]) -> None:
-    """Refuse columns that are not lists, are empty, or differ in length."""
-    for name, column in columns.items():
-        if isinstance(column, str | bytes):
-            raise UserError(f"{name} is one string; expected a list with one entry a sentence")
-    counts = {name: len(column) for name, column in columns.items()}
-    if len(set(counts.values())) > 1:
-        raise UserError("need one line each, got " + " and ".join(f"{n} {name}" for name, n in counts.items()))
-    if not all(counts.values()):
-        raise UserError(f"nothing to score: {' and '.join(counts)} are empty")
+def score(
+    hypotheses: Sequence[str],
+    references: References,
+    *,
+    metrics: Sequence[str] = USUAL,
+    tokenise: Tokenisation = "auto",
+    resamples: int = 0,
+) -> Scores:
+    """Score line by line, by any of METRICS. An exact match may differ in white space at the ends."""
+    return Counts(hypotheses, references, metrics=metrics, tokenise=tokenise).scores(resamples=resamples)

@@ -1,89 +1,233 @@
-"""Recurrent units written step by step, and the run of one over a padded sentence."""
+"""Recurrent units written step by step, the run of one over a padded sentence, and the decoder's stack of them."""
 
-from typing import cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import ClassVar, Literal, cast
 
 import torch
 from torch import Tensor, nn
 
 from saccade.layers.dropout import make_dropout
 
+Cell = Literal["tanh", "gru", "lstm"]
+First = Literal["last", "mean", "zero"]
 
-class GatedUnit(nn.Module):
-    """The GRU of Cho 2014, which resets the state *before* the recurrent product (torch's GRU resets after it):
 
-        r = σ(W_r x + U_r h₋₁)    z = σ(W_z x + U_z h₋₁)
-        h̃ = tanh(W x + U (r∘h₋₁))    h = z∘h₋₁ + (1 − z)∘h̃
+class Unit(nn.Module):
+    """One step: `state = unit(unit.of_input(x), state)`, and `unit.read(state)` is what it gives, h (…, width).
 
-    Inputs come projected, so that a whole sentence's are projected in one product: `unit(unit.of_input(x), h)`.
+    Inputs come projected, so that a whole sentence's are projected in one product. A state is one tensor (…, size),
+    whatever it holds: h alone, or h and then an LSTM's cell.
     """
+
+    gates: ClassVar[int] = 1  # vectors of `width` that an input is projected to
+    parts: ClassVar[int] = 1  # vectors of `width` that a state holds; h is the first
 
     def __init__(self, inputs: int, width: int) -> None:
         super().__init__()
         self.width = width
-        self.of_input = nn.Linear(inputs, 3 * width)
-        self.of_gates = nn.Linear(width, 2 * width, bias=False)
-        self.of_candidate = nn.Linear(width, width, bias=False)
-        for recurrent in (*self.of_gates.weight.detach().chunk(2), self.of_candidate.weight.detach()):
-            nn.init.orthogonal_(recurrent)
+        self.size, self.projected = self.parts * width, self.gates * width
+        self.of_input = nn.Linear(inputs, self.projected)
 
     def forward(self, projected: Tensor, state: Tensor) -> Tensor:
-        """projected (B, 3·width), state (B, width) → state"""
+        """projected (B, gates·width), state (B, size) → state"""
+        raise NotImplementedError(f"{type(self).__name__} must define forward(projected, state)")
+
+    @classmethod
+    def read(cls, state: Tensor) -> Tensor:
+        return state if cls.parts == 1 else state.chunk(cls.parts, -1)[0]
+
+    def run(
+        self, projected: Tensor, state: Tensor, readable: Tensor | None = None, *, backwards: bool = False
+    ) -> tuple[Tensor, Tensor]:
+        """Over a sentence (B, S, gates·width) from `state` on → h (B, S, width), the last state. Padding leaves the
+        state as it was.
+        """
+        steps = projected.unbind(1)
+        keep: Sequence[Tensor] = () if readable is None else readable[..., None].unbind(1)
+        padded = [False] * len(steps)
+        if readable is not None:  # most steps have no padding, and need no choice; a compiler cannot look, and chooses
+            padded = [True] * len(steps) if torch.compiler.is_compiling() else (~readable).any(0).tolist()
+        outputs = [state] * len(steps)
+        for s in reversed(range(len(steps))) if backwards else range(len(steps)):
+            new = self(steps[s], state)
+            state = torch.where(keep[s], new, state) if padded[s] else new
+            outputs[s] = self.read(state)
+        return torch.stack(outputs, 1) if outputs else projected[..., : self.width], state
+
+
+class TanhUnit(Unit):
+    """Elman 1990: h = tanh(W x + U h₋₁)"""
+
+    def __init__(self, inputs: int, width: int) -> None:
+        super().__init__(inputs, width)
+        self.of_state = nn.Linear(width, width, bias=False)
+        _orthogonal(self.of_state)
+
+    def forward(self, projected: Tensor, state: Tensor) -> Tensor:
+        return torch.tanh(projected + self.of_state(state))
+
+
+class GatedUnit(Unit):
+    """The GRU of Cho 2014, which resets the state *before* the recurrent product (torch's GRU resets after it):
+
+    r = σ(W_r x + U_r h₋₁)    z = σ(W_z x + U_z h₋₁)
+    h̃ = tanh(W x + U (r∘h₋₁))    h = z∘h₋₁ + (1 − z)∘h̃
+    """
+
+    gates = 3
+
+    def __init__(self, inputs: int, width: int) -> None:
+        super().__init__(inputs, width)
+        self.of_gates = nn.Linear(width, 2 * width, bias=False)
+        self.of_candidate = nn.Linear(width, width, bias=False)
+        _orthogonal(self.of_gates, self.of_candidate)
+
+    def forward(self, projected: Tensor, state: Tensor) -> Tensor:
         of_gates, of_candidate = torch.split(projected, [2 * self.width, self.width], -1)
         reset, update = torch.sigmoid(of_gates + self.of_gates(state)).chunk(2, -1)
         candidate = torch.tanh(of_candidate + self.of_candidate(reset * state))
         return torch.addcmul(candidate, update, state - candidate)  # not lerp: under autocast the state stays wide
 
 
-class Recurrence(nn.Module):
-    """A unit run over a sentence, forwards or backwards. Padding leaves the state as it was."""
+class LongShortTermUnit(Unit):
+    """The LSTM of Hochreiter & Schmidhuber 1997 with the forget gate of Gers 2000, whose bias starts at 1:
 
-    def __init__(self, inputs: int, width: int, *, backwards: bool = False) -> None:
+        f, i, o = σ(W x + U h₋₁)    g = tanh(W x + U h₋₁)
+        c = f∘c₋₁ + i∘g    h = o∘tanh(c)
+
+    It has no peepholes. A state is [h; c].
+    """
+
+    gates = 4
+    parts = 2
+
+    def __init__(self, inputs: int, width: int) -> None:
+        super().__init__(inputs, width)
+        self.of_state = nn.Linear(width, 4 * width, bias=False)
+        _orthogonal(self.of_state)
+        nn.init.ones_(self.of_input.bias.detach()[:width])
+
+    def forward(self, projected: Tensor, state: Tensor) -> Tensor:
+        output, cell = state.chunk(2, -1)
+        of_gates, of_candidate = torch.split(projected + self.of_state(output), [3 * self.width, self.width], -1)
+        forget, enter, leave = torch.sigmoid(of_gates).chunk(3, -1)
+        cell = forget * cell + enter * torch.tanh(of_candidate)
+        return torch.cat([leave * torch.tanh(cell), cell], -1)
+
+
+UNITS: Mapping[Cell, type[Unit]] = {"tanh": TanhUnit, "gru": GatedUnit, "lstm": LongShortTermUnit}
+
+
+class Recurrence(nn.Module):
+    """A unit run over a padded sentence from zero on, forwards or backwards."""
+
+    def __init__(self, cell: Cell, inputs: int, width: int, *, backwards: bool = False) -> None:
         super().__init__()
-        self.unit = GatedUnit(inputs, width)
+        self.unit = UNITS[cell](inputs, width)
         self.backwards = backwards
 
     def forward(self, inputs: Tensor, readable: Tensor) -> tuple[Tensor, Tensor]:
-        """inputs (B, S, ·), readable (B, S) → states (B, S, width), the last of them (B, width)"""
-        steps = self.unit.of_input(inputs).unbind(1)
-        keep = readable[..., None].unbind(1)
-        # Most steps have no padding, and need no choice; a compiler cannot look, and chooses always.
-        padded = [True] * len(steps) if torch.compiler.is_compiling() else (~readable).any(0).tolist()
-        state = inputs.new_zeros(inputs.shape[0], self.unit.width)
-        states = [state] * len(steps)
-        order = range(len(steps))
-        for s in reversed(order) if self.backwards else order:
-            new = self.unit(steps[s], state)
-            state = torch.where(keep[s], new, state) if padded[s] else new
-            states[s] = state
-        return torch.stack(states, 1) if states else inputs.new_zeros(*inputs.shape[:2], self.unit.width), state
+        """inputs (B, S, ·), readable (B, S) → h (B, S, width), the last state (B, size)"""
+        first = inputs.new_zeros(inputs.shape[0], self.unit.size)
+        return self.unit.run(self.unit.of_input(inputs), first, readable, backwards=self.backwards)
 
 
 class RecurrentEncoder(nn.Module):
     """One or more layers of recurrence, in one direction or in both: annotations (B, S, width·directions)."""
 
     def __init__(
-        self, inputs: int, width: int, *, layers: int = 1, bidirectional: bool = True, dropout: float = 0.0
+        self,
+        cell: Cell,
+        inputs: int,
+        width: int,
+        *,
+        layers: int = 1,
+        bidirectional: bool = True,
+        backwards: bool = False,  # the one direction
+        dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        directions = (False, True) if bidirectional else (False,)
+        directions = (False, True) if bidirectional else (backwards,)
         self.out = width * len(directions)
+        self.kind = UNITS[cell]
         self.layers = nn.ModuleList(
-            nn.ModuleList(Recurrence(self.out if layer else inputs, width, backwards=b) for b in directions)
+            nn.ModuleList(Recurrence(cell, self.out if layer else inputs, width, backwards=b) for b in directions)
             for layer in range(layers)
         )
         self.dropout = make_dropout(dropout)
 
-    def forward(self, inputs: Tensor, readable: Tensor) -> tuple[Tensor, Tensor]:
-        """→ annotations (B, S, out), the last state of the last direction (B, width): bidirectional, that is the
-        backward state at the first word; else the forward state at the last.
+    def forward(self, inputs: Tensor, readable: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """→ annotations (B, S, out), and of each layer the state at its end (B, parts·out): that of the forward
+        direction at the last word beside that of the backward one at the first.
         """
-        last = inputs
+        ends = []
         for number, layer in enumerate(self.layers):
             inputs = self.dropout(inputs) if number else inputs
             directions = [recurrence(inputs, readable) for recurrence in cast(nn.ModuleList, layer)]
-            inputs = torch.cat([states for states, _ in directions], -1)
-            last = directions[-1][1]
-        return inputs, last
+            inputs = torch.cat([outputs for outputs, _ in directions], -1)
+            parts = [torch.unflatten(last, -1, (self.kind.parts, -1)) for _, last in directions]
+            ends.append(torch.cat(parts, -1).flatten(-2))  # [→h; ←h; →c; ←c]: again a state, of a wider unit
+        return inputs, tuple(ends)
+
+
+class FirstState(nn.Module):
+    """A decoder's first state, tanh(W x): x is what the encoder ended with, or the mean of its annotations; or zero."""
+
+    def __init__(self, how: First, size: int, *, last: int, annotation: int) -> None:
+        super().__init__()
+        self.how, self.size = how, size
+        if how != "zero":
+            self.of_source = nn.Linear(last if how == "last" else annotation, size)
+
+    def forward(self, last: Tensor, annotations: Tensor, readable: Tensor) -> Tensor:
+        """last (B, ·), annotations (B, S, ·), readable (B, S) → (B, size)"""
+        if self.how == "zero":
+            return last.new_zeros(last.shape[0], self.size)
+        if self.how == "mean":
+            total = annotations.masked_fill(~readable[..., None], 0.0).sum(1)
+            last = total / readable.sum(1, keepdim=True).clamp_min(1)
+        return torch.tanh(self.of_source(last))
+
+
+class Stack(nn.Module):
+    """A decoder's units, one on another; a state each.
+
+    `first`: the states that an encoder as deep and as wide ended with, layer by layer; or FirstState's mean or zero.
+    """
+
+    def __init__(
+        self, cell: Cell, inputs: int, width: int, *, layers: int, first: First, annotation: int, dropout: float
+    ) -> None:
+        super().__init__()
+        self.units = nn.ModuleList(UNITS[cell](width if layer else inputs, width) for layer in range(layers))
+        self.first = None
+        if first != "last":
+            self.first = FirstState(first, layers * self.lowest.size, last=0, annotation=annotation)
+        self.dropout = make_dropout(dropout)
+
+    @property
+    def lowest(self) -> Unit:
+        return cast(Unit, self.units[0])
+
+    def start(self, ends: tuple[Tensor, ...], annotations: Tensor, readable: Tensor) -> tuple[Tensor, ...]:
+        if self.first is None:
+            return ends
+        states: Tensor = self.first(ends[-1], annotations, readable)
+        return states.chunk(len(self.units), -1)
+
+    def step(self, projected: Tensor, states: Sequence[Tensor]) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """projected (R, ·) by the lowest unit, a state a unit → h of the highest (R, width), the new states"""
+        output, moved = projected, []
+        for number, (unit, state) in enumerate(zip(cast(Iterable[Unit], self.units), states, strict=True)):
+            moved.append(unit(unit.of_input(self.dropout(output)) if number else projected, state))
+            output = unit.read(moved[-1])
+        return output, tuple(moved)
+
+    def forward(self, inputs: Tensor, states: Sequence[Tensor]) -> Tensor:
+        """Of inputs (B, T, ·) that are all known: h of the highest (B, T, width)"""
+        for number, (unit, state) in enumerate(zip(cast(Iterable[Unit], self.units), states, strict=True)):
+            inputs, _ = unit.run(unit.of_input(self.dropout(inputs) if number else inputs), state)
+        return inputs
 
 
 class Maxout(nn.Module):
@@ -91,3 +235,10 @@ class Maxout(nn.Module):
 
     def forward(self, pairs: Tensor) -> Tensor:
         return torch.unflatten(pairs, -1, (-1, 2)).amax(-1)
+
+
+def _orthogonal(*recurrent: nn.Linear) -> None:
+    """The U of each gate is orthogonal at first: it neither grows nor shrinks what it is given."""
+    for linear in recurrent:
+        for gate in torch.split(linear.weight.detach(), linear.in_features):
+            nn.init.orthogonal_(gate)

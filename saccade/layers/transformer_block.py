@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from typing import Literal
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from saccade.attention import Attention
 from saccade.attention.positions import Rotary
 from saccade.attention.table import build
+from saccade.layers.convolution import Convolution
 from saccade.layers.dropout import make_dropout
 
 NormPlace = Literal["pre", "post"]
@@ -65,9 +65,9 @@ class FeedForward(nn.Module):
         self, width: int, inner: int, *, kind: FeedForwardKind, dropout: float, kernel: int = 3, causal: bool = False
     ) -> None:
         super().__init__()
-        self.kind, self.kernel, self.causal = kind, kernel, causal
+        self.kind = kind
         if kind == "convolution":
-            self.first: nn.Module = nn.Conv1d(width, inner, kernel)
+            self.first: nn.Module = Convolution(width, inner, kernel, causal=causal)
         else:
             self.first = nn.Linear(width, 2 * inner if kind == "gated" else inner)
         self.second = nn.Linear(inner, width)
@@ -76,19 +76,12 @@ class FeedForward(nn.Module):
     @property
     def remembers(self) -> int:
         """How many of its last inputs a step needs."""
-        return self.kernel - 1 if self.kind == "convolution" else 0
+        return self.first.remembers if isinstance(self.first, Convolution) else 0
 
     def forward(self, inputs: Tensor, readable: Tensor | None = None, before: Tensor | None = None) -> Tensor:
         """inputs (B, T, width); `before` (B, kernel − 1, width) are the inputs of the steps before them."""
         if self.kind == "convolution":
-            if readable is not None:
-                inputs = inputs.masked_fill(~readable[..., None], 0.0)
-            if before is not None:
-                inputs = torch.cat([before, inputs], 1)
-            else:
-                left = self.remembers if self.causal else self.remembers // 2
-                inputs = F.pad(inputs, (0, 0, left, self.remembers - left))
-            hidden = F.relu(self.first(inputs.transpose(1, 2)).transpose(1, 2))
+            hidden = F.relu(self.first(inputs, readable, before))
         elif self.kind == "gated":
             gate, inner = self.first(inputs).chunk(2, -1)
             hidden = F.silu(gate) * inner

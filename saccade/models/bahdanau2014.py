@@ -13,7 +13,7 @@ the sign of the gate's parameters exchanged.
 `decoder = "conditional"` is the variant of later toolkits: a first GRU reads y_{i−1}, the attention is asked with its
 state, and a second GRU reads the context; the readout then uses the new state s_i.
 Any attention takes the place of (3) by `attention = "name"`. Deviations: dropout may be used; the encoder may be deep,
-or of one direction.
+or of one direction; `cell` puts another unit in place of the GRU, and `first` another s_0 (an LSTM's is both h and c).
 """
 
 from dataclasses import dataclass
@@ -24,9 +24,9 @@ from torch import Tensor, nn
 
 from saccade.attention import History, Memory
 from saccade.attention.table import build
-from saccade.layers.dropout import make_dropout
+from saccade.layers.dropout import Places, make_dropout
 from saccade.layers.embedding import Embeddings, Tie
-from saccade.layers.recurrent import GatedUnit, Maxout, RecurrentEncoder
+from saccade.layers.recurrent import UNITS, Cell, First, FirstState, Maxout, RecurrentEncoder
 from saccade.models.contract import About, Seq2Seq
 
 
@@ -40,7 +40,12 @@ class Config:
     bidirectional: bool = True
     attention: str = "bahdanau2014"
     decoder: Literal["paper", "conditional"] = "paper"
-    dropout: float = 0.0
+    cell: Cell = "gru"
+    first: First = "last"  # the decoder's first state: of the encoder's last, of the mean of its states, or zero
+    dropout: float = 0.0  # everywhere, but where the next three say otherwise
+    embedding_dropout: float | None = None
+    layer_dropout: float | None = None  # between layers, and of what the attention reads
+    output_dropout: float | None = None
     tie: Tie = "none"
 
 
@@ -49,7 +54,7 @@ class Fixed(NamedTuple):
 
 
 class Moving(NamedTuple):
-    state: Tensor  # s (R, hidden)
+    state: Tensor  # s (R, the unit's size)
     history: History | None  # where the attention needs one
 
 
@@ -57,40 +62,42 @@ class Decoder(nn.Module):
     def __init__(self, config: Config, annotation: int) -> None:
         super().__init__()
         self.conditional = config.decoder == "conditional"
-        self.first = nn.Linear(config.hidden, config.hidden)
+        unit = UNITS[config.cell]
+        self.first = FirstState(config.first, unit.parts * config.hidden, last=config.hidden, annotation=annotation)
         self.attention = build(config.attention, query_dim=config.hidden, memory_dim=annotation, width=config.align)
         read = self.attention.context_dim
-        self.unit = GatedUnit(config.embedding, config.hidden)  # of y_{i−1}
+        self.unit = unit(config.embedding, config.hidden)  # of y_{i−1}
         if self.conditional:
-            self.second = GatedUnit(read, config.hidden)
+            self.second = unit(read, config.hidden)
         else:
-            self.of_context = nn.Linear(read, 3 * config.hidden, bias=False)
+            self.of_context = nn.Linear(read, self.unit.projected, bias=False)
         self.of_state = nn.Linear(config.hidden, 2 * config.maxout)
         self.of_last = nn.Linear(config.embedding, 2 * config.maxout, bias=False)
         self.of_read = nn.Linear(read, 2 * config.maxout, bias=False)
         self.maxout = Maxout()
-        self.dropout = make_dropout(config.dropout)
+        self.output_dropout = make_dropout(Places.of(config).output)
         self.narrow = nn.Linear(config.maxout, config.embedding) if config.maxout != config.embedding else nn.Identity()
 
     def step(
         self, projected: Tensor, at: int | Tensor, memory: Memory, moving: Moving
     ) -> tuple[Tensor, Tensor, Moving]:
-        """Equations 3 and 4, of the unit's W E y_{i−1} → the state for the readout, c_i, and what moves on"""
+        """Equations 3 and 4, of the unit's W E y_{i−1} → h for the readout, c_i, and what moves on"""
         state, history = moving
         if self.conditional:
             state = self.unit(projected, state)
-        reading = self.attention(state[:, None], memory, at=at, history=history)
+        output = self.unit.read(state)
+        reading = self.attention(output[:, None], memory, at=at, history=history)
         context = reading.context.squeeze(1)
         if self.conditional:
             new = self.second(self.second.of_input(context), state)
-            return new, context, Moving(new, reading.history)
+            return self.unit.read(new), context, Moving(new, reading.history)
         new = self.unit(projected + self.of_context(context), state)
-        return state, context, Moving(new, reading.history)
+        return output, context, Moving(new, reading.history)
 
     def readout(self, states: Tensor, last: Tensor, contexts: Tensor) -> Tensor:
         """Equation 5, before W_o"""
         pairs = self.of_state(states) + self.of_last(last) + self.of_read(contexts)
-        read: Tensor = self.narrow(self.dropout(self.maxout(pairs)))
+        read: Tensor = self.narrow(self.output_dropout(self.maxout(pairs)))
         return read
 
 
@@ -112,34 +119,38 @@ class Bahdanau2014(Seq2Seq[Fixed, Moving]):
     def __init__(self, config: Config, source_size: int, target_size: int) -> None:
         super().__init__(config, source_size, target_size)
         self.embeddings = Embeddings(source_size, target_size, config.embedding, tie=config.tie)
+        drop = Places.of(config)
         self.encoder = RecurrentEncoder(
+            config.cell,
             config.embedding,
             config.hidden,
             layers=config.layers,
             bidirectional=config.bidirectional,
-            dropout=config.dropout,
+            dropout=drop.layer,
         )
         self.decoder = Decoder(config, self.encoder.out)
-        self.dropout = make_dropout(config.dropout)
+        self.embedding_dropout = make_dropout(drop.embedding)
+        self.layer_dropout = make_dropout(drop.layer)
 
     @property
     def cross(self) -> list[str]:
         return ["decoder.attention"]
 
     def start(self, source: Tensor, readable: Tensor) -> tuple[Fixed, Moving]:
-        annotations, last = self.encoder(self.dropout(self.embeddings.of_source(source)), readable)
-        memory = self.decoder.attention.remember(self.dropout(annotations), readable)
-        return Fixed(memory), Moving(torch.tanh(self.decoder.first(last)), None)
+        annotations, ends = self.encoder(self.embedding_dropout(self.embeddings.of_source(source)), readable)
+        memory = self.decoder.attention.remember(self.layer_dropout(annotations), readable)
+        last = self.decoder.unit.read(ends[-1])[..., -self.config.hidden :]  # of two directions, the backward one's
+        return Fixed(memory), Moving(self.decoder.first(last, annotations, readable), None)  # equation 2
 
     def step(self, token: Tensor, t: Tensor, fixed: Fixed, moving: Moving) -> tuple[Tensor, Moving]:
         memory = fixed.memory.shared(token.shape[0] // fixed.memory.sentences)
-        last = self.dropout(self.embeddings.of_target(token))
+        last = self.embedding_dropout(self.embeddings.of_target(token))
         state, context, moving = self.decoder.step(self.decoder.unit.of_input(last), t, memory, moving)
         return self.embeddings.output(self.decoder.readout(state, last, context)), moving
 
     def forward(self, source: Tensor, readable: Tensor, target: Tensor) -> Tensor:
         (memory,), moving = self.start(source, readable)
-        last = self.dropout(self.embeddings.of_target(target))
+        last = self.embedding_dropout(self.embeddings.of_target(target))
         states, contexts = [], []
         for i, projected in enumerate(self.decoder.unit.of_input(last).unbind(1)):
             state, context, moving = self.decoder.step(projected, i, memory, moving)

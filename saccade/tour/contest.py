@@ -110,18 +110,18 @@ def compete(system: str, effort: Effort, folder: Path) -> dict[str, Any]:
         "parameters": sum(p.numel() for p in translator.model.parameters()),
         "steps": outcome.step,
         "seconds": outcome.seconds,
-        "up_to_20_words": within.as_dict(),
+        "up_to_20_words": within.to_dict(),
         "by_length": [
             {
                 "label": row.bucket.label,
                 "beyond": row.beyond,
                 "count": row.sentences,
-                "scores": row.scores and row.scores.as_dict(),
+                "scores": row.scores and row.scores.to_dict(),
             }
             for row in rows
         ],
         "alignment": aligned,
-        "ambiguity": [row.as_dict() for row in senses],
+        "ambiguity": [row.to_dict() for row in senses],
         "translations": texts,
     }
 

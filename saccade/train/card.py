@@ -16,7 +16,7 @@ def card(recipe: Recipe, model: Seq2Seq[Any, Any], material: Material, best: dic
     scores = "\n".join(f"| {name} | {_number(value)} |" for name, value in best.items() if value is not None)
     versions = ", ".join(f"{name} {version}" for name, version in made["versions"].items())
     notes = "\n".join(f"- {note}" for note in material.notes)
-    return f"""# {recipe.model} on {recipe.data.pairs}
+    return f"""# {recipe.model} on {recipe.data.name}
 
 {about.authors} ({about.year}): *{about.title}*. {sum(p.numel() for p in model.parameters()):,} parameters.
 

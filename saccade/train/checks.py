@@ -3,18 +3,18 @@
 import copy
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from saccade import files
 from saccade.decode import folder as model_folder
 from saccade.decode.translator import Translator
 from saccade.models import Seq2Seq
+from saccade.train.averaging import mean_of
 from saccade.train.card import card
 from saccade.train.recipe import Training
 from saccade.train.run import Run, Standing
 from saccade.train.standing import save_standing
-from saccade.train.steps import mean_of
 from saccade.train.validation import Validation, validate
 
 Observer = Callable[[Standing, Translator], None]
@@ -27,23 +27,30 @@ def check(run: Run, observe: Observer | None = None) -> None:
     if run.mean is not None:
         judged = copy.deepcopy(run.model)
         judged.load_state_dict(run.mean.weights)
-    translator = Translator(judged, run.material.vocabularies, how.device)
-    result = validate(translator, run.material, how)
+    translator = Translator(judged, run.material.vocabularies, run.device)
+    result = validate(translator, run.material, how, run.workers)
     better = is_better(result, standing.best, how)
     standing.checked, standing.stale = standing.step, 0 if better else standing.stale + 1
     if better:
         standing.best = {"step": standing.step, **asdict(result)}
+    _watch_for_plateau(run, result.loss)
     if how.average:
         weights = {name: value.detach().cpu().clone() for name, value in judged.state_dict().items()}
         standing.snapshots = [*standing.snapshots, weights][-how.average :]
     run.log.note(step=standing.step, epoch=run.batches.epoch, valid_loss=result.loss, bleu=result.bleu, best=better)
     run.log.checked(step=standing.step, loss=result.loss, bleu=result.bleu, better=better)
-    with files.atomic_folder(run.out) as new:
-        if better:
-            _keep(new, judged, run)
-        save_standing(new, run)
-    if observe is not None:
+    save_standing(run, partial(_keep, judged, run) if better else None)
+    if observe is not None and run.workers.leads:
         observe(standing, translator)
+
+
+def _watch_for_plateau(run: Run, loss: float) -> None:
+    how, standing = run.recipe.train, run.standing
+    standing.flat = 0 if loss < standing.lowest else standing.flat + 1
+    standing.lowest = min(standing.lowest, loss)
+    if how.schedule == "plateau" and standing.flat >= how.decay_patience:
+        standing.flat, standing.falls = 0, standing.falls + 1
+        run.log.say(f"step {standing.step:,}: the validation loss no longer falls; the rate does, × {how.decay:g}")
 
 
 def is_better(result: Validation, best: dict[str, Any] | None, how: Training) -> bool:
@@ -57,22 +64,30 @@ def is_better(result: Validation, best: dict[str, Any] | None, how: Training) ->
 def try_average(run: Run) -> None:
     """The mean of the last checks' weights, kept if it is better than the best of them."""
     standing, how = run.standing, run.recipe.train
-    if len(standing.snapshots) < 2:
+    if len(standing.snapshots) < 2 or standing.averaged == standing.step:
         return
+    standing.averaged = standing.step
     averaged = copy.deepcopy(run.model)
     averaged.load_state_dict(mean_of(standing.snapshots))
-    result = validate(Translator(averaged, run.material.vocabularies, how.device), run.material, how)
+    translator = Translator(averaged, run.material.vocabularies, run.device)
+    result = validate(translator, run.material, how, run.workers)
     better = is_better(result, standing.best, how)
-    run.log.say(f"the mean of {len(standing.snapshots)} checks: validation loss {result.loss:.3f}")
-    run.log.checked(step=standing.step, loss=result.loss, bleu=result.bleu, better=better)
+    count = len(standing.snapshots)
     if better:
-        standing.best = {"step": standing.step, "averaged": len(standing.snapshots), **asdict(result)}
-        with files.atomic_folder(run.out) as new:
-            _keep(new, averaged, run)
-            save_standing(new, run)
+        standing.best = {"step": standing.step, "averaged": count, **asdict(result)}
+    run.log.note(
+        step=standing.step,
+        epoch=run.batches.epoch,
+        valid_loss=result.loss,
+        bleu=result.bleu,
+        best=better,
+        averaged=count,
+    )
+    run.log.checked(step=standing.step, loss=result.loss, bleu=result.bleu, better=better, averaged=count)
+    save_standing(run, partial(_keep, averaged, run) if better else None)
 
 
-def _keep(folder: Path, model: Seq2Seq[Any, Any], run: Run) -> None:
+def _keep(model: Seq2Seq[Any, Any], run: Run, folder: Path) -> None:
     standing = run.standing
     about = card(run.recipe, model, run.material, standing.best or {}, standing.seconds)
     extra = {"best": standing.best, "longest_trained": run.material.longest_source}

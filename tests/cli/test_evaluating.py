@@ -1,6 +1,7 @@
 """`saccade evaluate` as a user meets it: scores, alignments, the report, mistakes."""
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from saccade.models import Seq2Seq
 from saccade.text import Vocabularies
 
 Run = Callable[..., tuple[int, str, str]]
+FEW = ("--resamples", "0")  # no intervals: quicker
 
 
 @pytest.fixture
@@ -44,59 +46,135 @@ def gold(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture
+def outputs(tmp_path: Path, pairs: list[TextPair]) -> Callable[..., Path]:
+    """outputs("a", 2): a file of outputs for `tsv`, two of them wrong"""
+
+    def write(name: str, wrong: int) -> Path:
+        right = [pair.target for pair in pairs[:4]]
+        path = tmp_path / f"{name}.txt"
+        path.write_text("\n".join(["le chien dort bien"] * wrong + right[wrong:] + ["", ""]), encoding="utf-8")
+        return path
+
+    return write
+
+
 def test_scores_of_what_was_learnt(run: Run, model_folder: Path, tsv: Path) -> None:
-    code, out, err = run(model_folder, tsv, "--by-length")
+    code, out, err = run(model_folder, tsv, "--by-length", "--by-frequency", "--resamples", "50")
     assert code == 0 and "4 pairs of" in out and "left out: 1 pairs" in err
-    assert "BLEU  100.0" in out and "chrF  100.0" in out and "exact 100.0" in out and "tok:13a" in out
+    assert re.search(r"BLEU +100\.0 \[", out)  # of three words, no 4-gram can be right: its interval is wide
+    for name in ("chrF", "exact"):
+        assert re.search(rf"{name} +100\.0 \[100\.0, 100\.0\]", out)
+    assert re.search(r"WER +0\.0 \[0\.0, 0\.0\]", out) and "BLEU: nrefs:1|bs:50|" in out and "tok:13a" in out
     assert "1–5" in out and "6–10" in out and "11–15" not in out
+    assert "times counted" in out and "length ratio" in out and "source words hardly read" in out
 
 
-def test_two_files_and_json(run: Run, model_folder: Path, tmp_path: Path, pairs: list[TextPair], gold: Path) -> None:
+def test_two_files_and_json(run: Run, model_folder: Path, tmp_path: Path, pairs: list[TextPair]) -> None:
     for name, texts in (("en", [p.source for p in pairs[:4]]), ("fr", [p.target for p in pairs[:3]] + ["autre"])):
         (tmp_path / name).write_text("\n".join(texts) + "\n", encoding="utf-8")
     short = tmp_path / "short.txt"
     short.write_text("0-0\n0-0\n0-0\n5-0\n", encoding="utf-8")
-    code, out, _ = run(model_folder, tmp_path / "en", tmp_path / "fr", "--gold", short, "--json")
+    code, out, _ = run(model_folder, tmp_path / "en", tmp_path / "fr", "--gold", short, *FEW, "--json")
     found = json.loads(out)
-    assert code == 0 and found["exact"] == 75.0 and found["sentences"] == 4
-    assert set(found["alignment"]) == {"attention", "diagonal", "uniform"}
-    assert [row["words"] for row in found["by_length"] if row["sentences"]] == ["1–5", "6–10"]
+    (system,) = found["systems"]
+    (one,) = system["runs"]
+    assert code == 0 and one["exact"] == 75.0 and one["sentences"] == 4 and system["name"] == "learnt"
+    assert 0 <= one["alignment"]["aer"] <= 1 and set(found["aligners"]) == {"diagonal", "uniform"}
+    assert [row["words"] for row in one["by_length"] if row["sentences"]] == ["1–5", "6–10"]
+    assert found["differences"] == []
 
 
 def test_alignments_against_gold(run: Run, model_folder: Path, tsv: Path, gold: Path) -> None:
-    code, out, _ = run(model_folder, tsv, "--gold", gold, "--json")
-    found = json.loads(out)["alignment"]
-    assert code == 0 and found["diagonal"]["aer"] == pytest.approx(1 - (13 + 14) / (16 + 15))
-    assert 0 <= found["attention"]["aer"] <= 1 and found["attention"]["sentences"] == 4
-    last = json.loads(run(model_folder, tsv, "--gold", gold, "--json", "--layer", "-1")[1])["alignment"]
-    assert last["attention"] != found["attention"] and last["diagonal"] == found["diagonal"]
+    code, out, _ = run(model_folder, tsv, "--gold", gold, *FEW, "--json")
+    found = json.loads(out)
+    aligned = found["systems"][0]["runs"][0]["alignment"]
+    assert code == 0 and found["aligners"]["diagonal"]["aer"] == pytest.approx(1 - (13 + 14) / (16 + 15))
+    assert 0 <= aligned["aer"] <= 1 and aligned["sentences"] == 4
+    again = json.loads(run(model_folder, tsv, "--gold", gold, *FEW, "--json", "--layer", "-1")[1])
+    assert again["systems"][0]["runs"][0]["alignment"] != aligned and again["aligners"] == found["aligners"]
 
 
 def test_a_task_brings_its_gold(
     run: Run, untrained: Callable[..., Seq2Seq[Any, Any]], vocabularies: Vocabularies, tmp_path: Path
 ) -> None:
     save(tmp_path / "fixed", untrained("cho2014"), vocabularies)
-    code, out, _ = run(tmp_path / "fixed", "task:phrasebook-en-fr", "--count", "3", "--beam", "1")
+    code, out, _ = run(tmp_path / "fixed", "task:phrasebook-en-fr", "--count", "3", "--beam", "1", *FEW)
     assert code == 0 and "3 pairs of task:phrasebook-en-fr" in out
-    assert "diagonal" in out and "one fixed vector" in out
+    assert "diagonal" in out and re.search(r"fixed +– +– +–", out)  # no alignment of its own
+    assert "hardly read" not in out
+
+
+def test_files_of_outputs_against_each_other(run: Run, tsv: Path, outputs: Callable[..., Path]) -> None:
+    worse, better = outputs("worse", 3), outputs("better", 0)
+    for test in ("bootstrap", "randomisation"):
+        code, out, _ = run(worse, tsv, "--against", better, "--test", test, "--metrics", "chrf,exact", *FEW)
+        assert code == 0 and "worse.txt" in out and f"better.txt against worse.txt, by paired {test}" in out
+        assert re.search(r"exact +25\.0 +100\.0 +\+75\.00 +\S+ … \+100\.00 +0\.\d+", out)
+    found = json.loads(run(worse, tsv, "--against", better, "--against", worse, "--metrics", "wer", *FEW, "--json")[1])
+    assert [one["name"] for one in found["differences"]] == ["better.txt", "worse.txt"]
+    assert found["differences"][0]["difference"] < 0 == found["differences"][1]["difference"]
+
+
+def test_runs_with_other_seeds(run: Run, tsv: Path, outputs: Callable[..., Path]) -> None:
+    one = ",".join(str(outputs(f"one-{n}", n)) for n in range(3))
+    two = ",".join(str(outputs(f"two-{n}", 4)) for n in range(2))
+    code, out, _ = run(one, tsv, "--against", two, "--metrics", "exact", *FEW)
+    assert code == 0 and "one-1.txt" in out and "by hierarchical bootstrap" in out
+    assert re.search(r"exact +75\.0 +0\.0 +-75\.00", out)
+    code, _, err = run(one, tsv, "--against", two, "--test", "randomisation", *FEW)
+    assert code == 2 and "single runs" in err
+
+
+def test_references_alone_and_several(run: Run, tmp_path: Path, tsv: Path, outputs: Callable[..., Path]) -> None:
+    one, ref, other = outputs("one", 1), outputs("ref", 0), outputs("other", 4)
+    code, out, _ = run(one, "--reference", ref, "--reference", other, "--metrics", "exact", *FEW, "--json")
+    found = json.loads(out)["systems"][0]["runs"][0]
+    assert code == 0 and found["exact"] == 100 and found["by_length"] == []
+    code, out, _ = run(one, tsv, "--reference", other, "--metrics", "exact", *FEW, "--json")
+    assert json.loads(out)["systems"][0]["runs"][0]["exact"] == 100
+
+
+def test_constraints_and_frequencies(run: Run, tmp_path: Path, tsv: Path, outputs: Callable[..., Path]) -> None:
+    asked, train = tmp_path / "asked.jsonl", tmp_path / "train.fr"
+    asked.write_text('{"include": ["chat", "noir"]}\n\n{"exclude": ["chien"]}\n\n\n', encoding="utf-8")
+    train.write_text("le le le le chat\n", encoding="utf-8")
+    code, out, _ = run(outputs("one", 0), tsv, "--constraints", asked, "--train", train, *FEW, "--json")
+    found = json.loads(out)["systems"][0]["runs"][0]
+    assert code == 0 and found["constraints"]["share"] == pytest.approx(1 / 3)
+    assert [row["expected"] for row in found["by_frequency"]][:3] == [12, 2, 2]
+    assert "1 of 2" in run(outputs("one", 0), tsv, "--constraints", asked, *FEW)[1]
 
 
 def test_the_report_is_one_file_with_heatmaps(
-    run: Run, model_folder: Path, tsv: Path, gold: Path, tmp_path: Path
+    run: Run, model_folder: Path, tsv: Path, gold: Path, tmp_path: Path, outputs: Callable[..., Path]
 ) -> None:
-    code, _, err = run(model_folder, tsv, "--gold", gold, "--report", tmp_path / "report.html")
-    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    report = tmp_path / "report.html"
+    code, _, err = run(model_folder, tsv, "--gold", gold, "--against", outputs("one", 1), *FEW, "--report", report)
+    page = report.read_text(encoding="utf-8")
     assert code == 0 and "report.html" in err
-    for part in ("BLEU", "By source length", "diagonal", "le chat dort", 'class="heat"', "saccade evaluate"):
+    for part in (
+        "BLEU",
+        "By source length",
+        "diagonal",
+        "le chat dort",
+        'class="heat"',
+        "saccade evaluate",
+        "Behaviour",
+    ):
         assert part in page
-    assert "<script" not in page
+    assert "one.txt against learnt" in page and "<script" not in page
 
 
-def test_mistakes_are_one_line_and_2(run: Run, model_folder: Path, tsv: Path, gold: Path, tmp_path: Path) -> None:
-    blank, wrong, few = tmp_path / "blank.tsv", tmp_path / "wrong.txt", tmp_path / "few.txt"
+def test_mistakes_are_one_line_and_2(
+    run: Run, model_folder: Path, tsv: Path, gold: Path, tmp_path: Path, outputs: Callable[..., Path]
+) -> None:
+    blank, wrong, few, bad = (tmp_path / name for name in ("blank.tsv", "wrong.txt", "few.txt", "bad.jsonl"))
     blank.write_text("\t\n", encoding="utf-8")
     wrong.write_text("0-0\n0-9\n\n\n\n", encoding="utf-8")
     few.write_text("0-0\n", encoding="utf-8")
+    bad.write_text('{"include": "chat"}\n' * 5, encoding="utf-8")
+    one = outputs("one", 0)
     for arguments, said in (
         ((tmp_path / "none", tsv), "no such folder"),
         ((model_folder, tmp_path / "none.tsv"), "no such file"),
@@ -104,10 +182,21 @@ def test_mistakes_are_one_line_and_2(run: Run, model_folder: Path, tsv: Path, go
         ((model_folder, tsv, "--gold", wrong), "wrong.txt:2: link 0-9 is out of range"),
         ((model_folder, tsv, "--gold", few), "1 lines of alignments for 5 pairs"),
         ((model_folder, tsv, "--gold", tmp_path / "none.txt"), "cannot read the alignments"),
+        ((model_folder, tsv, "--gold", gold, "--gold-base", "2"), "from 0 or from 1, not from 2"),
         ((model_folder, tsv, "--gold", gold, "--layer", "7"), "layer 7 does not exist"),
         ((model_folder, "task:phrasebok-en-fr"), "did you mean phrasebook-en-fr?"),
         ((model_folder, "task:phrasebook-en-fr", "--gold", gold), "brings its own"),
-        ((model_folder, tsv, "--report", tmp_path / "no" / "r.html"), "cannot write the report"),
+        ((one, tsv, "--report", tmp_path / "no" / "r.html"), "no folder"),
+        ((few, tsv), "few.txt: 1 lines for the 5 pairs of"),
+        ((one, tsv, "--reference", few), "few.txt: 1 lines for the 5 pairs of"),
+        ((one, tsv, "--constraints", bad), "bad.jsonl:1: include: expected a list of texts"),
+        ((one, tsv, "--constraints", few), "few.txt:1: "),
+        ((one, tsv, "--metrics", "blue"), "did you mean 'bleu'"),
+        ((one, tsv, "--against", one, "--test", "t"), "unknown test 't'"),
+        ((one,), "give PAIRS, or the references by --reference"),
+        ((model_folder, "--reference", one), "a model needs sources"),
+        ((one, "--reference", one, "--gold", gold), "links join sources to targets"),
+        ((one, tsv, "--train", tmp_path / "none"), "no such file"),
     ):
-        code, _, err = run(*arguments)
-        assert code == 2 and said in err, (arguments, err)
+        code, _, err = run(*arguments, *FEW)
+        assert code == 2 and said in err and err.count("\n") == 1, (arguments, err)

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -127,6 +128,52 @@ def test_pairs_of_a_large_alphabet(run: Run, tmp_path: Path) -> None:
     lines = (f"go to place {i}\t{''.join(chr(0x4E00 + 7 * i + j) for j in range(7))}\n" for i in range(90))
     (tmp_path / "p.tsv").write_text("".join(lines), encoding="utf-8")
     assert_trained(run("p.tsv", "--out", "m", *QUICK), tmp_path / "m")
+
+
+SHORT = ("--set", "train.max_steps=1", "--set", "train.judge=loss", "--set", "train.device=cpu")
+
+
+def test_further_training(run: Run, tsv: bytes, tmp_path: Path) -> None:
+    (tmp_path / "p.tsv").write_bytes(tsv)
+    assert run("p.tsv", "--out", "m", *QUICK, "--set", "data.joint=false", "--set", "data.right_to_left=true").code == 0
+    (tmp_path / "new.tsv").write_text("the dog sleeps\tle chien dort\na cat eats\tun chat mange\n", encoding="utf-8")
+    done = run("new.tsv", "--out", "n", "--init-from", "m", "--set", "model.dropout=0.4", *SHORT)
+    assert_trained(done, tmp_path / "n")
+    assert "cho2014 trained further: its vocabulary and settings, and 0.3 of the usual rate" in done.err
+    old, new = load(tmp_path / "m", device="cpu"), load(tmp_path / "n", device="cpu")
+    assert new.vocabularies.hash == old.vocabularies.hash
+    assert new.model.config == replace(old.model.config, dropout=0.4)
+    recipe = load_recipe(tmp_path / "n" / "recipe.toml")
+    assert recipe.train.init_from == recipe.data.vocab_from == "m" and recipe.train.lr == pytest.approx(6e-4)
+    for name, before in old.model.state_dict().items():  # one small step away, not elsewhere
+        assert float((new.model.state_dict()[name] - before).abs().max()) < 1e-2
+
+
+def test_further_training_with_others_mixed_in(run: Run, tsv: bytes, tmp_path: Path) -> None:
+    (tmp_path / "p.tsv").write_bytes(tsv)
+    assert run("p.tsv", "--out", "m", *QUICK).code == 0
+    (tmp_path / "new.tsv").write_text("".join(f"the dog {i}\tle chien {i}\n" for i in range(56)), encoding="utf-8")
+    mixed = ("--mix", "p.tsv", "--mix-share", "0.3", "--valid", "p.tsv")
+    assert_trained(run("new.tsv", "--out", "n", "--init-from", "m", *mixed, *SHORT), tmp_path / "n")
+    data = load_recipe(tmp_path / "n" / "recipe.toml").data
+    assert [one.pairs for one in data.corpora] == ["new.tsv", "p.tsv"] and data.valid == "p.tsv"
+    assert data.corpora[1].weight == pytest.approx(3.0)  # of 80 pairs seen, 56 are new, and 24 of the 8 others
+
+
+def test_a_recipe_begun_with_weights(run: Run, refused: Callable[..., None], tsv: bytes, tmp_path: Path) -> None:
+    (tmp_path / "p.tsv").write_bytes(tsv)
+    assert run("p.tsv", "--out", "m", *QUICK).code == 0
+    text = (
+        "data.pairs = 'p.tsv'\nmodel = {name = 'cho2014', preset = 'tiny', hidden = 8, embedding = 8, dropout = 0.2}\n"
+    )
+    (tmp_path / "r.toml").write_text(text)
+    assert_trained(run("r.toml", "--out", "n", "--init-from", "m", *SHORT), tmp_path / "n")
+    refused("r.toml", "--out", "o", "--init-from", "m", "--set", "model.hidden=9", said="the cho2014 of m does not fit")
+    refused("r.toml", "--out", "o", "--mix", "p.tsv", said="list what it is to mix in [[data.corpora]]")
+    refused("p.tsv", "--out", "o", "--init-from", "m", "--model", "vaswani2017", said="goes on with its cho2014")
+    refused("p.tsv", "--out", "o", "--init-from", "nil", said="nil: no such folder")
+    refused("p.tsv", "--out", "o", "--mix", "p.tsv", "--mix-share", "1", said="must be between 0 and 1")
+    refused("p.tsv", "--out", "n", "--resume", "--init-from", "m", said="a resumed run keeps its recipe")
 
 
 def test_json(run: Run, tsv: bytes, tmp_path: Path) -> None:

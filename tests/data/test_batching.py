@@ -5,8 +5,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from saccade.data import Corpus, Mixture, Report
 from saccade.data.batching import Batch, Batches, pad_sources
-from saccade.data.corpus import Corpus, Report, Side
+from saccade.data.corpus import Side
 from saccade.text import BOS, EOS, PAD
 
 Lengths = list[tuple[int, int]]
@@ -20,8 +21,7 @@ def corpus_of(lengths: Lengths) -> Corpus:
         offsets = np.cumsum([0, *map(len, rows)])
         sides.append(Side(np.concatenate(rows).astype(np.int32), offsets.astype(np.int64)))
     kept = len(lengths)
-    report = Report(kept=kept, longest=99, too_long=0, empty=0, first_too_long=(), first_empty=())
-    return Corpus(sides[0], sides[1], np.arange(1, kept + 1), report)
+    return Corpus(sides[0], sides[1], np.arange(1, kept + 1), Report(kept=kept))
 
 
 lengths = st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=1, max_size=60)
@@ -85,8 +85,8 @@ def test_a_restored_position_goes_on_exactly(pairs: Lengths, tokens: int, seed: 
     batches = Batches(corpus, tokens=tokens, seed=seed)
     stop = data.draw(st.integers(0, 3 * len(batches)))
     stream = endless(batches)
-    for _ in itertools.islice(stream, stop):
-        pass
+    for done, _ in enumerate(itertools.islice(stream, stop), 1):
+        assert abs(batches.epochs - done / len(batches)) < 1e-9
     state = batches.state()
     rest = listed(list(itertools.islice(stream, 2 * len(batches))))
 
@@ -101,8 +101,8 @@ def test_epochs_and_seeds_differ_and_like_goes_with_like() -> None:
     pairs = [(int(n), int(n) + 1) for n in random.integers(3, 30, 500)]
     batches = Batches(corpus_of(pairs), tokens=300)
     first, second = list(batches), list(batches)
-    assert listed(first) != listed(second) != listed(list(Batches(batches.corpus, tokens=300, seed=2)))
-    assert batches.state() == {"epoch": 3, "index": 0}
+    assert listed(first) != listed(second) != listed(list(Batches(corpus_of(pairs), tokens=300, seed=2)))
+    assert batches.state() == {"epoch": 3, "window": 0, "index": 0}
     padded = sum(batch.source.numel() for batch in first)
     assert sum(int(batch.source_readable.sum()) for batch in first) > 0.9 * padded
     firsts = [batch.source.shape[1] for batch in first]
@@ -116,3 +116,19 @@ def test_to_a_device_and_sources_alone() -> None:
     source, readable = pad_sources([[5, 6], []])
     assert source.tolist() == [[5, 6, EOS], [EOS, PAD, PAD]]
     assert readable.tolist() == [[True, True, True], [True, False, False]]
+
+
+def test_a_mixture_in_batches() -> None:
+    mixture = Mixture([corpus_of([(3, 4)] * 9), corpus_of([(7, 5)] * 4)], [1.0, 2.5])
+    batches = Batches(mixture, tokens=30)
+    for twice in (2, 3):
+        seen = sorted(itertools.chain(*listed(list(batches))))
+        assert seen[:9] == list(range(9)) and len(seen) == 9 + 10
+        assert {seen.count(place) for place in range(9, 13)} <= {twice, 2, 3}
+    assert batches.epochs == 2.0
+
+
+def test_nothing_of_a_small_corpus_in_an_epoch() -> None:
+    batches = Batches(Mixture([corpus_of([(3, 4)])], [0.4]), tokens=30)
+    assert [len(list(batches)) for _ in range(5)] == [0, 0, 1, 0, 1]
+    assert batches.epochs == 5.0

@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from saccade.data import Corpus, PairFiles, TextPair, cache_folder, cache_key, cached
+from saccade.data import Corpus, Listed, PairFiles, Selection, TextPair, cache_folder, cache_key
+from saccade.data import cached as kept
 from saccade.text import Policy, Vocabularies
 
 TEXTS = [TextPair(f"the dog number {n} sleeps", f"le chien numéro {n} dort") for n in range(20)]
@@ -15,7 +16,11 @@ class Builder:
 
     def __call__(self) -> Corpus:
         self.built += 1
-        return Corpus.encode(TEXTS, VOCABULARIES)
+        return Corpus.encode(Selection.of(Listed(TEXTS)), VOCABULARIES)
+
+
+def cached(folder: Path, name: str, build: Builder) -> Corpus:
+    return kept(folder, name, build, Corpus.load)
 
 
 def same(one: Corpus, other: Corpus) -> bool:

@@ -1,6 +1,7 @@
 """What is searched in the tests: a chain whose every probability is known, and tiny models of the record."""
 
 from collections.abc import Callable
+from dataclasses import fields, replace
 from typing import Any
 
 import torch
@@ -44,28 +45,23 @@ def random_chain(seed: int, scale: float = 2.0) -> Chain:
 
 
 TINY: dict[str, tuple[str, dict[str, Any]]] = {
-    "cho2014": ("cho2014", {}),
-    "bahdanau2014": ("bahdanau2014", {}),
+    **{name: (name, {}) for name in MODELS},
     "bahdanau2014, conditional, coverage": ("bahdanau2014", {"decoder": "conditional", "attention": "tu2016"}),
-    "vaswani2017": ("vaswani2017", {}),
     "vaswani2017, rotary, convolution, monotonic": (
         "vaswani2017",
         {"positions": "rotary", "feed_forward": "convolution", "cross_attention": "raffel2017"},
     ),
     "vaswani2017, coverage of what was written": ("vaswani2017", {"decoder_attention": "tu2016"}),
 }
-SIZES: dict[str, dict[str, Any]] = {
-    "cho2014": {"embedding": 4, "hidden": 5, "maxout": 4},
-    "bahdanau2014": {"embedding": 4, "hidden": 5, "align": 4, "maxout": 4},
-    "vaswani2017": {"width": 4, "inner": 6, "heads": 2, "encoder_layers": 1, "decoder_layers": 2},
-}
 
 
 def tiny(name: str, seed: int = 1, vocabulary: int = VOCABULARY) -> Model:
+    """The smallest preset, smaller still, in float64 and with parameters large enough that every part matters."""
     torch.manual_seed(seed)
     model, options = TINY[name]
-    cls = MODELS[model]
-    built = cls(cls.config_type(**SIZES[model] | options), vocabulary, vocabulary).double().eval()
+    preset = MODELS[model].PRESETS["tiny"]
+    large = {f.name: 8 for f in fields(preset) if type(size := getattr(preset, f.name)) is int and size > 16}
+    built = MODELS[model](replace(preset, **large | options), vocabulary, vocabulary).double().eval()
     with torch.no_grad():
         for parameter in built.parameters():
             parameter.copy_(torch.randn_like(parameter) * 0.8)
@@ -111,7 +107,7 @@ def greedy(model: Model, source: Tensor, readable: Tensor, longest: int) -> tupl
 
 
 def plain_beam(
-    model: Model, source: Tensor, readable: Tensor, *, beam: int, longest: int, score: Score
+    model: Model, source: Tensor, readable: Tensor, *, beam: int, longest: int, score: Score, shortest: int = 0
 ) -> list[tuple[bool, float, tuple[int, ...]]]:
     """A beam that never stops before its places are gone: (ended, score, tokens), best first"""
     hypotheses: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
@@ -121,6 +117,7 @@ def plain_beam(
             (total + step, (*prefix, token))
             for total, prefix in hypotheses
             for token, step in after(model, source, readable, prefix).items()
+            if token != EOS or length > shortest
         ]
         hypotheses = []
         for total, tokens in sorted(continued, reverse=True)[: beam - len(closed)]:

@@ -1,7 +1,11 @@
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 import torch
 
-from saccade.decode import find_device
+from saccade.decode import Translator, find_device, translator
+from saccade.decode.device import in_halves
 from saccade.errors import UserError
 
 
@@ -18,3 +22,57 @@ def test_a_device_that_is_not_there_is_refused_in_one_line() -> None:
         with pytest.raises(UserError, match="expected auto, cpu, cuda or mps") as raised:
             find_device(name)
         assert "\n" not in str(raised.value)
+
+
+def halved(whole: Sequence[int]) -> list[Sequence[int]]:
+    middle = len(whole) // 2
+    return [whole[:middle], whole[middle:]] if middle else []
+
+
+@pytest.mark.parametrize("error", [torch.OutOfMemoryError("CUDA out of memory"), RuntimeError("DefaultCPUAllocator")])
+def test_what_does_not_fit_is_done_in_halves(error: RuntimeError) -> None:
+    def double(part: Sequence[int]) -> list[int]:
+        if len(part) > 3:
+            raise error
+        return [2 * number for number in part]
+
+    done = in_halves(range(10), double, halved, torch.device("cpu"))
+    assert [number for part, _ in done for number in part] == list(range(10))
+    assert [number for _, doubled in done for number in doubled] == list(range(0, 20, 2))
+    assert max(len(part) for part, _ in done) <= 3
+
+
+def test_what_cannot_be_halved_or_is_no_matter_of_memory_fails() -> None:
+    for error in (torch.OutOfMemoryError("CUDA out of memory"), RuntimeError("shapes differ")):
+
+        def fail(part: Sequence[int], error: RuntimeError = error) -> None:
+            raise error
+
+        with pytest.raises(RuntimeError, match=str(error)):
+            in_halves(range(2), fail, halved, torch.device("cpu"))
+
+
+def test_translations_and_readings_are_the_same_in_halves(learnt: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ["the cat sleeps", "a dog eats", "it sleeps", "I see the house", "", "a big dog eats an apple"]
+    whole = learnt.translate(texts, weights=True)
+    search, forward = translator.search, learnt.model.forward
+
+    def scarce_search(model: Any, source: torch.Tensor, *others: Any, **options: Any) -> Any:
+        if len(source) > most:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return search(model, source, *others, **options)
+
+    def scarce_forward(source: torch.Tensor, *others: Any) -> torch.Tensor:
+        if len(source) > most:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return forward(source, *others)
+
+    most = 2
+    monkeypatch.setattr(translator, "search", scarce_search)
+    monkeypatch.setattr(learnt.model, "forward", scarce_forward)
+    halves = learnt.translate(texts, weights=True)
+    assert [one.text for one in halves] == [one.text for one in whole]
+    assert [one.alignment for one in halves if one.source] == [one.alignment for one in whole if one.source]
+    most = 0
+    with pytest.raises(UserError, match="not enough memory for a single text of this length"):
+        learnt.translate(texts)

@@ -1,24 +1,24 @@
 """The one search: right on a chain whose probabilities are known, and on every model of the record."""
 
 import math
-from collections import Counter
 from itertools import product
-from typing import Any
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from search_models import TINY, VOCABULARY, batch, greedy, log_probs, one, plain_beam, random_chain, tiny
+from search_models import TINY, batch, greedy, log_probs, one, plain_beam, random_chain, tiny
 
+from saccade.decode.options import LengthNorm
 from saccade.decode.search import Hypothesis, Search, search
 from saccade.text.tokeniser import BOS, EOS, PAD, UNK
 
 SOURCES = [(4, 5, 6, EOS), (5, EOS), (6, 6, 4, 4, 5, EOS), (EOS,)]
 # The same examples each time: of new ones, one in a million would have a tie that float32 breaks another way.
 SOME = settings(deadline=None, max_examples=60, derandomize=True)
-FEW = settings(deadline=None, max_examples=6, derandomize=True)
+FEW = settings(deadline=None, max_examples=2, derandomize=True)
 PENALTIES = st.sampled_from([-1.5, -0.4, 0.0, 0.6, 1.0, 2.0])
+NORMS = st.sampled_from(["wu", "mean", "none"])
 
 models = pytest.mark.parametrize("name", TINY)
 
@@ -58,20 +58,22 @@ def test_a_wide_beam_finds_the_exhaustive_optimum(name: str, seed: int, penalty:
 @given(
     seed=st.integers(0, 10**6),
     scale=st.sampled_from([1.0, 3.0, 9.0]),  # 9: nearly sure of each word, so that length may pay
+    norm=NORMS,
     penalty=PENALTIES,
     beam=st.integers(1, 5),
     longest=st.integers(1, 12),
     data=st.data(),
 )
 def test_it_never_stops_too_early(
-    seed: int, scale: float, penalty: float, beam: int, longest: int, data: st.DataObject
+    seed: int, scale: float, norm: LengthNorm, penalty: float, beam: int, longest: int, data: st.DataObject
 ) -> None:
     """What it leaves out would not have been among the n best of a beam that goes on to the last."""
     chain, source = random_chain(seed, scale), one(4, EOS)
-    n_best = data.draw(st.integers(1, beam))
-    how = Search(beam=beam, length_penalty=penalty, longest=longest, n_best=n_best)
+    n_best, shortest = data.draw(st.integers(1, beam)), data.draw(st.integers(0, min(3, longest - 1)))
+    lengths = {"shortest": shortest, "longest": longest}
+    how = Search(beam=beam, length_norm=norm, length_penalty=penalty, n_best=n_best, **lengths)
     (found,) = search(chain, *source, how)
-    expected = plain_beam(chain, *source, beam=beam, longest=longest, score=how.score)
+    expected = plain_beam(chain, *source, beam=beam, score=how.score, **lengths)
     assert [(h.ended, h.tokens) for h in found[:n_best]] == [(ended, tokens) for ended, _, tokens in expected[:n_best]]
     assert [h.score for h in found[:n_best]] == pytest.approx([score for _, score, _ in expected[:n_best]], abs=1e-4)
     assert len({(h.tokens, h.ended) for h in found}) == len(found) <= beam
@@ -104,18 +106,29 @@ HOWS = {
     "beam": Search(beam=3, n_best=2),
     "beam, long preferred": Search(beam=3, length_penalty=3.0),
     "beam, short preferred": Search(beam=3, length_penalty=-3.0),
+    "beam, mean": Search(beam=3, length_norm="mean"),
+    "diverse beam, at least 2": Search(beam=6, groups=2, diversity=1.0, shortest=2),
+    "beam, no repetition": Search(beam=3, no_repeat=3, repeats=2),
     "samples": Search(beam=3, sample=True),
+    "likely samples": Search(beam=3, sample=True, top_k=3, top_p=0.9, min_p=0.05, temperature=0.8),
 }
+hows = pytest.mark.parametrize("how", HOWS.values(), ids=HOWS)
 
 
-@pytest.mark.parametrize("how", HOWS.values(), ids=HOWS)
+def of_models(quick: str) -> pytest.MarkDecorator:
+    """Every mode with every model takes a while: one stands for them."""
+    marked = [pytest.param(how, id=name, marks=() if name == quick else pytest.mark.slow) for name, how in HOWS.items()]
+    return pytest.mark.parametrize("how", marked)
+
+
+@hows
 @pytest.mark.parametrize("end", [-math.inf, -80.0])
 def test_every_mode_ends_where_the_model_never_does(how: Search, end: float) -> None:
     chain = random_chain(2, 0.5)
     chain.logits[..., EOS] = end
     results = search(chain, *batch((4, 4, 4), (5,)), how)
     for length, found in zip((3, 1), results, strict=True):
-        assert len(found) == how.beam
+        assert len(found) == how.beam if how.groups == 1 else found
         for hypothesis in found:
             assert not hypothesis.ended
             assert len(hypothesis.tokens) == len(hypothesis.token_log_probs) == 2 * length + 10
@@ -158,21 +171,22 @@ def test_few_possible_outputs_give_few_hypotheses() -> None:
 
 
 @models
-@pytest.mark.parametrize("how", HOWS.values(), ids=HOWS)
+@of_models("diverse beam, at least 2")
 def test_scores_are_the_forced_log_probabilities(name: str, how: Search) -> None:
     model = tiny(name, 7)
     for row, found in zip(SOURCES, search(model, *batch(*SOURCES), how)):
         assert found
-        for hypothesis in found:
+        for hypothesis in found[:2]:
             written = (*hypothesis.tokens, EOS) if hypothesis.ended else hypothesis.tokens
             assert hypothesis.token_log_probs == pytest.approx(log_probs(model, *one(*row), written), abs=1e-4)
             assert hypothesis.log_prob == pytest.approx(sum(hypothesis.token_log_probs), abs=1e-4)
-            penalty = ((5 + len(written)) / 6) ** how.length_penalty
+            length = (5 + len(written)) / 6 if how.length_norm == "wu" else len(written)
+            penalty = length**how.length_penalty
             assert hypothesis.score == pytest.approx(hypothesis.log_prob / penalty)
 
 
 @models
-@pytest.mark.parametrize("how", HOWS.values(), ids=HOWS)
+@of_models("likely samples")
 def test_results_do_not_depend_on_batch_or_padding(name: str, how: Search) -> None:
     """Of 1 to 6 tokens, so sentences finish, and leave, at different steps."""
     model = tiny(name, 8)
@@ -189,52 +203,13 @@ def test_what_is_fixed_is_a_row_a_sentence_and_finished_sentences_leave() -> Non
     chain.logits[..., EOS] = -40.0
     chain.logits[0, 5, :, EOS] = 20.0  # sentence 5 ends at once, with all its hypotheses to come far behind
     chain.logits[1, 6, :, EOS] = 20.0  # sentence 6 after a word
-    for how in (Search(), Search(beam=3), Search(beam=3, sample=True)):
+    for how in (Search(), Search(beam=3), Search(beam=3, sample=True), Search(beam=4, groups=2)):
         chain.rows.clear()
         results = search(chain, *batch((4,), (5,), (6,)), how)
         counts = [sentences for sentences, _ in chain.rows]
         assert [rows for _, rows in chain.rows] == [count * how.beam for count in counts]
         assert counts == sorted(counts, reverse=True) and set(counts) == {3, 2, 1} and len(counts) == 12
         assert [len(found[0].tokens) for found in results] == [12, 0, 1]
-
-
-def test_samples_are_drawn_by_seed_and_sentence() -> None:
-    chain, source = random_chain(10, 1.0), batch((4,), (4,), (5,))
-    how = Search(beam=4, sample=True, seed=3)
-    runs = []
-    for each in (how, how, Search(beam=4, sample=True, seed=4)):
-        chain.rows.clear()
-        runs.append(search(chain, *source, each))
-    first, again, other = runs
-    assert first == again != other
-    assert first[0] != first[1]  # the same words, but another sentence: a stream of its own
-    chain.rows.clear()
-    (alone,) = search(chain, *one(5), how, indices=[2])
-    assert alone == first[2]
-
-
-@models
-def test_cold_samples_are_greedy(name: str) -> None:
-    model, source = tiny(name, 11), batch(*SOURCES)
-    cold = search(model, *source, Search(beam=2, sample=True, temperature=1e-6))
-    for samples, (best,) in zip(cold, search(model, *source, Search())):
-        same(samples, [best, best])
-
-
-@pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
-def test_samples_are_as_frequent_as_they_are_probable(temperature: float) -> None:
-    chain, draws = random_chain(12, 1.0), 20_000
-    (found,) = search(chain, *one(4), Search(beam=draws, sample=True, temperature=temperature, longest=1))
-    counts = Counter(h.tokens for h in found)
-    tempered = torch.softmax(chain.logits[0, 4, BOS] / temperature, -1).tolist()
-    allowed = {
-        (token,) if token != EOS else (): tempered[token] for token in range(VOCABULARY) if token not in (PAD, BOS)
-    }
-    total = sum(allowed.values())
-    assert counts.keys() <= allowed.keys()
-    for tokens, weight in allowed.items():
-        p = weight / total
-        assert abs(counts[tokens] / draws - p) < 4 * math.sqrt(p * (1 - p) / draws)
 
 
 def test_an_empty_batch_has_no_results() -> None:
@@ -246,21 +221,44 @@ def test_a_sentence_needs_one_index() -> None:
         search(random_chain(1), *batch((4,), (5,)), indices=[0])
 
 
-BAD: list[dict[str, Any]] = [
-    {"beam": 0},
-    {"n_best": 0},
-    {"beam": 2, "n_best": 3},
-    {"temperature": 0.0},
-    {"temperature": -1.0},
-    {"temperature": math.nan},
-    {"temperature": math.inf},
-    {"length_penalty": math.nan},
-    {"longest": 0},
-]
+def test_groups_without_diversity_are_the_same_beam() -> None:
+    source = batch((4,), (5, 6), (6,))
+    chain = random_chain(13, 1.0)
+    beam = search(chain, *source, Search(beam=3))
+    chain.rows.clear()
+    assert search(chain, *source, Search(beam=9, groups=3, diversity=0.0)) == beam
 
 
-@pytest.mark.parametrize("options", BAD, ids=str)
-def test_bad_settings_say_what_came(options: dict[str, Any]) -> None:
-    name, value = list(options.items())[-1]
-    with pytest.raises(ValueError, match=f"{name}.*{value}"):
-        Search(**options)
+@SOME
+@given(seed=st.integers(0, 10**6), diversity=st.sampled_from([0.3, 2.0, 50.0]))
+def test_a_group_pays_for_what_earlier_groups_wrote(seed: int, diversity: float) -> None:
+    """Against groups of one that are searched one after another, each with what the others chose at each place."""
+    chain, source, groups = random_chain(seed, 1.0), one(4, EOS), 3
+    (found,) = search(chain, *source, Search(beam=groups, groups=groups, diversity=diversity, longest=6))
+    steps = torch.log_softmax(chain.logits[:, 4], -1)
+    expected: list[tuple[int, ...]] = []
+    for _ in range(groups):
+        written: tuple[int, ...] = ()
+        while len(written) < 6 and EOS not in written:
+            place, last = len(written), (BOS, *written)[-1]
+            scores = steps[place, last].clone()
+            for other in expected:
+                if len(other) > place:
+                    scores[other[place]] -= diversity
+            scores[[PAD, BOS]] = -math.inf
+            written = (*written, int(scores.argmax()))
+        expected.append(written)
+    assert {(*h.tokens, *([EOS] if h.ended else [])) for h in found} == set(expected)
+
+
+def test_where_nothing_may_follow_what_there_is_comes_back() -> None:
+    """Three words, none of them twice, and at least five: so three, and no end."""
+    chain = random_chain(14)
+    chain.logits[..., UNK] = -math.inf
+    (found,) = search(chain, *one(4), Search(beam=4, no_repeat=1, shortest=5))
+    assert found and all(sorted(h.tokens) == [4, 5, 6] and not h.ended for h in found)
+    chain.rows.clear()
+    chain.logits[...] = -math.inf
+    chain.logits[..., PAD] = 0.0
+    ((nothing,),) = search(chain, *one(4), Search(beam=2, length_norm="mean"))
+    assert (nothing.tokens, nothing.log_prob, nothing.score, nothing.ended) == ((), 0.0, 0.0, False)

@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,10 +8,7 @@ from saccade.evaluate.alignment import (
     GoldLinks,
     Links,
     diagonal_links,
-    format_links,
     links_from_weights,
-    parse_gold,
-    read_gold,
     score_alignments,
     score_uniform,
 )
@@ -33,7 +28,7 @@ def test_error_rate_by_hand() -> None:
     assert scores.precision == pytest.approx(3 / 4)
     assert scores.recall == pytest.approx(2 / 3)
     assert scores.aer == pytest.approx(1 - 5 / 7)
-    assert scores.as_dict()["sentences"] == 2
+    assert scores.to_dict()["sentences"] == 2
 
 
 @settings(deadline=None, max_examples=100)
@@ -90,43 +85,3 @@ def test_the_uniform_aligner_is_the_mean_of_drawn_ones() -> None:
 
 def test_one_source_word_leaves_nothing_to_chance() -> None:
     assert score_uniform([GoldLinks.all_sure([(0, 0), (0, 1)])], [(1, 2)]).aer == 0
-
-
-def test_gold_files_mark_what_is_only_possible(tmp_path: Path) -> None:
-    path = tmp_path / "gold.txt"
-    path.write_text("0-0 1p2 2-1\n\n0-0\n", encoding="utf-8")
-    first, second, third = read_gold(path, lengths=[(3, 3), (2, 2), (1, 1)])
-    assert first == GoldLinks(sure=frozenset({(0, 0), (2, 1)}), possible=frozenset({(0, 0), (1, 2), (2, 1)}))
-    assert second == GoldLinks.all_sure([])
-    assert third == GoldLinks.all_sure([(0, 0)])
-
-
-@settings(deadline=None, max_examples=50)
-@given(LINKS)
-def test_pharaoh_lines_come_back(links: Links) -> None:
-    assert parse_gold(format_links(links), place="line") == GoldLinks.all_sure(links)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"0-0\n0:1\n", "gold.txt:2: '0:1' is not a link; expected i-j"),
-        (b"0-0\n1--1\n", "gold.txt:2: '1--1'"),
-        (b"0-0\n0-\xff\n", "gold.txt:2: '0-\ufffd'"),
-        (b"2-0\n0-0\n", "gold.txt:1: link 2-0 is out of range; the pair has 2 source and 1 target words"),
-        (b"0p1\n0-0\n", "gold.txt:1: link 0p1 is out of range"),
-        (b"0-0\n", "gold.txt: 1 lines of alignments for 2 pairs"),
-    ],
-)
-def test_bad_gold_is_reported_with_its_place(tmp_path: Path, content: bytes, message: str) -> None:
-    path = tmp_path / "gold.txt"
-    path.write_bytes(content)
-    with pytest.raises(UserError) as raised:
-        read_gold(path, lengths=[(2, 1), (2, 1)])
-    assert message in str(raised.value)
-    assert "\n" not in str(raised.value)
-
-
-def test_a_missing_gold_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"none\.txt: cannot read the alignments: No such file"):
-        read_gold(tmp_path / "none.txt")

@@ -45,7 +45,7 @@ def test_rows_count_every_item_once_beside_chance_and_control() -> None:
     assert [row.accuracy for row in rows] == [0.5, 0, None, None, 1]
     assert [row.chance for row in rows] == [0.5, 0.5, None, None, 0.5]
     assert [row.control for row in rows] == [1, 0, None, None, 0]
-    assert rows[0].as_dict()["bucket"] == "1–5"
+    assert rows[0].to_dict()["bucket"] == "1–5"
 
 
 def test_no_edges_give_the_total() -> None:

@@ -21,13 +21,18 @@ def test_no_edges_are_one_bucket() -> None:
 
 
 @settings(deadline=None, max_examples=100)
-@given(st.sets(st.integers(1, 100)).map(sorted), st.lists(st.integers(0, 200), min_size=1))
+@given(st.sets(st.integers(0, 100)).map(sorted), st.lists(st.integers(0, 200), min_size=1))
 def test_every_number_is_in_exactly_one_bucket(edges: list[int], numbers: list[int]) -> None:
     found = buckets(edges, numbers)
     assert all(sum(number in bucket for bucket in found) == 1 for number in numbers)
 
 
-@pytest.mark.parametrize("edges", [(0, 5), (5, 5), (10, 5)])
+def test_an_edge_of_0_parts_0_from_the_rest_where_there_is_one() -> None:
+    assert [bucket.label for bucket in buckets((0, 1, 5), [0, 3])] == ["0", "1", "2–5"]
+    assert [bucket.label for bucket in buckets((0, 1, 5), [3])] == ["1", "2–5"]
+
+
+@pytest.mark.parametrize("edges", [(-1, 5), (5, 5), (10, 5)])
 def test_edges_that_do_not_increase_are_refused(edges: tuple[int, ...]) -> None:
     with pytest.raises(UserError, match="increase"):
         buckets(edges, [1])

@@ -39,14 +39,14 @@ def test_an_empty_source_is_counted() -> None:
 def test_all_buckets_share_one_tokenisation() -> None:
     references = ["ok", "我们都很喜欢在河岸上看书。"]
     rows = by_length(["a", "a b c d e f"], references, references)
-    assert all("tok:zh" in row.scores.bleu_signature for row in rows if row.scores)
+    assert all("tok:zh" in row.scores.measured["bleu"].signature for row in rows if row.scores)
 
 
 def test_rows_go_to_json() -> None:
     row, empty = by_length(SOURCES[:1], REFERENCES[:1], REFERENCES[:1], edges=(5, 10), longest_trained=5)
-    assert row.as_dict()["words"] == "1–5"
-    assert row.as_dict()["bleu"] == pytest.approx(100)
-    assert empty.as_dict() == {"words": "6–10", "beyond_training": True, "sentences": 0}
+    assert row.to_dict()["words"] == "1–5"
+    assert row.to_dict()["bleu"] == pytest.approx(100)
+    assert empty.to_dict() == {"words": "6–10", "beyond_training": True, "sentences": 0}
 
 
 def test_uneven_lists_are_refused() -> None:

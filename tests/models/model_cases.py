@@ -16,9 +16,15 @@ VOCABULARY, B, N, S, T = 11, 3, 2, 5, 4
 Model = Seq2Seq[Any, Any]
 
 SMALL: dict[str, dict[str, Any]] = {
+    "aligned-rnn": {"embedding": 6, "hidden": 8},
+    "kalchbrenner2013": {"embedding": 6, "hidden": 8, "widest": 3},
     "cho2014": {"embedding": 6, "hidden": 8, "maxout": 5},
+    "sutskever2014": {"embedding": 6, "hidden": 8, "layers": 2},
     "bahdanau2014": {"embedding": 6, "hidden": 8, "align": 8, "maxout": 5},
+    "luong2015": {"embedding": 6, "hidden": 8, "layers": 1},
+    "gehring2017": {"embedding": 8, "hidden": 6, "encoder_layers": 1, "decoder_layers": 1},
     "vaswani2017": {"width": 8, "inner": 12, "heads": 2, "encoder_layers": 1, "decoder_layers": 1},
+    "russin2019": {"semantics": 6, "embedding": 5, "hidden": 8, "layers": 1},
 }
 ONE_WAY: dict[str, Any] = {"bidirectional": False}
 CONDITIONAL: dict[str, Any] = {"decoder": "conditional"}
@@ -29,9 +35,12 @@ UNPROJECTED = {"luong2015-global-dot", "luong2015-local-m-dot", "luong2015-local
 PREDICTED = {name for name in ATTENTIONS if "local-p" in name}
 UNFIT: dict[tuple[str, str], set[str]] = {  # annotations of two directions are wider than the decoder's state
     ("bahdanau2014", "attention"): UNPROJECTED,
+    ("luong2015", "attention"): set(),
+    ("gehring2017", "attention"): set(),
     ("vaswani2017", "encoder_attention"): set(),
     ("vaswani2017", "decoder_attention"): PREDICTED,
     ("vaswani2017", "cross_attention"): set(),
+    ("russin2019", "attention"): set(),
 }
 
 
@@ -47,19 +56,80 @@ class Case:
         return hash(str(self))
 
 
-def _cases() -> list[Case]:
+def _recurrent() -> list[Case]:
+    aligned: list[dict[str, Any]] = [
+        {},
+        {"feedback": True, "layers": 2, "bidirectional": True, "cell": "lstm"},
+        {"feedback": True, "cell": "gru", "tie": "target"},
+        {"tie": "all"},
+    ]
+    kalchbrenner: list[dict[str, Any]] = [
+        {},
+        {"widest": 2, "cell": "gru", "first": "last", "tie": "target"},
+        {"widest": 9, "cell": "lstm", "first": "mean", "hidden": 6, "tie": "all"},
+    ]
     cho: list[dict[str, Any]] = [{}, {"bidirectional": True}, {"layers": 2, "tie": "target"}, {"tie": "all"}]
-    cho += [{"bidirectional": True, "layers": 2}, {"maxout": 6}]
+    cho += [{"bidirectional": True, "layers": 2, "cell": "lstm"}, {"maxout": 6, "cell": "tanh", "first": "zero"}]
+    cho += [{"bidirectional": True, "cell": "lstm", "first": "mean"}]
+    sutskever: list[dict[str, Any]] = [
+        {},
+        {"cell": "gru", "reverse": False, "first": "mean", "tie": "target"},
+        {"cell": "tanh", "hidden": 6, "tie": "all"},
+    ]
     # A dot product needs annotations as wide as the decoder's state: those of one direction.
     bahdanau: list[dict[str, Any]] = [
         ONE_WAY | CONDITIONAL,
         {"layers": 2, "tie": "target"},
         {"maxout": 6, "tie": "all"},
+        {"cell": "lstm", "first": "mean"},
+        {"cell": "tanh", "first": "zero"},
+        CONDITIONAL | {"cell": "lstm"},
     ]
     bahdanau += [({} if name not in UNPROJECTED else ONE_WAY) | {"attention": name} for name in ATTENTIONS]
     bahdanau += [
         CONDITIONAL | ({} if name not in UNPROJECTED else ONE_WAY) | {"attention": name}
         for name in ("bahdanau2014", "luong2015-global-dot", "luong2015-local-p-general", "tu2016", "raffel2017")
+    ]
+    # Every attention once, the options in turn.
+    turns: list[dict[str, Any]] = [{}, {"bidirectional": True}, {"feeding": False}, {"cell": "gru", "reverse": False}]
+    luong = [turns[i % len(turns)] | {"attention": name} for i, name in enumerate(ATTENTIONS)]
+    luong += [
+        {"layers": 2, "bidirectional": True, "tie": "target"},
+        {"cell": "gru", "reverse": False},
+        {"layers": 2, "cell": "tanh", "first": "mean", "feeding": False, "attention": "tu2016"},
+        {"layers": 2, "first": "zero", "hidden": 6, "tie": "all", "attention": "luong2015-local-p-general"},
+    ]
+    return [
+        *(Case("aligned-rnn", one) for one in aligned),
+        *(Case("kalchbrenner2013", one) for one in kalchbrenner),
+        *(Case("cho2014", one) for one in cho),
+        *(Case("sutskever2014", one) for one in sutskever),
+        *(Case("bahdanau2014", one) for one in bahdanau),
+        *(Case("luong2015", one) for one in luong),
+    ]
+
+
+def _russin() -> list[Case]:
+    turns: list[dict[str, Any]] = [
+        {},
+        {"feedback": True},
+        {"syntax_acts": True, "nonlinear": True},
+        {"feedback": True, "cell": "gru", "surroundings": False},
+    ]
+    every = [turns[i % len(turns)] | {"attention": name} for i, name in enumerate(ATTENTIONS)]
+    every += [
+        {"layers": 2, "sequential": True, "first": "mean", "tie": "target", "attention": "tu2016"},
+        {"feedback": True, "nonlinear": True, "cell": "tanh", "first": "zero", "tie": "all"},
+    ]
+    return [Case("russin2019", one) for one in every]
+
+
+def _cases() -> list[Case]:
+    gehring: list[dict[str, Any]] = [{"attention": name} for name in ATTENTIONS]
+    gehring += [
+        TWO_DEEP | {"kernel": 2, "tie": "target", "attention": "tu2016"},
+        TWO_DEEP | {"kernel": 1, "tie": "all", "longest": 3},  # shorter than the sentences
+        {"kernel": 4, "weight_norm": False},
     ]
     vaswani: list[dict[str, Any]] = [
         {site: name}
@@ -91,14 +161,27 @@ def _cases() -> list[Case]:
         {"cross_attention": "luong2015-local-p-general", "feed_forward": "convolution"},
     ]
     return [
-        *(Case("cho2014", one) for one in cho),
-        *(Case("bahdanau2014", one) for one in bahdanau),
+        *_recurrent(),
+        *(Case("gehring2017", one) for one in gehring),
         *(Case("vaswani2017", one) for one in vaswani + alone),
         *(Case("vaswani2017", TWO_DEEP | one) for one in options + pairs),
+        *_russin(),
     ]
 
 
 CASES = _cases()
+# One attention of each kind meets these models in the quick tests, every other in the slow ones.
+COMMON = ("luong2015-global-dot", "luong2015-local-p-general", "luong2015-global-location", "graves2014", "xu2015")
+COMMON += ("tu2016", "martins2016", "raffel2017", "vaswani2017", "shaw2018", "liu2018")
+RARE = {
+    case
+    for case in CASES
+    if case.model in ("luong2015", "gehring2017", "russin2019")
+    and case.options.get("attention", COMMON[0]) not in COMMON
+}
+UNFED = [  # by the target
+    case for case in CASES if case.model in ("aligned-rnn", "russin2019") and not case.options.get("feedback")
+]
 
 
 def build(case: Case, vocabulary: int = VOCABULARY, seed: int = 1) -> Model:

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from random import Random
 from typing import cast
 
 import pytest
@@ -50,8 +51,8 @@ def test_any_line_survives(kind: Kind, line: str) -> None:
 @given(kinds, lines)
 def test_spans_join_to_the_words(kind: Kind, line: str) -> None:
     tokeniser = TOKENISERS[kind]
-    ids, ranges = tokeniser.encode_with_spans(line)
-    assert ids == tokeniser.encode(line)
+    ids, ranges, text = tokeniser.encode_with_spans(line)
+    assert ids == tokeniser.encode(line) and text == line
     assert (line, ranges) == tokeniser.decode_with_spans(ids)
     assert all(a <= c and b <= d for (a, b), (c, d) in pairwise(ranges))
     covered = {word for start, end in ranges for word in range(start, end)}
@@ -73,13 +74,13 @@ def test_any_ids_decode_with_and_without_spans(kind: Kind, ids: list[int]) -> No
 @given(kinds, lines)
 def test_without_bytes_spans_still_refer_to_the_given_words(kind: Kind, line: str) -> None:
     tokeniser = LOSSY[kind]
-    ids, ranges = tokeniser.encode_with_spans(line)
-    assert len(ids) == len(ranges)
+    ids, ranges, text = tokeniser.encode_with_spans(line)
+    assert len(ids) == len(ranges) and text == line
     assert {word for start, end in ranges for word in range(start, end)} == set(range(len(words(line))))
 
 
 def test_spans_by_hand() -> None:
-    ids, ranges = TOKENISERS["word"].encode_with_spans("The dog, 犬.")
+    ids, ranges, _ = TOKENISERS["word"].encode_with_spans("The dog, 犬.")
     assert TOKENISERS["word"].pieces(ids)[:3] == ["▁The", "▁dog", ","]
     assert ranges[:3] == [(0, 1), (1, 2), (2, 3)]
     assert ranges[-1] == (4, 5)  # the full stop
@@ -154,14 +155,6 @@ def test_training_is_silent(capfd: pytest.CaptureFixture[str]) -> None:
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("kind", ("unigram", "bpe"))
-def test_sampled_encodings_differ_and_decode_alike(kind: Kind) -> None:
-    tokeniser = TOKENISERS[kind]
-    drawn = {tuple(tokeniser.encode(LINES[0], sample=True, alpha=0.3)) for _ in range(30)}
-    assert len(drawn) > 1
-    assert {tokeniser.decode(ids) for ids in drawn} == {LINES[0]}
-
-
 def test_save_and_load(tmp_path: Path) -> None:
     for kind, tokeniser in TOKENISERS.items():
         tokeniser.save(tmp_path)
@@ -191,9 +184,46 @@ def test_a_damaged_tokeniser_is_refused(tmp_path: Path) -> None:
 
 def test_another_process_makes_the_same_vocabulary_of_lines_drawn_from_many() -> None:
     program = (
-        "import saccade.text.tokeniser as t; t._MOST_LINES = 100\n"
+        "from saccade.text import Tokeniser\n"
         "lines = [f'{i} {i * i % 97} words' for i in range(2000)]\n"
-        "print([t.Tokeniser.train(lines, kind=kind, size=320).hash for kind in ('unigram', 'bpe', 'word')])"
+        "kinds = ('unigram', 'bpe', 'word')\n"
+        "print([Tokeniser.train(lines, kind=kind, size=320, most_lines=100).hash for kind in kinds])"
     )
     seen = {subprocess.run([sys.executable, "-c", program], check=True, capture_output=True).stdout for _ in range(2)}
     assert len(seen) == 1
+
+
+TAGGED = {kind: Tokeniser.train(LINES, kind=kind, size=390, tags=["<fr>", "2de"]) for kind in KINDS}
+
+
+@settings(deadline=None, max_examples=100)
+@given(kinds, st.sampled_from(["<fr> ", "2de ", "<fr>", "<fr>  ", "<fr> <fr> ", " <fr> ", ""]), lines)
+def test_any_line_survives_with_a_tag_before_it(kind: Kind, before: str, line: str) -> None:
+    tokeniser = TAGGED[kind]
+    ids = tokeniser.encode(before + line)
+    assert tokeniser.decode(ids) == before + line
+    if before in ("<fr> ", "2de ", "<fr>  ", "<fr> <fr> ") and line:
+        assert ids[0] == tokeniser.tags[before.split()[0]]
+
+
+def test_a_tag_is_one_id_and_no_word() -> None:
+    for kind, tokeniser in TAGGED.items():
+        assert list(tokeniser.tags) == ["<fr>", "2de"]
+        ids, ranges, text = tokeniser.encode_with_spans("<fr> The dog")
+        assert ids == [tokeniser.tags["<fr>"], *tokeniser.encode("The dog")]
+        assert text == "The dog" and ranges[0] == (0, 0) and ranges[1][0] == 0
+        assert tokeniser.decode_with_spans(ids) == (text, ranges)
+        assert tokeniser.pieces(ids)[0] == "<fr>"
+        assert tokeniser.tags["<fr>"] not in tokeniser.encode("the tag <fr> in a text")
+        assert tokeniser.split_tag("<fr> The dog") == ("<fr>", "The dog")
+        if kind in ("unigram", "bpe"):
+            drawn = tokeniser.sample("2de The dog", Random(1))
+            assert drawn[0] == tokeniser.tags["2de"] and tokeniser.decode(drawn) == "2de The dog"
+
+
+def test_a_tag_keeps_its_case() -> None:
+    lower = Tokeniser.train(LINES, size=380, lower=True, tags=["<FR>"])
+    assert lower.normalise("<FR> The DOG") == lower.decode(lower.encode("<FR> The DOG")) == "<FR> the dog"
+    lossy = Tokeniser.train(LINES, kind="char", size=120, byte_fallback=False, tags=["<fr>"])
+    ids, ranges, text = lossy.encode_with_spans("<fr> dog 犬犬")
+    assert text == "dog 犬犬" and len(ids) == len(ranges)

@@ -1,7 +1,11 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from saccade.text import Policy, Vocabularies
+import pytest
+
+from saccade.errors import UserError
+from saccade.text import Placeholders, Policy, Vocabularies
+from saccade.text.tokeniser import Kind
 
 
 class Texts(NamedTuple):
@@ -31,3 +35,42 @@ def test_joint_by_default_and_separate_when_asked(tmp_path: Path) -> None:
         loaded = Vocabularies.load(folder)
         assert loaded.hash == pair.hash and loaded.joint == pair.joint
     assert sorted(file.name for file in (tmp_path / "joint").iterdir()) == ["tokeniser.json", "tokeniser.model"]
+
+
+LINKED = [Texts(f"see https://a.org/{n} or <b>{n}</b>", f"voir https://a.org/{n} ou <b>{n}</b>") for n in range(40)]
+
+
+@pytest.mark.parametrize("kind", ["unigram", "bpe", "char", "word"])
+@pytest.mark.parametrize("joint", [True, False])
+def test_placeholders_are_one_id_each_and_kept_with_the_vocabulary(kind: Kind, joint: bool, tmp_path: Path) -> None:
+    made = Vocabularies.train(
+        LINKED, Policy(kind=kind, size=420), joint=joint, tags=["<fr>"], placeholders=Placeholders(("url", "markup"))
+    )
+    made.save(tmp_path)
+    loaded = Vocabularies.load(tmp_path)
+    assert loaded.hash == made.hash and loaded.placeholders == made.placeholders
+    plain = Vocabularies.train(LINKED, Policy(kind=kind, size=420), joint=joint, tags=["<fr>"])
+    assert plain.hash != made.hash
+
+    masked = loaded.mask("<fr> see https://b.org/x or <b>9</b>")  # a tag that looks like markup is none
+    assert masked.shown is not None and list(masked.shown.values()) == ["https://b.org/x", "<b>", "</b>"]
+    ids, ranges, text = loaded.source.encode_with_spans(masked.text, masked.shown)
+    assert text == "see https://b.org/x or <b>9</b>"
+    pieces = loaded.source.pieces(ids, masked.shown)
+    where = next(place for place, piece in enumerate(pieces) if "https" in piece)
+    assert ranges[where] == (1, 8)  # https : / / b.org / x
+    assert ranges[0] == (0, 0) and pieces[0] == "<fr>"
+    assert masked.restored(loaded.source.decode(ids)) == "<fr> see https://b.org/x or <b>9</b>"
+
+    source, target = loaded.encode(LINKED[3])
+    left, right = loaded.mask_pair(*LINKED[3])
+    assert len(left.shown or {}) == 3
+    assert left.restored(loaded.source.decode(source)) == LINKED[3].source
+    assert right.restored(loaded.target.decode(target)) == LINKED[3].target
+
+
+def test_damaged_placeholders_are_refused(tmp_path: Path) -> None:
+    Vocabularies.train(LINKED, Policy(size=420), placeholders=Placeholders(("url",))).save(tmp_path)
+    (tmp_path / "placeholders.json").write_text("[]")
+    with pytest.raises(UserError, match=r"placeholders.json: damaged"):
+        Vocabularies.load(tmp_path)

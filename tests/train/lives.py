@@ -1,4 +1,4 @@
-"""Runs in processes of their own, that end when and how a test says.
+"""Runs in processes of their own, one or several together, that end when and how a test says.
 
 They are forked from a server that has torch loaded already, so that a life costs a fraction of a second.
 """
@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.context import ForkServerContext, ForkServerProcess
@@ -45,11 +45,51 @@ def live(
 ) -> Ended:
     """`saccade ARGUMENTS` to its end. `at` is asked again and again, and may name a signal to send, once."""
     said = out.with_name(f"{out.name}.said")
-    process = _server().Process(target=_life, args=([*map(str, arguments)], out, death, said))
+    process = _server().Process(target=_life, args=([*map(str, arguments)], out, said, death))
     process.start()
     _watch(process, at)
     assert process.exitcode is not None, "the run hangs"
     return Ended(process.exitcode, said.read_text(encoding="utf-8") if said.exists() else "")
+
+
+def live_together(
+    *arguments: str | Path,
+    out: Path,
+    workers: int,
+    at: Callable[[], tuple[int, int] | None] | None = None,
+    spoil: Callable[[int], None] | None = None,
+) -> list[Ended]:
+    """`saccade ARGUMENTS` by so many workers, as torchrun starts them.
+
+    `at` may name, once, a worker and a signal to send to it; `spoil` is called in each worker, with its rank, first.
+    """
+    from torch.distributed import TCPStore
+
+    store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)  # which outlives the workers
+    everybody = {"WORLD_SIZE": workers, "LOCAL_WORLD_SIZE": workers, "MASTER_ADDR": "127.0.0.1"}
+    everybody |= {"MASTER_PORT": store.port, "TORCHELASTIC_USE_AGENT_STORE": True, "TORCHELASTIC_RESTART_COUNT": 0}
+    said = [out.with_name(f"{out.name}.{rank}.said") for rank in range(workers)]
+    processes = []
+    for rank in range(workers):
+        place = {name: str(value) for name, value in ({"RANK": rank, "LOCAL_RANK": rank} | everybody).items()}
+        own = ([*map(str, arguments)], out, said[rank], None, place, spoil)
+        processes.append(_server().Process(target=_life, args=own))
+        processes[-1].start()
+    ends = time.monotonic() + DEADLINE
+    while any(process.exitcode is None for process in processes) and time.monotonic() < ends:
+        if at is not None and (to := at()) is not None:
+            os.kill(processes[to[0]].pid or 0, to[1])
+            at = None
+        time.sleep(0.003 if at is not None else 0.05)
+    hanging = [rank for rank, process in enumerate(processes) if process.exitcode is None]
+    for rank in hanging:
+        processes[rank].kill()
+    ended = [
+        Ended(process.exitcode, path.read_text(encoding="utf-8") if path.exists() else "")
+        for process, path in zip(processes, said)
+    ]
+    assert not hanging, (hanging, ended)
+    return ended
 
 
 def _watch(process: ForkServerProcess, at: Callable[[], int | None] | None) -> None:
@@ -63,7 +103,15 @@ def _watch(process: ForkServerProcess, at: Callable[[], int | None] | None) -> N
         process.kill()
 
 
-def _life(arguments: list[str], out: Path, death: Death | None, said: Path) -> None:
+def _life(
+    arguments: list[str],
+    out: Path,
+    said: Path,
+    death: Death | None = None,
+    place: Mapping[str, str] | None = None,
+    spoil: Callable[[int], None] | None = None,
+) -> None:
+    os.environ.update(place or {})
     stderr = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(stderr, 2)
     sys.stderr = open(2, "w", buffering=1, closefd=False)  # noqa: SIM115
@@ -75,6 +123,8 @@ def _life(arguments: list[str], out: Path, death: Death | None, said: Path) -> N
     torch.set_num_threads(1)
     if death is not None:
         _await(death, out)
+    if spoil is not None:
+        spoil(int(os.environ["RANK"]))
     sys.argv = ["saccade", *arguments]
     main()
 

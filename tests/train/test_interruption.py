@@ -20,6 +20,14 @@ def test_the_first_is_noted_and_the_second_interrupts(number: signal.Signals) ->
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
 
 
+def test_a_patient_run_notes_once_however_often() -> None:
+    """Torchrun passes on what the terminal has sent already."""
+    with noting_interruptions(patiently=True) as noted:
+        for number in (signal.SIGINT, signal.SIGINT, signal.SIGTERM):
+            signal.raise_signal(number)
+        assert noted[0] == "SIGINT"
+
+
 def test_another_thread_cannot_note_and_may_run() -> None:
     found: list[list[str]] = []
 

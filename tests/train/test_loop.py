@@ -14,15 +14,16 @@ from lives import metrics
 
 import saccade
 from saccade import checkpoint
+from saccade.data import Window
 from saccade.data.batching import Batch, Batches
 from saccade.errors import UserError
 from saccade.models import MODELS, build_model
 from saccade.train import checks, loop
+from saccade.train.averaging import mean_of
 from saccade.train.loop import train
 from saccade.train.material import load_material
 from saccade.train.recipe import Recipe, load_recipe
 from saccade.train.run import Run, Standing
-from saccade.train.steps import mean_of
 from saccade.train.validation import Validation
 
 MakeRecipe = Callable[..., Recipe]
@@ -99,9 +100,9 @@ def test_every_pair_comes_once_an_epoch(
     ordered: list[int] = []
     members = Batches._members
 
-    def ordering(batches: Batches, epoch: int) -> list[list[int]]:
-        ordered.append(epoch)
-        return members(batches, epoch)
+    def ordering(batches: Batches, window: Window) -> list[list[int]]:
+        ordered.append(batches.epoch)
+        return members(batches, window)
 
     monkeypatch.setattr(Batches, "_members", ordering)
     monkeypatch.setattr(loop, "update", noting)

@@ -1,5 +1,6 @@
 """From a recipe's files to encoded pairs: what is held out, borrowed, kept for the second start, and reported."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -7,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from saccade.data import Corpus, TextPair
+from saccade.data import Cleaning, Corpus, Stream, TextPair
 from saccade.decode import save
 from saccade.errors import UserError
 from saccade.models import Seq2Seq
 from saccade.text import Policy, Vocabularies
-from saccade.train.material import load_material
-from saccade.train.recipe import Data
+from saccade.train import material as material_module
+from saccade.train.material import Material, load_material
+from saccade.train.recipe import Data, Ingredient
 
 SMALL = Policy(kind="bpe", size=330)
 
@@ -130,3 +132,168 @@ def test_the_longest_source_is_counted_in_words(tmp_path: Path) -> None:
     (tmp_path / "pairs.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     data = Data(pairs=str(tmp_path / "pairs.tsv"), vocabulary=Policy(kind="char", size=400), valid_most=1)
     assert load_material(data, tmp_path / "run", seed=1).longest_source in (3, 5)  # the longest may be held out
+
+
+def mixed(tmp_path: Path, pairs: list[TextPair], **settings: Any) -> Data:
+    """English to French, and back, and a task."""
+    path = write(tmp_path / "pairs.tsv", pairs)
+    corpora = (
+        Ingredient(pairs=path, tag="<fr>"),
+        Ingredient(pairs=path, reverse=True, tag="<en>", weight=2.0),
+        Ingredient(pairs="task:phrasebook-en-de", tag="<de>", count=60, words=(3, 5)),
+    )
+    return Data(corpora=corpora, vocabulary=Policy(kind="bpe", size=360), valid_share=0.3, **settings)
+
+
+def texts(material: Material, epoch: int = 1) -> list[TextPair]:
+    """All that an epoch trains on."""
+    read = material.vocabularies
+    return [
+        TextPair(read.source.decode(source.tolist()), read.target.decode(target.tolist()))
+        for number in range(material.corpus.windows)
+        for window in [material.corpus.window(1, epoch, number)]
+        for source, target in ((window.source(place), window.target(place)) for place in window.places.tolist())
+    ]
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_several_corpora_many_directions(streaming: bool, tmp_path: Path, pairs: list[TextPair]) -> None:
+    data = mixed(tmp_path, pairs, streaming=streaming, buffer=25)
+    material = load_material(data, tmp_path / "run", 1)
+    assert list(material.vocabularies.source.tags) == ["<fr>", "<en>", "<de>"]
+    trained = texts(material)
+    forwards = [pair for pair in trained if pair.source.startswith("<fr> ")]
+    backwards = [pair for pair in trained if pair.source.startswith("<en> ")]
+    assert len(set(forwards)) == len(forwards) and len(trained) == len(forwards) + len(backwards) + 60
+    assert all(backwards.count(pair) == 2 for pair in backwards)
+    assert {TextPair(f"<en> {p.target}", p.source[5:]) for p in forwards} == set(backwards), "held out alike"
+
+    by_tag = [pair.source.split()[0] for pair in material.valid]
+    assert {by_tag.count(tag) for tag in ("<fr>", "<en>")} == {2} and by_tag.count("<de>") == 50
+    assert set(by_tag[:3]) == {"<fr>", "<en>", "<de>"}, "by turns"
+    held_out = {text for pair in material.valid if pair.source[:4] != "<de>" for text in (pair.source[5:], pair.target)}
+    assert held_out.isdisjoint(text for pair in trained for text in (pair.source[5:], pair.target))
+    assert len(material.valid_corpus) == len(material.valid) == 54
+    assert [note.partition(": kept")[0] for note in material.notes][:3] == [
+        f"{tmp_path / 'pairs.tsv'}, tagged <fr>",
+        f"{tmp_path / 'pairs.tsv'}, reversed, tagged <en>, 2 times",
+        "task:phrasebook-en-de, tagged <de>",
+    ]
+    again = load_material(data, tmp_path / "run", 1)
+    assert sorted(texts(again)) == sorted(trained) and again.valid == material.valid and again.digest == material.digest
+
+
+def test_validation_of_one_of_several_corpora(tmp_path: Path, pairs: list[TextPair]) -> None:
+    valid = write(tmp_path / "valid.tsv", [TextPair("a dog", "un chien")])
+    data = mixed(tmp_path, pairs)
+    own = tuple(replace(one, valid=valid) for one in data.corpora[:2])
+    material = load_material(replace(data, corpora=own), tmp_path / "own", 1)
+    assert list(material.valid) == [TextPair("<fr> a dog", "un chien"), TextPair("<en> un chien", "a dog")]
+    assert len(texts(material)) == 24, "none is held out"
+    tagged = write(tmp_path / "tagged.tsv", [TextPair("<de> a dog", "ein Hund")])
+    whole = load_material(replace(data, valid=tagged), tmp_path / "whole", 1)
+    assert list(whole.valid) == [TextPair("<de> a dog", "ein Hund")] and len(texts(whole)) == 24 + 60
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_cleaning_is_reported(streaming: bool, tmp_path: Path, pairs: list[TextPair]) -> None:
+    odd = [pairs[0], TextPair("OK", "OK"), TextPair("long " * 90, "long"), TextPair("", "x")]
+    given = Data(
+        pairs=write(tmp_path / "odd.tsv", [*pairs, *odd]),
+        valid=write(tmp_path / "valid.tsv", pairs[:2]),
+        clean=Cleaning(duplicates=True, identical=True),
+        vocabulary=SMALL,
+        longest=60,
+        streaming=streaming,
+    )
+    note = load_material(given, tmp_path / "run", 1).notes[0]
+    assert note == (
+        f"{given.pairs}: kept 8 of 12 pairs; left out 1 empty on a side (line 12); "
+        "left out 1 with two sides that are the same (line 10); left out 1 that came before (line 9); "
+        "left out 1 longer than 60 pieces on a side (line 11)"
+    )
+
+
+def test_a_stream_has_the_pairs_of_the_corpus(data: Data, tmp_path: Path) -> None:
+    whole = load_material(data, tmp_path / "whole", 1)
+    stream = load_material(replace(data, streaming=True, buffer=3), tmp_path / "stream", 1)
+    assert isinstance(stream.corpus, Stream) and stream.corpus.windows == 3
+    assert sorted(texts(stream)) == sorted(texts(whole)) and stream.valid == whole.valid
+    assert stream.longest_source == whole.longest_source and stream.digest == whole.digest
+    assert "streamed: 3 windows of 3 pairs an epoch" in stream.notes
+    assert stream.corpus.longest == (256, 256) and stream.corpus.pieces > 0
+
+
+def test_large_files_are_streamed_unless_told(data: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(material_module, "_LARGE", 100)
+    assert isinstance(load_material(data, tmp_path / "auto", 1).corpus, Stream)
+    assert isinstance(load_material(replace(data, streaming=False), tmp_path / "not", 1).corpus, Corpus)
+
+
+def test_sampling_streams(data: Data, tmp_path: Path, pairs: list[TextPair]) -> None:
+    material = load_material(replace(data, sampling=0.3), tmp_path / "run", 1)
+    assert isinstance(material.corpus, Stream)
+    first, second = (material.corpus.window(1, epoch, 0) for epoch in (1, 2))
+    assert first.source.lengths.tolist() != second.source.lengths.tolist()
+    assert sorted(texts(material, 1)) == sorted(texts(material, 2))
+    assert set(texts(material)) < set(pairs)
+
+
+def test_placeholders_are_trained_on_and_kept(tmp_path: Path) -> None:
+    linked = [TextPair(f"see https://x.org/{n} now", f"voir https://x.org/{n}") for n in range(20)]
+    data = Data(pairs=write(tmp_path / "p.tsv", linked), vocabulary=SMALL, placeholders=("url",))
+    material = load_material(data, tmp_path / "run", 1)
+    assert all("http" not in text for pair in texts(material) for text in pair)
+    assert material.vocabularies.mask("at https://y.org").shown is not None
+    assert Vocabularies.load(tmp_path / "run" / "vocabulary").placeholders == material.vocabularies.placeholders
+    assert all("https" in pair.target for pair in material.valid), "people's own texts"
+
+
+def test_a_borrowed_vocabulary_must_have_the_tags_and_placeholders(
+    data: Data, tmp_path: Path, vocabularies: Vocabularies, pairs: list[TextPair]
+) -> None:
+    (tmp_path / "other").mkdir()
+    vocabularies.save(tmp_path / "other")
+    borrowing = replace(mixed(tmp_path, pairs), vocab_from=str(tmp_path / "other"))
+    with pytest.raises(UserError, match=r"other has no tag <fr>; its tags: none"):
+        load_material(borrowing, tmp_path / "run", 1)
+    with pytest.raises(UserError, match=r"other has other placeholders: none"):
+        load_material(replace(data, placeholders=("url",), vocab_from=str(tmp_path / "other")), tmp_path / "another", 1)
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv"])
+def test_other_forms(form: str, data: Data, tmp_path: Path, pairs: list[TextPair]) -> None:
+    path = tmp_path / f"pairs.{form}"
+    if form == "jsonl":
+        lines = [json.dumps({"en": pair.source, "x": {"fr": pair.target}}) for pair in pairs]
+        fields = ("en", "x.fr")
+    else:
+        lines, fields = ["fr,en", *(f"{pair.target},{pair.source}" for pair in pairs)], ("en", "fr")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    given = replace(data, pairs=str(path), fields=fields, valid=write(tmp_path / "valid.tsv", pairs[:1]))
+    material = load_material(given, tmp_path / "run", 1)
+    assert sorted(texts(material)) == sorted(pairs) and list(material.valid) == pairs[:1]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"pairs": "a.tsv", "corpora": (Ingredient(pairs="b.tsv"),)}, "give pairs, or corpora"),
+        ({"corpora": (Ingredient(pairs="-"),)}, "none can be read from standard input"),
+        ({"pairs": "a.tsv", "sampling": 1.5}, r"sampling must be in \[0, 1\)"),
+        ({"pairs": "a.tsv", "sampling": 0.1, "vocabulary": Policy(kind="char")}, "the vocabulary unigram or bpe"),
+        ({"pairs": "a.tsv", "buffer": 0}, "buffer and vocab_lines"),
+        ({"pairs": "a.tsv", "alignments": "a", "placeholders": ("url",)}, "alignments are of one corpus in memory"),
+    ],
+)
+def test_settings_that_do_not_go_together(wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        Data(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"), [({"tag": "a b"}, "a tag is one word"), ({"weight": 0.0}, "weight must be")]
+)
+def test_a_wrong_ingredient(wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        Ingredient(pairs="a.tsv", **wrong)

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from saccade import config
+from saccade.checkpoint import ModelConfig
 from saccade.data import PairFiles, TextPair
 from saccade.errors import UserError
-from saccade.models import build_model
+from saccade.models import MODELS, build_model
 from saccade.train.loop import train
 from saccade.train.picking import Facts, pick
 from saccade.train.recipe import Data, Recipe, load_recipe
@@ -54,8 +56,10 @@ def test_a_large_alphabet_gets_a_vocabulary_that_holds_it() -> None:
 
 
 def test_the_model_that_was_asked_for() -> None:
-    for name in ("cho2014", "bahdanau2014", "vaswani2017"):
-        assert pick(DATA, SENTENCES, name).recipe.model == name
+    for name in MODELS:
+        for facts in (SENTENCES, replace(SENTENCES, pairs=200_000, cuda=True)):
+            picked = pick(DATA, facts, name).recipe
+            assert picked.model == name and picked.settings.dropout == (0.3 if facts.pairs > 5_000 else 0.2)
     with pytest.raises(UserError, match="did you mean 'cho2014'"):
         pick(DATA, SENTENCES, "cho2015")
 
@@ -65,9 +69,47 @@ def test_embeddings_are_tied_over_one_vocabulary_only() -> None:
     assert pick(replace(DATA, joint=False), SENTENCES, "vaswani2017").recipe.settings.tie == "target"
 
 
+def test_what_is_trained_further_stays_what_it_is() -> None:
+    settings = config.to_dict(MODELS["luong2015"].PRESETS["tiny"])
+    usual = pick(DATA, SENTENCES, "luong2015").recipe
+    picked = pick(DATA, SENTENCES, begun=ModelConfig(model="luong2015", config=settings))
+    assert picked.recipe.settings == MODELS["luong2015"].PRESETS["tiny"] and picked.recipe.data == DATA
+    assert picked.recipe.train == replace(usual.train, lr=usual.train.lr * 0.3)
+    assert "luong2015 trained further" in "\n".join(picked.reasons)
+
+
 def test_facts() -> None:
     facts = Facts.of([TextPair("a bb", "c"), TextPair("dd", "ee")] * 15_000, cuda=False)
     assert facts == Facts(pairs=30_000, mean_words=1.5, mean_characters=4.5, alphabet=6, cuda=False)
+
+
+@pytest.mark.parametrize(
+    ("task", "kind", "joint", "words"),
+    [
+        ("dates", "char", False, (1, 20)),
+        ("numbers-fr", "char", False, (1, 9)),
+        ("addition", "char", True, (1, 4)),
+        ("reverse", "word", True, (3, 12)),
+        ("phrasebook-en-fr", "unigram", True, (3, 20)),
+    ],
+)
+def test_a_task_brings_what_suits_it(task: str, kind: str, joint: bool, words: tuple[int, int]) -> None:
+    data = Data(pairs=f"task:{task}")
+    facts = Facts.of_task(data, cuda=False)
+    recipe = pick(data, facts).recipe
+    assert facts.pairs == data.count
+    assert (recipe.data.vocabulary.kind, recipe.data.joint, recipe.data.words) == (kind, joint, words)
+    by_rule = not task.startswith("phrasebook")
+    assert facts.rule == by_rule == (recipe.settings.dropout == 0) == (recipe.train.smoothing == 0)
+    assert pick(replace(data, words=(5, 6)), facts).recipe.data.words == (5, 6)
+
+
+def test_a_finite_task_is_counted() -> None:
+    data = Data(pairs="task:g2p", count=10**9)
+    facts = Facts.of_task(data, cuda=False)
+    assert 110_000 < facts.pairs < 120_000 and not facts.rule
+    assert Facts.of_task(replace(data, count=500), cuda=False).pairs == 500
+    assert pick(data, facts).recipe.settings.dropout > 0
 
 
 def test_what_is_picked_trains(pairs_file: Path, tmp_path: Path) -> None:

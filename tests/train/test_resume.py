@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 import torch
@@ -31,7 +32,8 @@ def assert_same_run(out: Path, never_killed: Path) -> None:
     for name, tensor in expected.pop("model").items():
         assert torch.equal(state["model"][name], tensor), name
     assert state["batches"] == expected["batches"]
-    assert torch.equal(state["random"], expected["random"])
+    for chance, same in zip(state["random"], expected["random"], strict=True):
+        assert torch.equal(chance["cpu"], same["cpu"])
     assert state["standing"].keys() == expected["standing"].keys()
     assert state["standing"]["best"] == expected["standing"]["best"]
 
@@ -111,6 +113,24 @@ def test_a_run_by_epochs_killed_twenty_times(write_recipe: WriteRecipe, tmp_path
 @pytest.mark.parametrize("name", ["cho2014", "vaswani2017"])
 def test_the_other_models_killed_ten_times(name: str, write_recipe: WriteRecipe, tmp_path: Path) -> None:
     kill_and_resume(write_recipe(name, **{"train.max_steps": 52}), tmp_path, moments(Random(4), 10))
+
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "muon": {"train.optimiser": "muon", "train.schedule": "staircase", "train.decay_after": 1.0},
+    "plateau": {"train.optimiser": "sgd", "train.momentum": 0.9, "train.schedule": "plateau", "train.average": 2},
+    "own words": {"train.sampling": "linear", "train.sampling_half": 10, "train.precision": "fp16"},
+    "guided": {"train.guided": 0.5, "train.guided_decay": 0.8, "train.freeze": ["encoder"]},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("option", OPTIONS)
+def test_the_options_killed_ten_times(option: str, write_recipe: WriteRecipe, tmp_path: Path) -> None:
+    settings = {"train.max_steps": 52, "train.least_lr": 1e-9, **OPTIONS[option]}
+    if option == "guided":
+        (tmp_path / "links.align").write_text("0-0 1-1\n" * 120)
+        settings["data.alignments"] = str(tmp_path / "links.align")
+    kill_and_resume(write_recipe(**settings), tmp_path, moments(Random(5), 10))
 
 
 def test_by_epochs_from_every_save(make_recipe: MakeRecipe, tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ from saccade.data.batching import Batch
 from saccade.decode import Translator
 from saccade.decode.search import Search
 from saccade.evaluate import score
+from saccade.train.losses import Objective, batch_loss
 from saccade.train.material import Material, load_material
 from saccade.train.recipe import Data, Training
-from saccade.train.steps import batch_loss
 from saccade.train.validation import validate
 
 
@@ -35,7 +35,7 @@ def test_the_loss_is_a_token_s_mean_however_batched(learnt: Translator, material
         for pair in material.valid:
             batch = Batch.of([source.encode(pair.source)], [target.encode(pair.target)], [0])
             learnt.model.eval()
-            total += float(batch_loss(learnt.model, batch, 0.0)[1])
+            total += float(batch_loss(learnt.model, batch, Objective())[1])
             tokens += batch.target_out.numel()
     for size in (30, 4096):
         found = validate(learnt, material, Training(tokens=size, judge="loss"))

@@ -2,17 +2,16 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from hashlib import blake2b
-from random import Random
 
 from saccade.errors import UserError
+from saccade.tasks.drawing import generator
 from saccade.tasks.pair import Pair, Sense
 from saccade.tasks.phrasebook import chinese, english, french, german, tree
 from saccade.tasks.phrasebook.homograph import Draft, draft, feasible
 from saccade.tasks.phrasebook.lexicon import Noun, lexicon
 from saccade.tasks.phrasebook.line import Token, align, positions, spell
 from saccade.tasks.phrasebook.sampler import Sampler
-from saccade.tasks.phrasebook.split import SPLITS, combinations, split_of
+from saccade.tasks.phrasebook.split import combinations, split_of
 from saccade.tasks.phrasebook.tree import Sentence
 
 WRITERS = {"en": english.sentence, "fr": french.sentence, "de": german.sentence, "zh": chinese.sentence}
@@ -45,7 +44,7 @@ class Phrasebook:
         least, most = words
         if not 1 <= least <= most or most < 3:
             raise UserError(f"phrasebook cannot make sentences of {least} to {most} words; the shortest have 3")
-        random = self._random("pairs", seed, split, words)
+        random = generator(self.source, self.target, "pairs", seed, split, words, split=split)
         return self._pairs(count, Sampler(split, random.random), split, words)
 
     def _pairs(self, count: int, sampler: Sampler, split: str, words: tuple[int, int]) -> Iterator[Pair]:
@@ -91,7 +90,7 @@ class Phrasebook:
             raise UserError(
                 f"no cue can stand {near} to {far} words {cue} its word; before: 1, 3, 4, …; after: 2, 4, 5, …"
             )
-        random = self._random("ambiguous", seed, split, distance, cue)
+        random = generator(self.source, self.target, "ambiguous", seed, split, distance, cue, split=split)
         return self._ambiguous(count, Sampler(split, random.random), split, wanted, cue == "removed")
 
     def _ambiguous(
@@ -112,14 +111,6 @@ class Phrasebook:
                 raise UserError(
                     f"found no sentence with its cue {abs(distance)} words away; ask for a smaller distance"
                 )
-
-    def _random(self, *request: object) -> Random:
-        """A generator that depends on the request alone, not on the process or the Python version."""
-        split = request[2]
-        if split not in SPLITS:
-            raise UserError(f"split is {split!r}; expected one of {', '.join(SPLITS)}")
-        digest = blake2b(repr((self.source, self.target, *request)).encode(), digest_size=16).digest()
-        return Random(int.from_bytes(digest))
 
     def _settle(self, sampler: Sampler, drafted: Draft, removed: bool = False) -> None:
         words = lexicon()

@@ -16,7 +16,6 @@ from hashlib import blake2b
 from saccade.tasks.phrasebook.tree import Both, Clause, Nominal, Phrase, Pronoun, Sentence
 
 Combination = tuple[str, str, str]  # "subject" | "object" | "adjective", then the two words' names
-SPLITS = ("train", "valid", "test")
 PRONOUN_NAMES = ("I", "you", "he", "she", "we", "they")
 WITH_FORMS_OF_THEIR_OWN = ("I", "you", "we")
 

@@ -1,0 +1,184 @@
+"""The systems that `saccade evaluate` judges: models, which it lets translate, and files of what others wrote."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from saccade.cli.material import Material
+from saccade.cli.translating import bar
+from saccade.errors import UserError
+
+if TYPE_CHECKING:
+    from saccade.decode import Attended, Search, Translator
+    from saccade.evaluate import AlignmentScores, Evaluation, GoldLinks
+
+EXAMPLES, DRAWN = 8, 3  # in a report: sentences, and heatmaps of them
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    metrics: list[str]
+    resamples: int
+    train: Path | None
+    constraints: Path | None
+    gold: "list[GoldLinks] | None"
+    tokenised: bool
+    layer: int | None
+    how: "Search"
+    device: str
+    batch_tokens: int
+    drawn: bool  # a report is to show where the models looked
+
+
+@dataclass(frozen=True, kw_only=True)
+class Output:
+    """What one system wrote, and what a model alone can say of it."""
+
+    name: str
+    texts: list[str]
+    unread: list[tuple[int, int]] | None = None
+    alignment: "AlignmentScores | None" = None  # of a model with attention, against gold
+    longest_trained: int | None = None
+    drawn: "Sequence[Attended]" = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    output: Output
+    evaluation: "Evaluation"
+
+    @property
+    def name(self) -> str:
+        return self.output.name
+
+
+@dataclass(frozen=True, kw_only=True)
+class System:
+    name: str
+    runs: list[Run]  # with other seeds
+
+
+def judged(given: Sequence[str], material: Material, asked: Asked) -> list[System]:
+    """Each is a folder or a file; or several, with commas between them."""
+    from saccade.evaluate import evaluate, word_counts
+
+    phrases = _phrases(asked.constraints, material)
+    counts = None if asked.train is None else word_counts(_lines(asked.train))
+    paths = [_paths(one) for one in given]
+    names = _names([path for some in paths for path in some])
+    outputs = [[_output(path, names[path], material, asked) for path in some] for some in paths]
+    trained = [output.longest_trained for some in outputs for output in some if output.longest_trained]
+
+    def run(output: Output) -> Run:
+        evaluation = evaluate(
+            output.texts,
+            material.references,
+            sources=material.sources,
+            metrics=asked.metrics,
+            resamples=asked.resamples,
+            longest_trained=min(trained, default=None),  # one for all, or their ranges would not compare
+            counts=counts,
+            include=None if phrases is None else [include for include, _ in phrases],
+            exclude=None if phrases is None else [exclude for _, exclude in phrases],
+            unread=output.unread,
+        )
+        return Run(output=output, evaluation=evaluation)
+
+    return [System(name=",".join(o.name for o in some), runs=list(map(run, some))) for some in outputs]
+
+
+def examples_of(material: Material) -> list[int]:
+    """A few places, from short to long."""
+    texts = material.sources or [some[0] for some in material.references]
+    order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
+    return order[:: max(1, len(order) // EXAMPLES)][:EXAMPLES]
+
+
+def _paths(given: str) -> list[Path]:
+    paths = [Path(given)] if Path(given).exists() else [Path(one) for one in given.split(",") if one]
+    if not paths:
+        raise UserError("SYSTEM is empty; expected a model's folder or a file of outputs")
+    return paths
+
+
+def _names(paths: Sequence[Path]) -> dict[Path, str]:
+    """The last part of each path, or all of it where that would name two."""
+    last = [path.resolve().name for path in dict.fromkeys(paths)]
+    return {path: path.resolve().name if last.count(path.resolve().name) == 1 else str(path) for path in paths}
+
+
+def _output(path: Path, name: str, material: Material, asked: Asked) -> Output:
+    if path.is_file():
+        return Output(name=name, texts=material.lines_of(path))
+    from saccade import checkpoint
+    from saccade.decode import load
+
+    translator = load(path, device=asked.device)
+    if material.sources is None:
+        raise UserError(f"{path}: a model needs sources to translate; give PAIRS")
+    texts, unread = _translated(translator, material.sources, asked, name)
+    drawn: Sequence[Attended] = ()
+    if asked.drawn and translator.attends:
+        places = [place for place in examples_of(material) if texts[place].strip()][:DRAWN]
+        drawn = translator.attend([material.sources[place] for place in places], [texts[place] for place in places])
+    return Output(
+        name=name,
+        texts=texts,
+        unread=unread,
+        alignment=_aligned(translator, material, asked),
+        longest_trained=checkpoint.load_config(path).extra.get("longest_trained"),
+        drawn=drawn,
+    )
+
+
+def _translated(
+    translator: "Translator", sources: list[str], asked: Asked, name: str
+) -> tuple[list[str], list[tuple[int, int]] | None]:
+    """The texts, and how many source words of each were hardly read; weights are looked at and let go."""
+    from saccade.evaluate import unread_words
+
+    texts, unread = [], []
+    found = translator.translate_stream(sources, asked.how, batch_tokens=asked.batch_tokens, weights=translator.attends)
+    with bar(f"translating by {name}", len(sources)) as advance:
+        for one in found:
+            texts.append(one.text)
+            if translator.attends:
+                unread.append(unread_words(one.weights))
+            advance(1)
+    return texts, unread if translator.attends else None
+
+
+def _aligned(translator: "Translator", material: Material, asked: Asked) -> "AlignmentScores | None":
+    """Of the references, which the gold is about, forced through the model."""
+    from saccade.decode.aligner import Aligner
+    from saccade.decode.readers import Reader
+    from saccade.evaluate import score_alignments
+
+    if asked.gold is None or not translator.attends:
+        return None
+    aligner = Aligner(translator, Reader(layer=asked.layer), tokenised=asked.tokenised, batch_tokens=asked.batch_tokens)
+    return score_alignments([one.links for one in aligner.align(material.pairs)], asked.gold)
+
+
+def _phrases(path: Path | None, material: Material) -> list[tuple[tuple[str, ...], tuple[str, ...]]] | None:
+    """What each output must hold, and what it must not."""
+    if path is None:
+        return None
+    from saccade.decode.constraints import Constraints
+
+    found = []
+    for number, line in enumerate(_lines(path), 1):
+        try:
+            one = Constraints.of_dict(json.loads(line)) if line.strip() else Constraints()
+        except (ValueError, UserError) as error:
+            raise UserError(f'{path}:{number}: {error}; expected {{"include": [...], "exclude": [...]}}') from None
+        found.append((one.include, one.exclude))
+    return material.of_lines(found, path)
+
+
+def _lines(path: Path) -> list[str]:
+    from saccade.data import read_lines
+
+    return list(read_lines(path))

@@ -1,0 +1,98 @@
+"""Several models that write one translation: each reads the source in its own way, and they agree on every next piece.
+
+An ensemble keeps the contract, so that every search takes it for a model: Fixed and Moving are those of its members.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, cast, get_args
+
+import torch
+from torch import Tensor, nn
+
+from saccade.decode.translator import Translator
+from saccade.errors import UserError
+from saccade.models.contract import About, Seq2Seq
+
+Average = Literal["probabilities", "log-probabilities"]
+State = tuple[Any, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Of p_1 … p_n the mean, or the geometric mean ("log-probabilities": any member may veto a piece)."""
+
+    average: Average = "probabilities"
+    weights: tuple[float, ...] = ()  # of each member, of any sum; none: all the same
+
+
+class Ensemble(Seq2Seq[State, State]):
+    """Any models of the same two vocabularies. Where it looked is shown by the first of them that has attention."""
+
+    config_type = Config
+    PRESETS = {"tiny": Config()}
+    about = About("Hansen, Salamon", 1990, "Neural Network Ensembles", "each member in its own way")
+
+    def __init__(self, members: Sequence[Seq2Seq[Any, Any]], config: Config | None = None) -> None:
+        config = config or Config()
+        if not members:
+            raise UserError("an ensemble needs at least one model, got none")
+        sizes = {(member.source_size, member.target_size) for member in members}
+        if len(sizes) > 1:
+            raise UserError(f"models of one ensemble share their vocabularies; got sizes {sorted(sizes)}")
+        if config.average not in get_args(Average):
+            raise UserError(f"average: expected {' or '.join(get_args(Average))}, got {config.average!r}")
+        weights = config.weights or (1.0,) * len(members)
+        if len(weights) != len(members) or min(weights) < 0 or not 0 < sum(weights) < float("inf"):
+            raise UserError(
+                f"weights of an ensemble: expected {len(members)}, one a model, none negative; got {weights}"
+            )
+        super().__init__(config, *sizes.pop())
+        self.members = nn.ModuleList(members)
+        self.weights = [weight / sum(weights) for weight in weights]
+        self._looking = next((place for place, member in enumerate(members) if member.cross), 0)
+        self.alignment_shift = members[self._looking].alignment_shift
+
+    @property
+    def _models(self) -> list[Seq2Seq[Any, Any]]:
+        return cast(list[Seq2Seq[Any, Any]], list(self.members))
+
+    @property
+    def cross(self) -> list[str]:
+        return [f"members.{self._looking}.{name}" for name in self._models[self._looking].cross]
+
+    def start(self, source: Tensor, readable: Tensor) -> tuple[State, State]:
+        fixed, moving = zip(*(member.start(source, readable) for member in self._models), strict=True)
+        return fixed, moving
+
+    def step(self, token: Tensor, t: Tensor, fixed: State, moving: State) -> tuple[Tensor, State]:
+        states = zip(self._models, fixed, moving, strict=True)
+        logits, moved = zip(*(member.step(token, t, *both) for member, *both in states), strict=True)
+        return self._agreed(logits), moved
+
+    def forward(self, source: Tensor, readable: Tensor, target: Tensor) -> Tensor:
+        return self._agreed([member(source, readable, target) for member in self._models])
+
+    def _agreed(self, logits: Sequence[Tensor]) -> Tensor:
+        """Logits (…, V): log Σ_m w_m p_m, or Σ_m w_m log p_m"""
+        precise = torch.promote_types(logits[0].dtype, torch.float32)
+        every = torch.stack([torch.log_softmax(one, -1, dtype=precise) for one in logits])
+        weights = every.new_tensor(self.weights)[(...,) + (None,) * (every.ndim - 1)]
+        if self.config.average == "probabilities":
+            return torch.logsumexp(every + weights.log(), 0)
+        # 0 · −∞ is nothing: a member without weight has no veto.
+        return torch.where(weights > 0, every * weights, 0.0).sum(0)
+
+
+def combine(
+    translators: Mapping[str, Translator], *, average: Average = "probabilities", weights: Sequence[float] = ()
+) -> Translator:
+    """One translator of several models, by name, such as the folder that each was loaded from."""
+    (lead, first), *others = translators.items()
+    for name, other in others:
+        if other.vocabularies.hash != first.vocabularies.hash:
+            raise UserError(
+                f"{name}: its vocabulary is not that of {lead}; models of one ensemble are trained with the same one"
+            )
+    ensemble = Ensemble([each.model for each in translators.values()], Config(average=average, weights=tuple(weights)))
+    return Translator(ensemble, first.vocabularies, first.device)

@@ -1,0 +1,106 @@
+"""Elman (1990): Finding Structure in Time. A recurrent network that writes a word for each word that it reads, at
+once: the baseline that cannot reorder, add or leave out.
+
+    (1) h_i = tanh(W E x_i + U h_{i−1})
+    (2) p(y_i) = softmax(W_o tanh(V h_i))
+
+With `feedback` the last output is read, too (Jordan 1986): (2) is softmax(W_o tanh(V h_i + V' E y_{i−1})). The source
+ends with its end symbol, and so does the target at that place; beyond it nothing but the end symbol is likely. With
+`bidirectional` h_i = [→h_i; ←h_i] has seen the whole sentence, but still writes word i alone.
+
+Deviations: word vectors are learnt (Elman's are one-hot, or random); the softmax has a hidden layer below it, so that
+it may share the word vectors; the gradient goes back through the whole sentence, where Elman's goes back one step;
+there may be several layers, other units by `cell`, and dropout.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from saccade.layers.dropout import Places, make_dropout
+from saccade.layers.embedding import Embeddings, Tie
+from saccade.layers.recurrent import Cell, RecurrentEncoder
+from saccade.models.contract import About, Seq2Seq
+from saccade.text.tokeniser import EOS
+
+_CERTAIN = 20.0  # the logit of the end symbol beyond the source; that of all others is 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    embedding: int = 31
+    hidden: int = 150
+    layers: int = 1
+    bidirectional: bool = False
+    feedback: bool = False  # whether the last output is read, too
+    cell: Cell = "tanh"
+    dropout: float = 0.0  # everywhere, but where the next three say otherwise
+    embedding_dropout: float | None = None
+    layer_dropout: float | None = None  # between layers
+    output_dropout: float | None = None
+    tie: Tie = "none"
+
+
+class Fixed(NamedTuple):
+    states: Tensor  # V h (B, S + 1, embedding)
+    readable: Tensor  # (B, S + 1): the last place, beyond the source, never is
+
+
+Moving = tuple[()]  # all is in the source's states
+
+
+class AlignedRNN(Seq2Seq[Fixed, Moving]):
+    config_type = Config
+    PRESETS = {
+        "tiny": Config(embedding=64, hidden=64),
+        "small": Config(embedding=96, hidden=128, bidirectional=True, cell="gru"),
+        "base": Config(embedding=256, hidden=512, layers=2, bidirectional=True, cell="lstm", dropout=0.2),
+        "paper": Config(),
+    }
+    about = About("Elman", 1990, "Finding Structure in Time", "word i alone, to write word i")
+
+    def __init__(self, config: Config, source_size: int, target_size: int) -> None:
+        super().__init__(config, source_size, target_size)
+        drop = Places.of(config)
+        self.embeddings = Embeddings(source_size, target_size, config.embedding, tie=config.tie)
+        if not config.feedback and config.tie == "none":
+            del self.embeddings.target  # nothing would read it
+        self.encoder = RecurrentEncoder(
+            config.cell,
+            config.embedding,
+            config.hidden,
+            layers=config.layers,
+            bidirectional=config.bidirectional,
+            dropout=drop.layer,
+        )
+        self.of_state = nn.Linear(self.encoder.out, config.embedding)
+        self.of_last = nn.Linear(config.embedding, config.embedding, bias=False) if config.feedback else None
+        self.embedding_dropout = make_dropout(drop.embedding)
+        self.output_dropout = make_dropout(drop.output)
+
+    def start(self, source: Tensor, readable: Tensor) -> tuple[Fixed, Moving]:
+        states, _ = self.encoder(self.embedding_dropout(self.embeddings.of_source(source)), readable)
+        return Fixed(F.pad(self.of_state(states), (0, 0, 0, 1)), F.pad(readable, (0, 1))), ()
+
+    def step(self, token: Tensor, t: Tensor, fixed: Fixed, moving: Moving) -> tuple[Tensor, Moving]:
+        sentences, places = fixed.readable.shape
+        row = torch.arange(token.shape[0], device=token.device) // (token.shape[0] // sentences)
+        place = t.clamp_max(places - 1)
+        return self._written(fixed.states[row, place], fixed.readable[row, place], token), moving
+
+    def forward(self, source: Tensor, readable: Tensor, target: Tensor) -> Tensor:
+        fixed, _ = self.start(source, readable)
+        place = torch.arange(target.shape[1], device=target.device).clamp_max(source.shape[1])
+        return self._written(fixed.states.index_select(1, place), fixed.readable.index_select(1, place), target)
+
+    def _written(self, states: Tensor, readable: Tensor, last: Tensor) -> Tensor:
+        """Equation 2: states V h (…, ·) and the last outputs (…) → logits (…, V)"""
+        if self.of_last is not None:
+            states = states + self.of_last(self.embedding_dropout(self.embeddings.of_target(last)))
+        logits: Tensor = self.embeddings.output(self.output_dropout(torch.tanh(states)))
+        beyond = logits.new_zeros(self.target_size)
+        beyond[EOS] = _CERTAIN
+        return torch.where(readable[..., None], logits, beyond)

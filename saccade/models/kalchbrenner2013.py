@@ -1,0 +1,147 @@
+"""Kalchbrenner, Blunsom (2013): Recurrent Continuous Translation Models. Convolutions make one vector of the
+sentence, and a recurrent network writes from it: their model I.
+
+    (1) E_1 = (E x_1 … E x_S)                              a column a word, q rows
+    (2) E_i = tanh(K^i ∗ E_{i−1}),  i = 2, 3, …            row by row, K^i of i columns: i − 1 columns fewer a layer
+    (3) e = tanh(L^n ∗ E_{i−1})                            when n < i columns are left, L^n makes one of them
+    (4) h_i = tanh(R h_{i−1} + I E y_{i−1} + S e),  h_0 = 0    e enters every step
+    (5) p(y_i) = softmax(O h_i)
+
+A sentence of one word is its own vector, an empty one is zero. Deviations: kernels grow up to `widest` columns, and
+the widest is repeated for as long as it fits, so that no sentence is too long; the end of the target is a symbol,
+where the paper predicts the length apart; the softmax is over all words, where theirs is over classes and then words;
+`cell` puts another unit in place of (4), `first` another h_0, and dropout may be used.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from saccade.layers.dropout import Places, make_dropout
+from saccade.layers.embedding import Embeddings, Tie
+from saccade.layers.recurrent import UNITS, Cell, First, FirstState
+from saccade.models.contract import About, Seq2Seq
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    embedding: int = 256
+    hidden: int = 256
+    widest: int = 12  # columns of the largest kernel
+    cell: Cell = "tanh"
+    first: First = "zero"  # the decoder's first state: of the sentence's vector, of the mean of its words', or zero
+    dropout: float = 0.0  # everywhere, but where the next three say otherwise
+    embedding_dropout: float | None = None
+    layer_dropout: float | None = None  # of the sentence's vector
+    output_dropout: float | None = None
+    tie: Tie = "none"
+
+    def __post_init__(self) -> None:
+        if self.widest < 2:
+            raise ValueError(f"widest must be at least 2, or a sentence never becomes one vector; got {self.widest}")
+
+
+class Fixed(NamedTuple):
+    vector: Tensor  # S e (B, ·) for each gate of the unit
+
+
+class Moving(NamedTuple):
+    state: Tensor  # h (R, the unit's size)
+
+
+class Encoder(nn.Module):
+    """The convolutional sentence model: equations 2 and 3.
+
+    All kernels are one parameter, and so are all last ones: an update then reaches it, whatever the lengths.
+    """
+
+    def __init__(self, width: int, widest: int) -> None:
+        super().__init__()
+        self.widths, self.last_widths = range(2, widest + 1), range(2, widest)
+        self.kernels = nn.Parameter(torch.cat([_kernel(width, w) for w in self.widths], 1))  # K^2 … (q, Σw)
+        last = [_kernel(width, w) for w in self.last_widths]
+        self.last = nn.Parameter(torch.cat(last, 1)) if last else None  # L^2 … (q, Σw)
+
+    def forward(self, embedded: Tensor, readable: Tensor) -> Tensor:
+        """embedded (B, S, q), readable (B, S): each sentence at the front → e (B, q)"""
+        columns = embedded.masked_fill(~readable[..., None], 0.0).transpose(1, 2)  # (B, q, S)
+        left = readable.sum(1)  # columns of each sentence
+        kernels = torch.split(self.kernels, list(self.widths), 1)
+        longest, layer = columns.shape[-1], 0
+        while longest >= (width := self.widths[min(layer, len(self.widths) - 1)]):
+            convolved = F.conv1d(columns, kernels[width - 2][:, None], groups=columns.shape[1])
+            fits = left >= width  # a sentence of fewer columns waits as it is
+            columns = torch.where(fits[:, None, None], F.pad(torch.tanh(convolved), (0, width - 1)), columns)
+            left = torch.where(fits, left - width + 1, left)
+            longest, layer = longest - width + 1, layer + 1
+        return self._ended(columns, left)
+
+    def _ended(self, columns: Tensor, left: Tensor) -> Tensor:
+        """Equation 3 for each sentence with the kernel as wide as what is left of it; one column, or none, stays."""
+        most = len(self.last_widths) + 1
+        columns = F.pad(columns, (0, most))[..., :most]
+        if self.last is None:
+            return columns[..., 0]
+        kernels = torch.split(self.last, list(self.last_widths), 1)
+        padded = torch.stack([F.pad(kernel, (0, most - kernel.shape[1])) for kernel in kernels])  # (·, q, most)
+        joined = torch.tanh((padded[(left - 2).clamp_min(0)] * columns).sum(-1))
+        return torch.where(left[:, None] > 1, joined, columns[..., 0])
+
+
+class Kalchbrenner2013(Seq2Seq[Fixed, Moving]):
+    config_type = Config
+    PRESETS = {
+        "tiny": Config(embedding=64, hidden=64),
+        "small": Config(embedding=128, hidden=128, cell="gru"),
+        "base": Config(embedding=512, hidden=512, cell="lstm", dropout=0.2),
+        "paper": Config(),
+    }
+    about = About(
+        "Kalchbrenner, Blunsom", 2013, "Recurrent Continuous Translation Models", "one fixed vector, of convolutions"
+    )
+
+    def __init__(self, config: Config, source_size: int, target_size: int) -> None:
+        super().__init__(config, source_size, target_size)
+        drop, unit = Places.of(config), UNITS[config.cell]
+        self.embeddings = Embeddings(source_size, target_size, config.embedding, tie=config.tie)
+        self.encoder = Encoder(config.embedding, config.widest)
+        self.first = FirstState(
+            config.first, unit.parts * config.hidden, last=config.embedding, annotation=config.embedding
+        )
+        self.unit = unit(config.embedding, config.hidden)
+        self.of_vector = nn.Linear(config.embedding, self.unit.projected, bias=False)  # S
+        self.narrow = nn.Linear(config.hidden, config.embedding) if config.hidden != config.embedding else nn.Identity()
+        self.embedding_dropout = make_dropout(drop.embedding)
+        self.layer_dropout = make_dropout(drop.layer)
+        self.output_dropout = make_dropout(drop.output)
+
+    def start(self, source: Tensor, readable: Tensor) -> tuple[Fixed, Moving]:
+        embedded = self.embedding_dropout(self.embeddings.of_source(source))
+        vector = self.layer_dropout(self.encoder(embedded, readable))
+        return Fixed(self.of_vector(vector)), Moving(self.first(vector, embedded, readable))
+
+    def step(self, token: Tensor, t: Tensor, fixed: Fixed, moving: Moving) -> tuple[Tensor, Moving]:
+        vector = fixed.vector.repeat_interleave(token.shape[0] // fixed.vector.shape[0], 0)
+        last = self.embedding_dropout(self.embeddings.of_target(token))
+        state = self.unit(self.unit.of_input(last) + vector, moving.state)
+        return self._written(self.unit.read(state)), Moving(state)
+
+    def forward(self, source: Tensor, readable: Tensor, target: Tensor) -> Tensor:
+        (vector,), (state,) = self.start(source, readable)
+        last = self.embedding_dropout(self.embeddings.of_target(target))
+        states, _ = self.unit.run(self.unit.of_input(last) + vector[:, None], state)
+        return self._written(states)
+
+    def _written(self, states: Tensor) -> Tensor:
+        """Equation 5"""
+        logits: Tensor = self.embeddings.output(self.narrow(self.output_dropout(states)))
+        return logits
+
+
+def _kernel(rows: int, columns: int) -> Tensor:
+    """Of such a size that sums of `columns` words are as large as words."""
+    return torch.empty(rows, columns).uniform_(-1, 1) * math.sqrt(3 / columns)

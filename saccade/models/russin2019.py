@@ -1,0 +1,225 @@
+"""Russin, Jo, O'Reilly, Bengio (2019): Compositional generalization in a deep seq2seq model by separating syntax and
+semantics. Where to look is decided by the order of the words alone, what to write by the word looked at alone.
+
+    (1) m_j = E_m x_j                                      semantics: of the word, whatever stands around it
+    (2) h_j = [→h_{j−1}; ←h_{j+1}], of an LSTM over E_s x  syntax: of what stands around the word
+    (3) s_0 = tanh(W [→h_S; ←h_1])
+    (4) a_i = softmax(s_i·h_j)                             keys are syntax …
+    (5) d_i = Σ_j a_ij m_j,  p(y_i) = softmax(W_o d_i)     … values semantics: nothing else reaches the output
+    (6) c_i = Σ_j a_ij h_j,  s_{i+1} = LSTM(c_i, s_i)      and nothing but syntax moves the decoder
+
+So a word that was seen in one place only can be written wherever its like can. As published the decoder does not read
+what it has written; with `feedback` it does: (4) asks with s_i + W_q E y_{i−1}, and (6) reads W_y E y_{i−1}, too.
+Three options of the paper give the separation up in part, to see what it is worth: `sequential` (a bidirectional LSTM
+over m), `nonlinear` (relu(V relu(d_i)) in place of d_i), `syntax_acts` (W_o reads d_i + W_c c_i). A meaning writes one
+piece: where a piece of the source becomes several, one after another, `syntax_acts` is needed.
+Any attention takes the place of (4) by `attention = "name"`; c_i then takes the mean of its heads' weights.
+
+Deviations: (3) is the LSTM's output, with an empty cell (the released code: relu, and only the first query); further
+layers above (2) are all of one width (the released code has a second, twice as wide as the first); `surroundings =
+false` gives h_j = [→h_j; ←h_j]; embeddings may be tied, and other units chosen by `cell`.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from saccade.attention import History, Memory
+from saccade.attention.table import build
+from saccade.layers.dropout import Places, make_dropout
+from saccade.layers.embedding import Embeddings, Tie
+from saccade.layers.recurrent import UNITS, Cell, First, FirstState, RecurrentEncoder
+from saccade.models.contract import About, Seq2Seq
+from saccade.text.tokeniser import PAD
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    semantics: int = 120  # width of meanings, and of the last hidden layer
+    embedding: int = 100  # of words, for the syntax
+    hidden: int = 400  # of the syntax, both directions together, and of the decoder
+    layers: int = 2  # of the syntax; the first is equation 2
+    surroundings: bool = True  # whether a word's syntax leaves out the word itself
+    attention: str = "luong2015-global-dot"
+    feedback: bool = False  # whether the decoder reads what it wrote last
+    sequential: bool = False
+    nonlinear: bool = False
+    syntax_acts: bool = False
+    cell: Cell = "lstm"
+    first: First = "last"  # the decoder's first state: of the encoder's last, of the mean of its states, or zero
+    dropout: float = 0.0  # everywhere, but where the next three say otherwise
+    embedding_dropout: float | None = None
+    layer_dropout: float | None = None  # between layers, and of what the attention reads
+    output_dropout: float | None = None
+    tie: Tie = "none"
+
+    def __post_init__(self) -> None:
+        halved = ("hidden", "semantics") if self.sequential else ("hidden",)
+        for name in halved:
+            if getattr(self, name) % 2:
+                raise ValueError(f"{name} must be even: two directions share it; got {getattr(self, name)}")
+
+
+class Fixed(NamedTuple):
+    memory: Memory  # keys of syntax, values of semantics
+    syntax: Tensor  # h (B, S, hidden)
+
+
+class Moving(NamedTuple):
+    state: Tensor  # s (R, the unit's size)
+    history: History | None  # where the attention needs one
+
+
+class Syntax(nn.Module):
+    """Equation 2, and any layers above it"""
+
+    def __init__(self, config: Config, source_size: int) -> None:
+        super().__init__()
+        drop, half = Places.of(config), config.hidden // 2
+        self.words = nn.Embedding(source_size, config.embedding, padding_idx=PAD)
+        self.around = RecurrentEncoder(config.cell, config.embedding, half)
+        self.above = RecurrentEncoder(config.cell, config.hidden, half, layers=config.layers - 1, dropout=drop.layer)
+        self.surroundings = config.surroundings
+        self.embedding_dropout, self.layer_dropout = make_dropout(drop.embedding), make_dropout(drop.layer)
+
+    def forward(self, source: Tensor, readable: Tensor) -> tuple[Tensor, Tensor]:
+        """→ h (B, S, hidden), the last layer's states at its end"""
+        states, ends = self.around(self.embedding_dropout(self.words(source)), readable)
+        if self.surroundings:
+            forwards, backwards = states.chunk(2, -1)
+            states = torch.cat([F.pad(forwards, (0, 0, 1, -1)), F.pad(backwards, (0, 0, -1, 1))], -1)
+        if len(self.above.layers):
+            states, ends = self.above(self.layer_dropout(states), readable)
+        return states, ends[-1]
+
+
+class Control(nn.Module):
+    """The decoder's state: equations 3 and 6"""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self.unit = UNITS[config.cell](config.hidden, config.hidden)
+        self.first = FirstState(config.first, config.hidden, last=config.hidden, annotation=config.hidden)
+        self.of_last = self.asked = None
+        if config.feedback:
+            self.of_last = nn.Linear(config.semantics, self.unit.projected, bias=False)  # W_y
+            self.asked = nn.Linear(config.semantics, config.hidden, bias=False)  # W_q
+
+    def start(self, end: Tensor, syntax: Tensor, readable: Tensor) -> Tensor:
+        output = self.first(self.unit.read(end), syntax, readable)
+        return F.pad(output, (0, self.unit.size - self.unit.width))
+
+    def query(self, state: Tensor, last: Tensor | None) -> Tensor:
+        """(R, 1, hidden)"""
+        output = self.unit.read(state)
+        return (output if self.asked is None else output + self.asked(last))[:, None]
+
+    def forward(self, syntax: Tensor, last: Tensor | None, state: Tensor) -> Tensor:
+        """c (R, hidden), E y_{i−1} (R, semantics) → state"""
+        projected = self.unit.of_input(syntax)
+        moved: Tensor = self.unit(projected if self.of_last is None else projected + self.of_last(last), state)
+        return moved
+
+
+class Decoder(nn.Module):
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        width, wide = config.semantics, config.hidden
+        self.control = Control(config)
+        self.attention = build(config.attention, query_dim=wide, memory_dim=wide, width=wide, value_dim=width)
+        read = self.attention.context_dim
+        self.deeper = nn.Linear(read, read) if config.nonlinear else None
+        self.of_syntax = nn.Linear(wide, width, bias=False) if config.syntax_acts else None
+        self.of_meaning = nn.Linear(read, width, bias=False) if read != width else nn.Identity()
+        self.output_dropout = make_dropout(Places.of(config).output)
+
+    def step(
+        self, last: Tensor | None, at: int | Tensor, fixed: Fixed, moving: Moving
+    ) -> tuple[Tensor, Tensor, Moving]:
+        """Equations 4 to 6 → d_i, c_i, and what moves on"""
+        memory, syntax = fixed
+        state, history = moving
+        reading = self.attention(self.control.query(state, last), memory, at=at, history=history, weights=True)
+        assert reading.weights is not None
+        weights = reading.weights.mean(1).reshape(memory.sentences, memory.readers, -1)  # (B, N, S)
+        read = (weights.to(syntax.dtype) @ syntax).flatten(0, 1)
+        return reading.context.squeeze(1), read, Moving(self.control(read, last, state), reading.history)
+
+    def readout(self, meanings: Tensor, syntaxes: Tensor) -> Tensor:
+        """Equation 5, before W_o"""
+        if self.deeper is not None:
+            meanings = F.relu(self.deeper(F.relu(meanings)))
+        read = self.of_meaning(meanings)
+        if self.of_syntax is not None:
+            read = read + self.of_syntax(syntaxes)
+        dropped: Tensor = self.output_dropout(read)
+        return dropped
+
+
+class Russin2019(Seq2Seq[Fixed, Moving]):
+    config_type = Config
+    PRESETS = {
+        "tiny": Config(semantics=64, embedding=64, hidden=64, layers=1, feedback=True),
+        "small": Config(semantics=96, embedding=96, hidden=128, feedback=True),
+        "base": Config(semantics=256, embedding=256, hidden=512, feedback=True, syntax_acts=True, dropout=0.2),
+        "paper": Config(embedding_dropout=0.5),
+    }
+    about = About(
+        "Russin, Jo, O'Reilly, Bengio",
+        2019,
+        "Compositional generalization in a deep seq2seq model by separating syntax and semantics",
+        "one attention: syntax is asked, meanings are read",
+    )
+
+    def __init__(self, config: Config, source_size: int, target_size: int) -> None:
+        super().__init__(config, source_size, target_size)
+        drop = Places.of(config)
+        self.embeddings = Embeddings(source_size, target_size, config.semantics, tie=config.tie)
+        if not config.feedback and config.tie == "none":
+            del self.embeddings.target  # nothing would read it
+        self.semantics = (
+            RecurrentEncoder(config.cell, config.semantics, config.semantics // 2) if config.sequential else None
+        )
+        self.syntax = Syntax(config, source_size)
+        self.decoder = Decoder(config)
+        self.embedding_dropout, self.layer_dropout = make_dropout(drop.embedding), make_dropout(drop.layer)
+
+    @property
+    def cross(self) -> list[str]:
+        return ["decoder.attention"]
+
+    def start(self, source: Tensor, readable: Tensor) -> tuple[Fixed, Moving]:
+        meanings = self.embedding_dropout(self.embeddings.of_source(source))  # equation 1
+        if self.semantics is not None:
+            meanings, _ = self.semantics(meanings, readable)
+        syntax, end = self.syntax(source, readable)
+        state = self.decoder.control.start(end, syntax, readable)
+        syntax = self.layer_dropout(syntax)
+        memory = self.decoder.attention.remember(syntax, readable, values=meanings)
+        return Fixed(memory, syntax), Moving(state, None)
+
+    def step(self, token: Tensor, t: Tensor, fixed: Fixed, moving: Moving) -> tuple[Tensor, Moving]:
+        readers = token.shape[0] // fixed.memory.sentences
+        fixed = fixed._replace(memory=fixed.memory.shared(readers))
+        meaning, syntax, moving = self.decoder.step(self._last(token), t, fixed, moving)
+        return self.embeddings.output(self.decoder.readout(meaning, syntax)), moving
+
+    def forward(self, source: Tensor, readable: Tensor, target: Tensor) -> Tensor:
+        fixed, moving = self.start(source, readable)
+        last = self._last(target)
+        steps = [None] * target.shape[1] if last is None else last.unbind(1)
+        meanings, syntaxes = [], []
+        for i, before in enumerate(steps):
+            meaning, syntax, moving = self.decoder.step(before, i, fixed, moving)
+            meanings.append(meaning)
+            syntaxes.append(syntax)
+        logits: Tensor = self.embeddings.output(
+            self.decoder.readout(torch.stack(meanings, 1), torch.stack(syntaxes, 1))
+        )
+        return logits
+
+    def _last(self, tokens: Tensor) -> Tensor | None:
+        return self.embedding_dropout(self.embeddings.of_target(tokens)) if self.config.feedback else None

@@ -1,0 +1,105 @@
+"""Sutskever, Vinyals, Le (2014): Sequence to Sequence Learning with Neural Networks. A deep LSTM reads the source,
+from its last word to its first, and another goes on from its states.
+
+    (1) h_j^l, c_j^l = LSTM(h_j^{l−1}, h_{j+1}^l, c_{j+1}^l),  h_j^0 = E x_j    layer upon layer, backwards
+    (2) s_0^l = [h_1^l; c_1^l]                             all that the decoder knows of the source
+    (3) s_i^l = LSTM(s_i^{l−1}, s_{i−1}^l),  s_i^0 = E y_{i−1}
+    (4) p(y_i) = softmax(W s_i^L)
+
+Read backwards, the first words of source and target are near each other, which makes learning easier; `reverse =
+false` reads forwards. Deviations: the source's end symbol is read first, where theirs is read last and begins the
+target; the LSTM has no peepholes; `cell` puts another unit in its place, and `first` another s_0; dropout may be
+used.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from torch import Tensor, nn
+
+from saccade.layers.dropout import Places, make_dropout
+from saccade.layers.embedding import Embeddings, Tie
+from saccade.layers.recurrent import Cell, RecurrentEncoder, Stack
+from saccade.models.contract import About, Seq2Seq
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    embedding: int = 1000
+    hidden: int = 1000
+    layers: int = 4  # of the encoder, and of the decoder
+    reverse: bool = True  # the source is read from its end
+    cell: Cell = "lstm"
+    first: Literal["last", "mean"] = "last"  # the decoder's first states: the encoder's last, or of the mean of them
+    dropout: float = 0.0  # everywhere, but where the next three say otherwise
+    embedding_dropout: float | None = None
+    layer_dropout: float | None = None  # between layers
+    output_dropout: float | None = None
+    tie: Tie = "none"
+
+
+Fixed = tuple[()]  # the source is in the decoder's first states alone
+
+
+class Moving(NamedTuple):
+    states: tuple[Tensor, ...]  # s of each layer (R, the unit's size)
+
+
+class Sutskever2014(Seq2Seq[Fixed, Moving]):
+    config_type = Config
+    PRESETS = {
+        "tiny": Config(embedding=64, hidden=64, layers=2),
+        "small": Config(embedding=96, hidden=128, layers=2),
+        "base": Config(embedding=256, hidden=512, layers=2, dropout=0.2),
+        "paper": Config(),
+    }
+    about = About(
+        "Sutskever, Vinyals, Le",
+        2014,
+        "Sequence to Sequence Learning with Neural Networks",
+        "the encoder's last states, as the decoder's first",
+    )
+
+    def __init__(self, config: Config, source_size: int, target_size: int) -> None:
+        super().__init__(config, source_size, target_size)
+        drop = Places.of(config)
+        self.embeddings = Embeddings(source_size, target_size, config.embedding, tie=config.tie)
+        self.encoder = RecurrentEncoder(
+            config.cell,
+            config.embedding,
+            config.hidden,
+            layers=config.layers,
+            bidirectional=False,
+            backwards=config.reverse,
+            dropout=drop.layer,
+        )
+        self.decoder = Stack(
+            config.cell,
+            config.embedding,
+            config.hidden,
+            layers=config.layers,
+            first=config.first,
+            annotation=config.hidden,
+            dropout=drop.layer,
+        )
+        self.narrow = nn.Linear(config.hidden, config.embedding) if config.hidden != config.embedding else nn.Identity()
+        self.embedding_dropout = make_dropout(drop.embedding)
+        self.output_dropout = make_dropout(drop.output)
+
+    def start(self, source: Tensor, readable: Tensor) -> tuple[Fixed, Moving]:
+        annotations, ends = self.encoder(self.embedding_dropout(self.embeddings.of_source(source)), readable)
+        return (), Moving(self.decoder.start(ends, annotations, readable))
+
+    def step(self, token: Tensor, t: Tensor, fixed: Fixed, moving: Moving) -> tuple[Tensor, Moving]:
+        last = self.embedding_dropout(self.embeddings.of_target(token))
+        output, states = self.decoder.step(self.decoder.lowest.of_input(last), moving.states)
+        return self._written(output), Moving(states)
+
+    def forward(self, source: Tensor, readable: Tensor, target: Tensor) -> Tensor:
+        _, (states,) = self.start(source, readable)
+        return self._written(self.decoder(self.embedding_dropout(self.embeddings.of_target(target)), states))
+
+    def _written(self, outputs: Tensor) -> Tensor:
+        """Equation 4"""
+        logits: Tensor = self.embeddings.output(self.narrow(self.output_dropout(outputs)))
+        return logits

@@ -1,0 +1,63 @@
+"""How a vocabulary is made, and how a text is put to sentencepiece: normalised, marked, cut where it must not join."""
+
+import difflib
+import unicodedata
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal, get_args
+
+from saccade.errors import UserError
+from saccade.text.words import word_spans
+
+Kind = Literal["unigram", "bpe", "char", "word"]
+Normalisation = Literal["identity", "nfc", "nfkc"]
+
+INWARD = str.maketrans({"\n": " ", "▁": "\n"})
+OUTWARD = str.maketrans({"▁": " ", "\n": "▁"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy:
+    """How a vocabulary is made. `size` is the most ids it may have, the 4 special and 256 byte ids among them."""
+
+    kind: Kind = "unigram"
+    size: int = 8000
+    normalise: Normalisation = "identity"
+    lower: bool = False
+    byte_fallback: bool = True
+
+    def __post_init__(self) -> None:
+        for name, given, known in (
+            ("kind", self.kind, get_args(Kind)),
+            ("normalise", self.normalise, get_args(Normalisation)),
+        ):
+            if given not in known:
+                nearest = difflib.get_close_matches(str(given), known, 1) or known
+                raise UserError(f"unknown tokeniser {name} '{given}'; did you mean {nearest[0]}? ({', '.join(known)})")
+
+
+def normalised(text: str, policy: Policy) -> str:
+    if policy.normalise == "nfc":
+        text = unicodedata.normalize("NFC", text)
+    elif policy.normalise == "nfkc":
+        text = unicodedata.normalize("NFKC", text)
+    return (text.lower() if policy.lower else text).replace("\n", " ")
+
+
+def prefix(policy: Policy) -> str:
+    """A space before the text makes its first word the same piece as elsewhere; characters need no such help."""
+    return "" if policy.kind == "char" else " "
+
+
+def chunks(text: str, policy: Policy) -> list[str]:
+    """What sentencepiece takes in one go: the whole text; of the word kind, a word with the space before it and any
+    other white space after it."""
+    text = normalised(text, policy)
+    if not text:
+        return []
+    text = prefix(policy) + text
+    inward = text.translate(INWARD)
+    if policy.kind != "word":
+        return [inward]
+    starts = [start - (text[start - 1] == " ") for start, _ in word_spans(text)]
+    return [inward[start:end] for start, end in pairwise([0, *(start for start in starts if start), len(text)])]

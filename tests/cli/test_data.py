@@ -1,0 +1,81 @@
+"""`saccade data`: a corpus looked at and cleaned, without training."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from saccade.cli import app
+from saccade.errors import UserError
+
+LINES = "the dog\tle chien\nthe dog\tle chien\nOK\tOK\none two three four\toui\n\tx\nthe cat\tle chat\n"
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> Path:
+    path = tmp_path / "pairs.tsv"
+    path.write_text(LINES, encoding="utf-8")
+    return path
+
+
+def run(*arguments: str | Path) -> str:
+    done = CliRunner().invoke(app, ["data", *map(str, arguments)])
+    if isinstance(done.exception, UserError):
+        raise done.exception
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def test_what_is_there_and_what_cleaning_would_do(pairs: Path) -> None:
+    said = run(pairs)
+    assert said.startswith(f"{pairs}: 6 pairs\nsource: ") and "scripts: Latin 100.0%" in said
+    assert "--clean all: kept 2 of 6 pairs\n  left out 1 empty on a side (line 5)\n" in said
+    assert "  left out 1 with more than 3.0 words for one of the other side (line 4)" in said
+    assert "  left out 1 that came before (line 2)" in said
+
+
+def test_what_is_kept_is_written(pairs: Path, tmp_path: Path) -> None:
+    said = run(pairs, "--clean", "duplicates", "--clean", "ratio=3.5", "--out", tmp_path / "clean.tsv")
+    assert "kept 3 of 6 pairs" in said
+    assert (tmp_path / "clean.tsv").read_text() == "the dog\tle chien\nOK\tOK\nthe cat\tle chat\n"
+    assert "kept 3 of 3 pairs" in run(tmp_path / "clean.tsv", "--clean", "duplicates", "--clean", "ratio=3.5")
+
+
+def test_from_one_form_to_another(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"en": "a\\tb", "fr": "c\\nd"}\n{"en": "e", "fr": "f"}\n')
+    run(tmp_path / "a.jsonl", "--fields", "en,fr", "--out", tmp_path / "b.jsonl")
+    assert json.loads((tmp_path / "b.jsonl").read_text().splitlines()[0]) == {"source": "a\tb", "target": "c\nd"}
+    run(tmp_path / "b.jsonl", "--out", tmp_path / "c.tsv")
+    assert (tmp_path / "c.tsv").read_text() == "a b\tc d\ne\tf\n"
+
+
+def test_for_programs(pairs: Path, model_folder: Path) -> None:
+    told = json.loads(run(pairs, "--clean", "identical", "--vocab-from", model_folder, "--json"))
+    assert (told["count"], told["kept"]) == (6, 4)
+    assert told["left_out"] == [
+        {"why": "empty on a side", "pairs": 1, "first": [5]},
+        {"why": "with two sides that are the same", "pairs": 1, "first": [3]},
+    ]
+    assert told["source"]["spelling"]["pieces_per_word"] >= 1 and told["cleaning"]["identical"] is True
+
+
+def test_standard_input_and_tasks(pairs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("saccade.cli.data._DRAWN", 50)
+    assert run("task:phrasebook-en-fr").startswith("task:phrasebook-en-fr: 50 pairs")
+    done = CliRunner().invoke(app, ["data", "-"], input=LINES)
+    assert done.exit_code == 0 and done.stdout.startswith("-: 6 pairs")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--clean", "rato=3"], r"--clean: rato: unknown key; did you mean 'ratio'\?"),
+        (["--clean", "ratio=0.5"], "--clean: ratio must be at least 1"),
+        (["--fields", "en"], "--fields en: expected two"),
+        (["--vocab-from", "nowhere"], "not found; expected a model's folder"),
+    ],
+)
+def test_mistakes(arguments: list[str], said: str, pairs: Path) -> None:
+    with pytest.raises(UserError, match=said):
+        run(pairs, *arguments)

@@ -1,0 +1,101 @@
+"""What is left out, why, and in what order; and that what is kept would be kept again."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from saccade.data import Cleaning, Listed, Selection, TextPair, Verdict
+
+ALL = Cleaning(control=True, identical=True, script=0.5, most_words=6, ratio=3.0, duplicates=True)
+
+ENGLISH = [TextPair("the dog sleeps", "собака спит"), TextPair("a cat", "кошка"), TextPair("no letters: 42", "42!")]
+CASES = {
+    Verdict.KEPT: TextPair("two dogs", "две собаки"),
+    Verdict.EMPTY: TextPair("  ", "пусто"),
+    Verdict.CONTROL: TextPair("a \x07bell", "звонок"),
+    Verdict.IDENTICAL: TextPair("same ", " same"),
+    Verdict.SCRIPT: TextPair("собака", "собака!"),
+    Verdict.WORDS: TextPair("one two three four five six seven", "раз два три четыре пять"),
+    Verdict.RATIO: TextPair("one two three four", "раз"),
+    Verdict.DUPLICATE: ENGLISH[0],
+}
+
+
+@pytest.mark.parametrize("verdict", CASES, ids=lambda verdict: verdict.name)
+def test_each_reason_by_itself(verdict: Verdict) -> None:
+    selection = Selection.of(Listed([*ENGLISH, *ENGLISH[1:], CASES[verdict]]), ALL)
+    assert selection.verdicts.tolist() == [0, 0, 0, Verdict.DUPLICATE, Verdict.DUPLICATE, verdict]
+    assert Selection.of(Listed([*ENGLISH, CASES[verdict]])).verdicts[-1] in (Verdict.KEPT, Verdict.EMPTY)  # by default
+
+
+def test_the_report_has_counts_and_first_lines() -> None:
+    pairs = [*ENGLISH, *CASES.values(), *[CASES[Verdict.CONTROL]] * 6]
+    report = Selection.of(Listed(pairs), ALL).report()
+    assert report.kept == 4
+    assert str(report) == (
+        "kept 4 of 17 pairs; left out 1 empty on a side (line 5); "
+        "left out 7 with control characters (lines 6, 12, 13, 14, 15, …); "
+        "left out 1 with two sides that are the same (line 7); "
+        "left out 1 in another script than Latin to Cyrillic (line 8); "
+        "left out 1 of more than 6 words on a side (line 9); "
+        "left out 1 with more than 3.0 words for one of the other side (line 10); left out 1 that came before (line 11)"
+    )
+
+
+def test_a_broken_encoding_and_plain_white_space() -> None:
+    broken = [TextPair("caf\ufffd", "x"), TextPair("a\tb\nc\r", "x"), TextPair("a\u200bb é", "x")]
+    assert Selection.of(Listed(broken), Cleaning(control=True)).verdicts.tolist() == [Verdict.CONTROL, 0, 0]
+
+
+def test_scripts_that_are_given_and_those_of_japanese() -> None:
+    given_scripts = Cleaning(script=0.9, source_scripts=("GREEK",), target_scripts=("LATIN",))
+    pairs = [TextPair("ναι", "yes"), TextPair("yes", "yes"), TextPair("ναι yes", "yes")]
+    assert Selection.of(Listed(pairs), given_scripts).verdicts.tolist() == [0, Verdict.SCRIPT, Verdict.SCRIPT]
+    japanese = [
+        TextPair("yes", "東京タワーへ"),
+        TextPair("no", "ひらがな"),
+        TextPair("so", "漢字"),
+        TextPair("hm", "latin"),
+    ]
+    assert Selection.of(Listed(japanese), Cleaning(script=0.5)).verdicts.tolist() == [0, 0, 0, Verdict.SCRIPT]
+
+
+texts = st.lists(st.sampled_from(["a", "dog", "да", "нет", " ", "  ", "7", ".", "犬", "\x07", "\ufffd", "é"])).map(
+    "".join
+)
+cleanings = st.builds(
+    Cleaning,
+    control=st.booleans(),
+    identical=st.booleans(),
+    script=st.none() | st.sampled_from([0.5, 0.8, 1.0]),
+    most_words=st.none() | st.integers(1, 5),
+    ratio=st.none() | st.sampled_from([1.0, 2.0, 3.5]),
+    duplicates=st.booleans(),
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.builds(TextPair, texts, texts), min_size=1, max_size=25), cleanings)
+def test_what_is_clean_stays_as_it_is(pairs: list[TextPair], cleaning: Cleaning) -> None:
+    first = Selection.of(Listed(pairs), cleaning)
+    kept = [pair for _, pair in first.kept()]
+    assert len(kept) + sum(group.pairs for group in first.report().left_out) == len(pairs)
+    if kept:
+        again = Selection.of(Listed(kept), cleaning)
+        assert [pair for _, pair in again.kept()] == kept and again.report().left_out == ()
+    if cleaning.duplicates:
+        assert len(kept) == len(set(kept))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"script": 0.2}, "script must be from 0.5 to 1"),
+        ({"source_scripts": ("LATIN",)}, "set script = 0.5"),
+        ({"most_words": 0}, "most_words must be at least 1"),
+        ({"ratio": 0.5}, "ratio must be at least 1"),
+    ],
+)
+def test_wrong_options(wrong: dict[str, object], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        Cleaning(**wrong)

@@ -1,0 +1,92 @@
+"""Verdicts, line numbers, and beginning anywhere."""
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from saccade.data import Cleaning, DamagedError, Listed, PairFiles, Selection, Split, TextPair, Verdict, selection
+from saccade.text import Policy, Vocabularies
+
+TEXTS = [TextPair(f"the dog number {n} sleeps", f"le chien numéro {n} dort") for n in range(50)]
+VOCABULARIES = Vocabularies.train(TEXTS, Policy(kind="bpe", size=330), tags=["<fr>"])
+
+
+@pytest.fixture(autouse=True)
+def short_strides(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selection, "STRIDE", 8)
+
+
+def written(tmp_path: Path, kind: str) -> PairFiles:
+    if kind == "csv":  # every record takes two lines, after a header
+        text = "source,target\n" + "".join(f'{pair.source},"{pair.target}\n"\n' for pair in TEXTS)
+    else:
+        text = "".join(f"{pair.source}\t{pair.target}\n" for pair in TEXTS)
+    path = tmp_path / f"pairs.{kind}"
+    path.write_bytes(gzip.compress(text.encode()) if kind == "gz" else text.encode())
+    return PairFiles(path)
+
+
+@pytest.mark.parametrize("kind", ["tsv", "csv", "gz"])
+def test_records_from_any_place(kind: str, tmp_path: Path) -> None:
+    chosen = Selection.of(written(tmp_path, kind))
+    every = list(chosen.records())
+    assert len(chosen) == 50 and len(chosen.marks) == 7
+    assert [line for _, line, _ in every] == [2 * n if kind == "csv" else n for n in range(1, 51)]
+    for first in (0, 1, 7, 8, 9, 33, 49, 50):
+        assert list(chosen.records(first)) == every[first:]
+
+
+def test_lines_of_a_report_are_the_file_s(tmp_path: Path) -> None:
+    files = written(tmp_path, "csv")
+    long = Selection.of(files, Cleaning(most_words=5)).report()
+    assert long.kept == 50
+    few = Selection.of(files, Cleaning(most_words=4)).report()
+    assert few.kept == 0 and few.left_out[0].first == (2, 4, 6, 8, 10)
+
+
+def test_held_out_here_and_elsewhere() -> None:
+    pairs = [
+        *TEXTS,
+        TextPair("le chien numéro 3 dort", "x"),
+        TextPair("x", "the dog number 4 sleeps"),
+        TextPair("", ""),
+    ]
+    split = Split.of(TEXTS[3:5], share=1.0)
+    assert len(split.held_out) == 2
+    chosen = Selection.of(Listed(pairs)).holding_out(split)
+    assert chosen.held_out == tuple(TEXTS[3:5]) and (chosen.verdicts == Verdict.HELD_OUT).sum() == 2
+    other = Selection.of(Listed(pairs)).holding_out(Split(1, frozenset()), split.held_out)
+    assert np.flatnonzero(other.verdicts == Verdict.HELD_OUT_ELSEWHERE).tolist() == [3, 4, 51] and not other.held_out
+    assert "left out 3 with a text that is held out in another corpus (lines 4, 5, 52)" in str(other.report())
+    assert chosen.report().kept == 50
+
+
+@pytest.mark.parametrize("longest", [8, 12, 20, 80])
+@pytest.mark.parametrize("tag", [None, "<fr>"])
+def test_too_long_is_found_without_cutting_every_text(longest: int, tag: str | None) -> None:
+    pairs = [TextPair("dog " * n, "chien " * (n // 2 + 1)) for n in range(1, 30)]
+    shorter = Selection.of(Listed(pairs)).shorter(VOCABULARIES, longest, tag)
+    for place, pair in enumerate(pairs):
+        source, target = map(len, VOCABULARIES.encode(pair))
+        too_long = max(source + (tag is not None), target) > longest
+        assert (shorter.verdicts[place] == Verdict.TOO_LONG) == too_long
+    kept = [pair for _, pair in shorter.kept()]
+    assert shorter.longest == longest and shorter.longest_source == max(len(pair.source.split()) for pair in kept)
+    assert (f"longer than {longest} pieces" in str(shorter.report())) == (longest < 80)
+
+
+def test_saved_and_loaded(tmp_path: Path) -> None:
+    files, cleaning = written(tmp_path, "tsv"), Cleaning(script=0.5, duplicates=True)
+    made = Selection.of(files, cleaning).holding_out(Split.of(TEXTS)).shorter(VOCABULARIES, 30)
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    made.save(folder)
+    loaded = Selection.load(folder, files, cleaning)
+    assert list(loaded.kept()) == list(made.kept()) and loaded.held_out == made.held_out
+    assert loaded.report() == made.report() and loaded.scripts == made.scripts
+    assert (loaded.longest, loaded.longest_source, loaded.pieces) == (30, 5, made.pieces)
+    (folder / "verdicts.npy").write_bytes(b"")
+    with pytest.raises(DamagedError):
+        Selection.load(folder, files, cleaning)

@@ -1,0 +1,122 @@
+"""Words linked by any model with attention, in one direction and in both."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from saccade.data import TextPair
+from saccade.decode import Translator
+from saccade.decode.aligner import CHUNK, Aligner, Entropies
+from saccade.decode.readers import Reader
+from saccade.errors import UserError
+from saccade.evaluate import GoldLinks, symmetrise
+from saccade.models import MODELS, Seq2Seq
+from saccade.text import Policy, Vocabularies, words
+
+Untrained = Callable[..., Seq2Seq[Any, Any]]
+
+
+@pytest.fixture(scope="module")
+def rnn(untrained: Untrained, vocabularies: Vocabularies) -> Translator:
+    return Translator(untrained("bahdanau2014"), vocabularies, "cpu")
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_model_aligns_or_says_that_it_cannot(
+    name: str, untrained: Untrained, vocabularies: Vocabularies, pairs: list[TextPair]
+) -> None:
+    translator = Translator(untrained(name), vocabularies, "cpu")
+    if not translator.attends:
+        with pytest.raises(UserError, match=f"{name} has no attention to align by"):
+            Aligner(translator)
+        return
+    found = list(Aligner(translator).align(pairs))
+    heads = Entropies()
+    for pair, one in zip(pairs, found, strict=True):
+        assert one.source == tuple(words(pair.source))
+        assert one.target == tuple(words(pair.target))
+        assert one.weights.shape == (len(one.target), len(one.source))
+        assert all(i < len(one.source) and j < len(one.target) for i, j in one.links)
+        assert one.attended is not None
+        assert one.links == one.attended.alignment()
+        heads.add(one.attended)
+    assert len(heads.mean()) == len(translator.model.cross)
+    longest = max(len(one.attended.source_pieces) for one in found if one.attended)
+    assert all(0 <= bits <= np.log2(longest) for layer in heads.mean() for bits in layer)
+
+
+def test_a_result_does_not_depend_on_its_company_and_blanks_keep_their_place(
+    rnn: Translator, pairs: list[TextPair]
+) -> None:
+    many = [*pairs, TextPair("", "le chat"), TextPair("the cat", " "), *pairs] * (1 + CHUNK // 18)
+    aligner = Aligner(rnn)
+    alone = [next(aligner.align([pair])).links for pair in pairs]
+    found = [one.links for one in aligner.align(many)]
+    assert len(found) == len(many) > CHUNK
+    assert found[: len(pairs)] == found[-len(pairs) :] == alone
+    (blank,) = aligner.align([TextPair("", "le chat")])
+    assert (blank.links, blank.source, blank.target, blank.attended) == (frozenset(), (), ("le", "chat"), None)
+
+
+def test_words_may_be_what_blanks_separate(rnn: Translator) -> None:
+    pair = TextPair("the cat-like dog 's $5.50 .", "l'homme , 3,50 !!")
+    ruled, spaced = Aligner(rnn), Aligner(rnn, tokenised=True)
+    assert spaced.lengths(pair) == (6, 4)
+    assert ruled.lengths(pair) == (len(words(pair.source)), len(words(pair.target)))
+    (one,) = spaced.align([pair])
+    assert one.source == tuple(pair.source.split())
+    assert one.target == tuple(pair.target.split())
+    (other,) = ruled.align([pair])
+    owner = [n for n, token in enumerate(pair.source.split()) for _ in words(token)]
+    columns = np.stack([other.weights[:, [o == n for o in owner]].sum(1) for n in range(6)], 1)
+    rows = [n for n, token in enumerate(pair.target.split()) for _ in words(token)]
+    assert one.weights[1] == pytest.approx(columns[rows.index(1)])  # the comma is a word in both
+
+
+def test_a_model_that_normalises_still_counts_the_words_given(untrained: Untrained, pairs: list[TextPair]) -> None:
+    vocabularies = Vocabularies.train(pairs, Policy(kind="bpe", size=330, normalise="nfkc"))
+    model = MODELS["bahdanau2014"](MODELS["bahdanau2014"].PRESETS["tiny"], *map(len, (vocabularies.source,) * 2))
+    (one,) = Aligner(Translator(model.eval(), vocabularies, "cpu")).align([TextPair("½ ﬁn … x", "a b")])
+    assert one.source == ("½", "ﬁn", "…", "x")  # 1⁄2 are three words, and ... three
+    assert one.weights.shape == (2, 4)
+
+
+def test_both_directions_meet(rnn: Translator, untrained: Untrained, vocabularies: Vocabularies) -> None:
+    pairs = [TextPair("the black cat sleeps", "le chat noir dort")]
+    reverse = Translator(untrained("vaswani2017"), vocabularies, "cpu")
+    (one,) = Aligner(rnn).align(pairs)
+    (other,) = Aligner(reverse).align([TextPair(pairs[0].target, pairs[0].source)])
+    back = frozenset((j, i) for i, j in other.links)
+    for how in ("intersection", "union", "grow-diag-final"):
+        (both,) = Aligner(rnn, reverse=reverse, how=how).align(pairs)
+        assert both.links == symmetrise(one.links, back, how)
+        assert both.weights == pytest.approx(one.weights)
+
+
+def test_the_choice_settles_how_it_reads(learnt: Translator, pairs: list[TextPair]) -> None:
+    some = [TextPair("", "x"), *pairs[:4]]
+    gold = [GoldLinks.all_sure([(n, n) for n in range(len(words(pair.source)))]) for pair in some]
+    for truth in (gold, None):
+        aligner, choice = Aligner(learnt).chosen(some, truth, every_head=True, every_shift=True)
+        assert aligner.reader == choice.reader
+        assert choice.by == ("gold" if truth else "foretelling")
+        assert (choice.pairs, choice.tried) == (4, 2 * (1 + 2 * 3))
+    both, choice = Aligner(learnt, reverse=learnt).chosen(some, every_shift=True)
+    assert choice.by == "agreement"
+    assert both.reverse_reader == choice.reverse
+    assert Aligner(learnt, Reader(shift=0)).reader == Reader(shift=0)
+
+
+def test_nothing_to_choose_by_is_told(learnt: Translator) -> None:
+    with pytest.raises(UserError, match="every pair has a blank side"):
+        Aligner(learnt).chosen([TextPair("", "a")], every_head=True)
+
+
+def test_mistakes_are_told_before_any_work(rnn: Translator) -> None:
+    unknown: Any = "grow"
+    with pytest.raises(UserError, match="unknown symmetrisation"):
+        Aligner(rnn, how=unknown)
+    with pytest.raises(UserError, match="layer 7 does not exist"):
+        list(Aligner(rnn, Reader(layer=7)).align([TextPair("a", "b")]))

@@ -1,0 +1,228 @@
+"""What must and must not be said: met by every mode of search, or reported; on text, in any pieces, word for word."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from brute_force import Spelled, Watched, asked, says_barred
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from search_models import one
+from test_exhaustive import OUTLINES, PHRASES, SOURCE
+
+from saccade.data import TextPair
+from saccade.decode import Constraints, Search, Translator, search
+from saccade.decode.constraints import Rules
+from saccade.errors import UserError
+from saccade.models import Seq2Seq
+from saccade.text import Placeholders, Policy, Vocabularies, words
+
+HOWS = [
+    Search(),
+    Search(beam=2),
+    Search(beam=4, n_best=3),
+    Search(beam=6, groups=3, n_best=6),
+    Search(beam=3, n_best=3, sample=True),
+    Search(beam=2, n_best=2, sample=True, top_k=1),
+    Search(beam=3, sample=True, temperature=2.0, top_p=0.3, min_p=0.2),
+]
+phrases = st.lists(st.sampled_from(PHRASES[:-1]), max_size=3, unique=True).map(tuple)
+wanted = st.one_of(
+    phrases.map(lambda some: Constraints(include=some)),
+    st.builds(Constraints, prefix=st.sampled_from(["a", "ab", "a ", " a", "b b a"]), include=phrases),
+    st.builds(Constraints, outline=st.sampled_from(OUTLINES[:7] + OUTLINES[9:]), include=phrases),
+)
+some, many = (settings(deadline=None, max_examples=count, derandomize=True) for count in (20, 500))
+
+
+asking = given(
+    seed=st.integers(0, 10**6),
+    scale=st.sampled_from([1.0, 4.0]),
+    how=st.sampled_from(HOWS),
+    constraints=wanted,
+    turned=st.booleans(),
+)
+asking_much = given(
+    seed=st.integers(0, 10**6),
+    how=st.sampled_from(HOWS),
+    constraints=wanted,
+    barred=phrases,
+    form=st.sampled_from([{}, {"no_repeat": 2}, {"repeats": 1, "shortest": 3}, {"longest": 4}]),
+    turned=st.booleans(),
+)
+
+
+def check_met(seed: int, scale: float, how: Search, constraints: Constraints, turned: bool) -> None:
+    tokeniser, chain = Spelled(turned), Watched(seed, scale, places=40)
+    (found,) = search(chain, *one(*SOURCE), how, rules=[Rules(constraints, tokeniser.lexicon)])
+    assert found and not found[0].unmet
+    for hypothesis in found[: how.n_best]:
+        text = tokeniser.decode(hypothesis.tokens)
+        missing = [label for label, met in asked(text, constraints) if not met]
+        assert not missing or not hypothesis.ended
+        assert len(hypothesis.unmet) == len(missing)
+
+
+def check_reported(
+    seed: int, how: Search, constraints: Constraints, barred: tuple[str, ...], form: dict[str, Any], turned: bool
+) -> None:
+    tokeniser, chain = Spelled(turned), Watched(seed, 2.0, places=40)
+    constraints = replace(constraints, exclude=barred)
+    (found,) = search(chain, *one(*SOURCE), replace(how, **form), rules=[Rules(constraints, tokeniser.lexicon)])
+    assert found
+    for hypothesis in found:
+        text = tokeniser.decode(hypothesis.tokens)
+        for label, met in asked(text, constraints):
+            assert met or any(said.startswith(f"{label!r}: ") for said in hypothesis.unmet)
+        if says_barred(text, constraints):
+            assert not hypothesis.ended and any("which is barred" in said for said in hypothesis.unmet)
+        barred_now = sum("which is barred: " in said for said in hypothesis.unmet)
+        assert len(hypothesis.unmet) - barred_now == sum(not met for _, met in asked(text, constraints))
+
+
+@some
+@asking
+def test_what_is_asked_for_is_written(**case: Any) -> None:
+    """There is room for it, and nothing stands against it: so it must be there."""
+    check_met(**case)
+
+
+@pytest.mark.slow
+@many
+@asking
+def test_what_is_asked_for_is_written_always(**case: Any) -> None:
+    check_met(**case)
+
+
+@some
+@asking_much
+def test_what_is_not_met_is_reported(**case: Any) -> None:
+    check_reported(**case)
+
+
+@pytest.mark.slow
+@many
+@asking_much
+def test_what_is_not_met_is_reported_always(**case: Any) -> None:
+    check_reported(**case)
+
+
+def translated(translator: Translator, source: str, how: Search | None = None, **constraints: Any) -> str:
+    (result,) = translator.translate([source], how, constraints=Constraints(**constraints))
+    assert result.unmet == (), result.unmet
+    return result.text
+
+
+def test_words_are_whole_words(learnt: Translator) -> None:
+    source = "the black cat sleeps"
+    assert translated(learnt, source) == "le chat noir dort"
+    assert translated(learnt, source, include=("chien",)).split()[:2] == ["le", "chien"]
+    assert translated(learnt, source, exclude=("cha", "or", "l")) == "le chat noir dort"  # parts of words
+    assert " noir " not in f" {translated(learnt, source, exclude=('noir',))} "
+    assert translated(learnt, "we see the black house", exclude=("黑",)) == "我们看见房子"
+    assert translated(learnt, "we see the black house", include=("看见",)) == "我们看见黑房子"
+
+
+def test_a_prefix_is_kept_and_its_last_word_completed(learnt: Translator) -> None:
+    """In the pieces that the model knows: *cha* alone would be cut otherwise than *chat*."""
+    for how in (Search(), Search(beam=5)):
+        for prefix in ("l", "le", "le ", "le c", "le cha", "le chat noir d", "le chat noir dort"):
+            (result,) = learnt.translate(["the black cat sleeps"], how, constraints=Constraints(prefix=prefix))
+            assert result.text == "le chat noir dort" and result.log_prob > -0.5
+    assert translated(learnt, "the black cat sleeps", prefix="un ch").startswith("un ch")
+    assert translated(learnt, "it sleeps", prefix="ß 黑").startswith("ß 黑")  # in bytes
+
+
+def test_an_outline_is_completed(learnt: Translator) -> None:
+    source = "the black cat sleeps"
+    assert translated(learnt, source, outline="le … dort") == "le chat noir dort"
+    assert translated(learnt, source, outline="… n… dort") == "le chat noir dort"
+    assert translated(learnt, source, outline="le chat") == "le chat"
+    kept = translated(learnt, source, outline="le … mange …")
+    assert kept.startswith("le ") and " mange" in kept
+    assert translated(learnt, source, outline="… mange").endswith(" mange")
+
+
+def test_each_text_has_its_own(learnt: Translator, pairs: list[TextPair]) -> None:
+    """And they do not change what the others are."""
+    sources = [pair.source for pair in pairs] + [""]
+    every = [None, Constraints(include=("chien",)), None, Constraints(exclude=("mange",))] + [None] * 5
+    found = learnt.translate(sources, constraints=every)
+    free = learnt.translate(sources)
+    assert [one.text for one, asked_ in zip(found, every) if asked_ is None] == [
+        one.text for one, asked_ in zip(free, every) if asked_ is None
+    ]
+    assert "chien" in found[1].text.split() and "mange" not in found[3].text.split()
+    stream = learnt.translate_stream(iter(sources), constraints=iter(every), chunk=2)
+    assert [one.text for one in stream] == [one.text for one in found]
+    with pytest.raises(UserError, match="constraints"):
+        learnt.translate(sources, constraints=every[:2])
+    with pytest.raises(UserError, match="constraints of 2 lines"):
+        list(learnt.translate_stream(iter(sources), constraints=iter(every[:2])))
+
+
+def test_reasons(learnt: Translator) -> None:
+    def unmet(how: Search | None = None, source: str = "it sleeps", **constraints: Any) -> tuple[str, ...]:
+        (result,) = learnt.translate([source], how, constraints=Constraints(**constraints))
+        assert result.as_dict()["unmet"] == list(result.unmet)
+        return result.unmet
+
+    assert unmet(include=("chat noir",), exclude=("noir",)) == ("'chat noir': it says 'noir', which is barred",)
+    (said,) = unmet(Search(longest=2), include=("extraordinairement chien",))
+    assert said == "'extraordinairement chien': not written within the longest length, which is 2 pieces"
+    assert unmet(source=" ", include=("a",), exclude=("b",)) == ("'a': the source is blank",)
+    (said,) = unmet(Search(beam=2, no_repeat=1), include=("a a a a",))
+    assert said.startswith("'a a a a': ")
+
+
+def test_a_vocabulary_that_cannot_write_it(untrained: Callable[..., Seq2Seq[Any, Any]], pairs: list[TextPair]) -> None:
+    few = Vocabularies.train(pairs, Policy(kind="char", size=60, byte_fallback=False))
+    model = untrained("cho2014")
+    model = type(model)(model.config, len(few.source), len(few.target)).eval()
+    (result,) = Translator(model, few, "cpu").translate(["it"], constraints=Constraints(include=("ß",)))
+    assert result.unmet == ("'ß': the vocabulary has no pieces to write it with",)
+
+
+def test_from_right_to_left(learnt: Translator) -> None:
+    """The same texts are met by a model that writes them from their end."""
+    turned = Translator(learnt.model, learnt.vocabularies.towards(right_to_left=True), "cpu")
+    assert turned.translate(["the cat sleeps"])[0].text != learnt.translate(["the cat sleeps"])[0].text
+    for how in (Search(), Search(beam=6)):
+        text = translated(turned, "the cat sleeps", how, prefix="un ch", include=("noir dort",), exclude=("le", "chat"))
+        assert text.startswith("un ch") and " noir dort" in text and not {"le", "chat"} & set(text.split())
+        assert words(translated(turned, "the cat sleeps", how, outline="… mange"))[-1] == "mange"
+
+
+def test_symbols_stand_for_what_they_replace(
+    untrained: Callable[..., Seq2Seq[Any, Any]], pairs: list[TextPair]
+) -> None:
+    numbers = [TextPair(f"{pair.source} 7", f"{pair.target} 7") for pair in pairs]
+    vocabularies = Vocabularies.train(numbers, Policy(kind="bpe", size=350), placeholders=Placeholders(("number",)))
+    model = untrained("cho2014")
+    model = type(model)(model.config, len(vocabularies.source), len(vocabularies.target)).eval()
+    translator = Translator(model, vocabularies, "cpu")
+    how = Search(beam=3, longest=12)
+    assert "42" in words(translated(translator, "the cat 42", how, include=("42",)))
+    assert translated(translator, "the cat 42", how, prefix="le 42").startswith("le 42")
+    free = translated(translator, "the cat 42", how, exclude=("42",))
+    assert "42" not in words(free)
+
+
+def test_mistakes_are_named() -> None:
+    for given_, said in (
+        ({"prefix": "a", "outline": "b …"}, "a prefix and an outline"),
+        ({"outline": " … "}, "gaps alone"),
+        ({"include": "chat"}, "include takes a list"),
+        ({"exclude": (" ",)}, "exclude takes a list"),
+    ):
+        with pytest.raises(UserError, match=said):
+            Constraints(**given_)  # type: ignore[arg-type]
+    assert Constraints.of_dict({"include": ["a"], "prefix": "b"}) == Constraints(include=("a",), prefix="b")
+    for bad, said in (
+        ([], "expected an object"),
+        ({"includes": []}, "expected an object"),
+        ({"include": "a"}, "a list"),
+    ):
+        with pytest.raises(UserError, match=said):
+            Constraints.of_dict(bad)

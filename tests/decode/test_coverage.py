@@ -1,0 +1,30 @@
+"""The coverage penalty, from the attention that the model pays while it writes."""
+
+import pytest
+import torch
+from search_models import TINY, batch, one, tiny
+
+from saccade.decode import Search, search
+from saccade.errors import UserError
+from saccade.text.tokeniser import BOS, EOS
+
+SOURCES = [(4, 5, 6, EOS), (6, EOS), (5, 5, 4, EOS)]
+LOOKING = [name for name in TINY if tiny(name).cross]
+
+
+@pytest.mark.parametrize("name", LOOKING)
+def test_it_counts_what_the_forced_pass_reads(name: str) -> None:
+    model, how = tiny(name, 3), Search(beam=3, coverage_penalty=0.7, length_norm="none", n_best=3)
+    for row, found in zip(SOURCES, search(model, *batch(*SOURCES), how)):
+        for hypothesis in found:
+            written = (*hypothesis.tokens, EOS) if hypothesis.ended else hypothesis.tokens
+            with torch.no_grad(), model.trace() as trace:
+                model(*one(*row), torch.tensor([[BOS, *written[:-1]]]))
+            looks = torch.stack([trace[site][0].mean(0) for site in model.cross]).mean(0).sum(0)  # (S,)
+            expected = looks[:-1].clamp(1e-9, 1).log().sum().item()  # the end is nothing to cover
+            assert hypothesis.score - hypothesis.log_prob == pytest.approx(0.7 * expected, abs=1e-4)
+
+
+def test_a_model_without_attention_says_so() -> None:
+    with pytest.raises(UserError, match="one fixed vector"):
+        search(tiny("cho2014"), *one(4, EOS), Search(coverage_penalty=0.1))

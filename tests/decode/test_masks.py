@@ -1,0 +1,50 @@
+"""What may not be written next, against its definition in plain Python."""
+
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from saccade.decode.masks import no_endless_loop, no_run_twice, not_yet
+from saccade.text import EOS
+
+V = 6
+written = st.lists(st.lists(st.integers(4, 5), min_size=7, max_size=7), min_size=2, max_size=2)
+
+
+def barred(mask: object, rows: list[list[int]], length: int) -> list[set[int]]:
+    log_probs = torch.zeros(1, len(rows), V)
+    mask(log_probs, torch.tensor([[row[:length] for row in rows]]))  # type: ignore[operator]
+    return [{token for token in range(V) if row[token] == float("-inf")} for row in log_probs[0].tolist()]
+
+
+@settings(deadline=None, max_examples=60)
+@given(rows=written, length=st.integers(0, 7), size=st.integers(1, 4))
+def test_no_run_comes_twice(rows: list[list[int]], length: int, size: int) -> None:
+    for row, found in zip(rows, barred(lambda *both: no_run_twice(size, *both), rows, length)):
+        expected = set()
+        for token in range(V):
+            after = [*row[:length], token]
+            runs = [tuple(after[i : i + size]) for i in range(len(after) - size + 1)]
+            if runs and runs[-1] in runs[:-1]:
+                expected.add(token)
+        assert found == expected
+
+
+@settings(deadline=None, max_examples=60)
+@given(rows=written, length=st.integers(0, 7), most=st.integers(1, 3))
+def test_no_loop_is_endless(rows: list[list[int]], length: int, most: int) -> None:
+    for row, found in zip(rows, barred(lambda *both: no_endless_loop(most, *both), rows, length)):
+        expected = set()
+        for token in range(V):
+            after = [*row[:length], token]
+            for size in range(1, len(after) // (most + 1) + 1):
+                run = after[len(after) - size :]
+                if after[len(after) - size * (most + 1) :] == run * (most + 1):
+                    expected.add(token)
+        assert found == expected
+
+
+def test_short_sentences_may_not_end() -> None:
+    log_probs = torch.zeros(3, 2, V)
+    not_yet([2, 3, 0], log_probs, torch.zeros(3, 2, 2))
+    assert (log_probs == float("-inf")).nonzero().tolist() == [[1, 0, EOS], [1, 1, EOS]]

@@ -1,0 +1,83 @@
+"""Options are checked when they are made, and scores are what the papers say."""
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from saccade.decode import Search
+
+BAD: list[dict[str, Any]] = [
+    {"beam": 0},
+    {"n_best": 0},
+    {"beam": 2, "n_best": 3},
+    *({"sample": True, "temperature": value} for value in (0.0, -1.0, math.nan, math.inf)),
+    *({"sample": True, "top_p": value} for value in (0.0, 1.1, math.nan)),
+    *({"sample": True, "min_p": value} for value in (-0.1, 1.1, math.nan)),
+    {"sample": True, "top_k": 0},
+    {"temperature": 0.5},
+    {"top_k": 3},
+    {"top_p": 0.9},
+    {"min_p": 0.1},
+    {"length_norm": "google"},
+    {"length_penalty": math.nan},
+    {"coverage_penalty": -0.1},
+    {"coverage_penalty": math.inf},
+    {"beam": 5, "groups": 2},
+    {"groups": 0},
+    {"beam": 4, "sample": True, "groups": 2},
+    {"beam": 4, "groups": 2, "diversity": -1.0},
+    {"no_repeat": 0},
+    {"repeats": 0},
+    {"longest": 0},
+    {"longest_ratio": math.inf},
+    {"shortest_ratio": -1.0},
+    {"longest": 3, "shortest": 3},
+    {"seed": -1},
+]
+
+
+@pytest.mark.parametrize("options", BAD, ids=str)
+def test_bad_settings_say_what_came(options: dict[str, Any]) -> None:
+    name, value = list(options.items())[-1]
+    with pytest.raises(ValueError, match=f"{name}.*{value}"):
+        Search(**options)
+
+
+def test_lengths_follow_the_source() -> None:
+    assert Search().lengths(7) == (0, 24) and Search().lengths(7, needed=3) == (0, 27)
+    assert Search(longest=5, shortest=2).lengths(70, needed=9) == (2, 5)
+    assert Search(longest_ratio=1.5, shortest_ratio=0.5).lengths(7) == (4, 21)
+    assert Search(shortest=100).lengths(1) == (11, 12)  # the longest goes before the shortest
+
+
+def test_scores_by_hand() -> None:
+    assert Search().score(-6.0, 7) == pytest.approx(-6.0 / 2)
+    assert Search(length_penalty=0.5).score(-6.0, 19) == pytest.approx(-6.0 / 2)
+    assert Search(length_norm="mean").score(-6.0, 4) == pytest.approx(-1.5)
+    assert Search(length_norm="none", length_penalty=3.0).score(-6.0, 4) == -6.0
+    assert Search(coverage_penalty=0.2).score(-6.0, 7, coverage=math.log(0.5)) == pytest.approx(
+        -3 + 0.2 * math.log(0.5)
+    )
+
+
+@given(
+    norm=st.sampled_from(["wu", "mean", "none"]),
+    penalty=st.floats(-3, 3),
+    log_prob=st.floats(-50, 0),
+    length=st.integers(0, 20),
+    shortest=st.integers(0, 25),
+    more=st.integers(0, 20),
+    falls=st.floats(0, 5),
+    coverage=st.floats(-5, 0),
+)
+def test_nothing_scores_more_than_the_most(
+    norm: Any, penalty: float, log_prob: float, length: int, shortest: int, more: int, falls: float, coverage: float
+) -> None:
+    how = Search(length_norm=norm, length_penalty=penalty, coverage_penalty=0.5)
+    end = max(length, shortest) + 1 + more
+    for longest in (end, end + 7):
+        most = how.most(log_prob, length, shortest, longest)
+        assert how.score(log_prob - falls, end, coverage) <= most + 1e-9

@@ -1,0 +1,105 @@
+"""Draws: by seed and sentence, as frequent as they are probable, and only of what is likely enough."""
+
+import math
+from collections import Counter
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from search_models import TINY, VOCABULARY, batch, one, random_chain, tiny
+from test_search import SOURCES, same
+
+from saccade.decode.sampling import likely
+from saccade.decode.search import Search, search
+from saccade.text.tokeniser import BOS, EOS, PAD
+
+models = pytest.mark.parametrize("name", TINY)
+
+
+def test_samples_are_drawn_by_seed_and_sentence() -> None:
+    chain, source = random_chain(10, 1.0), batch((4,), (4,), (5,))
+    how = Search(beam=4, sample=True, seed=3)
+    runs = []
+    for each in (how, how, Search(beam=4, sample=True, seed=4)):
+        chain.rows.clear()
+        runs.append(search(chain, *source, each))
+    first, again, other = runs
+    assert first == again != other
+    assert first[0] != first[1]  # the same words, but another sentence: a stream of its own
+    chain.rows.clear()
+    (alone,) = search(chain, *one(5), how, indices=[2])
+    assert alone == first[2]
+
+
+@models
+def test_cold_samples_are_greedy(name: str) -> None:
+    model, source = tiny(name, 11), batch(*SOURCES)
+    cold = search(model, *source, Search(beam=2, sample=True, temperature=1e-6))
+    for samples, (best,) in zip(cold, search(model, *source, Search())):
+        same(samples, [best, best])
+
+
+@pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
+def test_samples_are_as_frequent_as_they_are_probable(temperature: float) -> None:
+    chain, draws = random_chain(12, 1.0), 5_000
+    (found,) = search(chain, *one(4), Search(beam=draws, sample=True, temperature=temperature, longest=1))
+    counts = Counter(h.tokens for h in found)
+    tempered = torch.softmax(chain.logits[0, 4, BOS] / temperature, -1).tolist()
+    allowed = {
+        (token,) if token != EOS else (): tempered[token] for token in range(VOCABULARY) if token not in (PAD, BOS)
+    }
+    total = sum(allowed.values())
+    assert counts.keys() <= allowed.keys()
+    for tokens, weight in allowed.items():
+        p = weight / total
+        assert abs(counts[tokens] / draws - p) < 4 * math.sqrt(p * (1 - p) / draws)
+
+
+def test_numbers_and_seeds_are_not_mixed_up() -> None:
+    """Seed 1 of one sentence is not seed 2 of another."""
+    chain = random_chain(10, 0.3)
+    chain.logits[..., EOS] = -math.inf
+    drawn = set()
+    for seed in (0, 1, 2, 1_000_003):
+        for index in (0, 1, 2, 1_000_003):
+            chain.rows.clear()
+            ((found,),) = search(chain, *one(4), Search(sample=True, seed=seed, longest=19), indices=[index])
+            drawn.add((found.tokens, found.log_prob))
+    assert len(drawn) == 16
+
+
+@settings(deadline=None, max_examples=80)
+@given(
+    logits=st.lists(st.sampled_from([-math.inf, *(x / 4 for x in range(-12, 12))]), min_size=2, max_size=9),
+    top_k=st.none() | st.integers(1, 12),
+    top_p=st.floats(0.01, 1.0),
+    min_p=st.floats(0.0, 1.0),
+)
+def test_what_is_likely_enough(logits: list[float], top_k: int | None, top_p: float, min_p: float) -> None:
+    if max(logits) == -math.inf:
+        logits[0] = 0.0
+    given_ = torch.tensor(logits).log_softmax(-1)
+    kept = likely(given_[None], Search(sample=True, top_k=top_k, top_p=top_p, min_p=min_p))[0]
+    probs = given_.exp().tolist()
+    assert kept[given_.argmax()] == given_.max()
+    for p, before, after in zip(probs, given_.tolist(), kept.tolist()):
+        better = [q for q in probs if q > p + 1e-6]
+        as_good = [q for q in probs if q > p - 1e-6]
+        may = (top_k is None or len(better) < top_k) and sum(better) < top_p + 1e-5 and p >= min_p * max(probs) - 1e-6
+        must = (top_k is None or len(as_good) <= top_k) and sum(as_good) < top_p and p > min_p * max(probs) + 1e-6
+        assert after in (before, -math.inf)
+        assert may or after == -math.inf
+        assert not must or after == before
+
+
+def test_only_what_is_likely_is_drawn() -> None:
+    chain = random_chain(15, 1.5)
+    first = chain.logits[0, 4, BOS].clone()
+    first[[PAD, BOS]] = -math.inf
+    best = first.topk(2).indices.tolist()
+    for how in (Search(beam=500, sample=True, top_k=2, longest=1), Search(beam=500, sample=True, top_k=1, longest=1)):
+        chain.rows.clear()
+        (found,) = search(chain, *one(4), how)
+        drawn = {h.tokens[0] if h.tokens else EOS for h in found}
+        assert drawn == set(best[: how.top_k])

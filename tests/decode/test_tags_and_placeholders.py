@@ -1,0 +1,106 @@
+"""A tag asks for a direction and is no word; what must come through does, and what does not is said."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch.nn.functional import cross_entropy
+
+from saccade.cli import main
+from saccade.data import TextPair
+from saccade.data.batching import Batch
+from saccade.decode import Search, Translator, load, save
+from saccade.models import MODELS
+from saccade.text import PAD, Placeholders, Policy, Vocabularies
+from saccade.text.placeholders import SYMBOLS
+
+LINKED = [TextPair(f"see https://x.org/{n} now", f"voir https://x.org/{n}") for n in range(8)]
+PAIRS = [
+    TextPair("<fr> the cat", "le chat"),
+    TextPair("<de> the cat", "die Katze"),
+    *(TextPair(f"<fr> {pair.source}", pair.target) for pair in LINKED),
+]
+
+
+@pytest.fixture(scope="module")
+def learnt() -> Translator:
+    texts = [TextPair(pair.source[5:], pair.target) for pair in PAIRS]
+    vocabularies = Vocabularies.train(
+        texts, Policy(kind="bpe", size=330), tags=["<fr>", "<de>"], placeholders=Placeholders(("url",))
+    )
+    torch.manual_seed(1)
+    model = MODELS["bahdanau2014"](MODELS["bahdanau2014"].PRESETS["tiny"], 330, 330).train()
+    sources, targets = zip(*map(vocabularies.encode, PAIRS), strict=True)
+    batch = Batch.of(sources, targets, range(len(PAIRS)))
+    optimiser = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    for _ in range(100):
+        logits = model(batch.source, batch.source_readable, batch.target_in)
+        optimiser.zero_grad()
+        cross_entropy(logits.flatten(0, 1), batch.target_out.flatten(), ignore_index=PAD).backward()
+        optimiser.step()
+    return Translator(model.eval(), vocabularies, "cpu")
+
+
+def test_a_tag_decides_and_is_no_word_of_the_alignment(learnt: Translator) -> None:
+    french, german = learnt.translate(["<fr> the cat", "<de> the cat"])
+    assert (french.text, german.text) == ("le chat", "die Katze")
+    assert french.attention is not None and french.source == "<fr> the cat"
+    assert french.attention.source.words == ("the", "cat") and french.attention.source_pieces[0] == "<fr>"
+    assert french.weights is not None and french.weights.shape == (2, 2)
+
+
+def test_a_placeholder_comes_through_from_a_folder_alone(learnt: Translator, tmp_path: Path) -> None:
+    save(tmp_path / "model", learnt.model, learnt.vocabularies)
+    loaded = load(tmp_path / "model", device="cpu")
+    symbol = next(iter(learnt.vocabularies.mask(LINKED[3].source).shown or {}))
+    same_number = next(  # of sixteen: of these the model has learnt eight
+        f"see https://never.seen/{n} now"
+        for n in range(99)
+        if symbol in (learnt.vocabularies.mask(f"see https://never.seen/{n} now").shown or {})
+    )
+    (result,) = loaded.translate([f"<fr> {same_number}"])
+    assert result.text == f"voir {same_number.split()[1]}" and result.notes == ()
+    assert not set("".join(result.tokens)) & set(SYMBOLS)
+    assert result.attention is not None
+    assert result.attention.source.words[:5] == ("see", "https", ":", "/", "/")
+    assert result.attention.target.words[:5] == ("voir", "https", ":", "/", "/")
+    assert result.attention.words().shape == (len(result.attention.target.words), len(result.attention.source.words))
+    (forced,) = loaded.attend([f"<fr> {same_number}"], [result.text])
+    assert forced.target.words == result.attention.target.words
+
+
+def test_a_lost_or_made_up_placeholder_is_said_and_never_shown(learnt: Translator) -> None:
+    (lost,) = learnt.translate(["<de> the cat https://a.org"])
+    assert lost.notes == () or "'https://a.org' is not in the translation" in lost.notes
+    drawn = learnt.translate(["<fr> the cat"] * 30, Search(sample=True, temperature=5.0, longest=30))
+    assert any("placeholders that the source does not have" in note for one in drawn for note in one.notes)
+    assert all(not set(one.text + "".join(one.tokens)) & set(SYMBOLS) for one in drawn)
+    assert drawn[0].as_dict()["notes"] == list(drawn[0].notes)
+
+
+def test_on_the_command_line(
+    learnt: Translator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save(tmp_path / "model", learnt.model, learnt.vocabularies)
+    (tmp_path / "lines").write_text("the cat\n\nsee https://x.org/3 and https://x.org/4 now\n")
+
+    def run(*options: str) -> tuple[int, str, str]:
+        command = [
+            "saccade",
+            "translate",
+            str(tmp_path / "model"),
+            str(tmp_path / "lines"),
+            "--device",
+            "cpu",
+            *options,
+        ]
+        monkeypatch.setattr("sys.argv", command)
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return (int(ended.value.code or 0), *capsys.readouterr())
+
+    code, out, err = run("--tag", "<de>", "--beam", "1")
+    assert code == 0 and out.startswith("die Katze\n\n") and len(out.splitlines()) == 3
+    assert "saccade: line 3: 'https://x.org/" in err and "is not in the translation" in err
+    code, _, err = run("--tag", "<it>")
+    assert code == 2 and f"--tag <it>: the tags that {tmp_path / 'model'} was trained with are <fr>, <de>" in err

@@ -1,0 +1,63 @@
+"""What the recurrent models do beyond the laws and the equations."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from model_cases import SMALL, Case, build, sentences
+
+from saccade.config import from_dict, to_dict
+from saccade.decode.search import Search, search
+from saccade.errors import UserError
+from saccade.models import MODELS
+from saccade.text.tokeniser import EOS
+
+DROPPING = [name for name, cls in MODELS.items() if "layer_dropout" in to_dict(cls.config_type())]
+
+
+@pytest.mark.parametrize("name", DROPPING)
+@pytest.mark.parametrize("place", ["dropout", "embedding_dropout", "layer_dropout", "output_dropout"])
+def test_each_place_of_dropout_drops(name: str, place: str) -> None:
+    cls = MODELS[name]
+    config = cls.config_type(**SMALL[name])
+    if "layers" in to_dict(config):
+        config = replace(config, layers=2)
+    for share, dropped in ((0.5, True), (0.0, False)):
+        torch.manual_seed(1)
+        model = cls(replace(config, **{"dropout": 0.0, place: share}), 11, 11)
+        one, two = model(*sentences()), model(*sentences())
+        assert torch.equal(one, two) != dropped
+        assert torch.equal(model.eval()(*sentences()), model(*sentences()))
+
+
+@pytest.mark.parametrize("how", [Search(), Search(beam=3, length_penalty=0.0), Search(beam=3, length_penalty=3.0)])
+def test_the_word_by_word_network_ends_with_its_source(how: Search) -> None:
+    model = build(Case("aligned-rnn", {"feedback": True}))
+    source, readable, _ = sentences()
+    source = source.where(readable, 0).masked_fill(source == EOS, 4)
+    for hypotheses, length in zip(search(model, source, readable, how), readable.sum(1).tolist(), strict=True):
+        assert hypotheses[0].ended and len(hypotheses[0].tokens) <= length
+
+
+def test_word_by_word_only_the_words_so_far_matter_or_with_both_directions_all() -> None:
+    source, readable, target = sentences()
+    other = source.clone()
+    other[1, 3] = (source[1, 3] + 1) % 11
+    for bidirectional in (False, True):
+        model = build(Case("aligned-rnn", {"bidirectional": bidirectional}))
+        same = torch.isclose(model(source, readable, target)[1], model(other, readable, target)[1]).all(-1)
+        assert same.tolist() == [not bidirectional] * 3 + [False]
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "message"),
+    [
+        ("kalchbrenner2013", {"widest": 1}, "model: widest must be at least 2"),
+        ("luong2015", {"hidden": 7, "bidirectional": True}, "model: hidden must be even .* got 7"),
+        ("sutskever2014", {"first": "zero"}, 'model.first: "zero" given, expected "last" or "mean"'),
+        ("cho2014", {"cell": "rnn"}, 'model.cell: "rnn" given, expected "tanh" or "gru" or "lstm"'),
+    ],
+)
+def test_settings_that_cannot_be(name: str, settings: dict[str, object], message: str) -> None:
+    with pytest.raises(UserError, match=f"recipe.toml: {message}"):
+        from_dict(MODELS[name].config_type, settings, "recipe.toml", "model")

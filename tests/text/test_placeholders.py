@@ -1,0 +1,91 @@
+"""What stands for itself comes through: as symbols to the model, as itself to people."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from saccade.errors import UserError
+from saccade.text import Placeholders
+from saccade.text.placeholders import KINDS, SYMBOLS
+
+ALL = Placeholders((*KINDS, r"\{\w+\}"))
+
+SPANS = ["<x1>", "</b>", '<a href="u">', "https://a.b/c?d=1", "www.x.org", "me@x.org", "3.14", "12:30", "{name}", "7"]
+texts = st.lists(st.sampled_from([*SPANS, "the", " ", ", ", "été", ".", SYMBOLS[3], "<", "@"]), max_size=14).map(
+    "".join
+)
+
+
+@settings(deadline=None, max_examples=100)
+@given(texts)
+def test_a_masked_text_is_restored(text: str) -> None:
+    masked = ALL.mask(text)
+    assert masked.restored(masked.text) == text
+    assert masked.notes(masked.text) == ()
+    assert len(masked.shown or {}) == sum(masked.text.count(symbol) for symbol in SYMBOLS)
+    assert not ALL._span.search(masked.text.translate(dict.fromkeys(map(ord, SYMBOLS), " ")))
+
+
+@settings(deadline=None, max_examples=100)
+@given(texts, texts)
+def test_a_pair_has_the_same_symbols_on_both_sides(source: str, target: str) -> None:
+    left, right = ALL.mask_pair(source, target)
+    assert left.shown == right.shown
+    if SYMBOLS[3] not in source + target:  # which would stay where it has no counterpart
+        assert (left.restored(left.text), right.restored(right.text)) == (source, target)
+        for symbol in SYMBOLS:
+            assert left.text.count(symbol) == right.text.count(symbol) == (symbol in (left.shown or {}))
+
+
+def test_by_hand() -> None:
+    left, right = Placeholders(("markup", "number")).mask_pair(
+        "see <x1>page 12</x1>, 12 of 3", "12 Seite <x1>12</x1> drei"
+    )
+    assert left.shown is not None
+    one, two, three, four = left.shown
+    assert list(left.shown.values()) == ["<x1>", "12", "</x1>", "12"]
+    assert left.text == f"see {one}page {two}{three}, {four} of 3"
+    assert right.text == f"{two} Seite {one}{four}{three} drei"
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "spans"),
+    [
+        ("url", "see https://a.org/b_(c), or www.x.de.", ["https://a.org/b_(c", "www.x.de"]),
+        ("email", "ask me.too+1@mail.example.org, now", ["me.too+1@mail.example.org"]),
+        ("number", "at 12:30 pay 1,000.50 or 7.", ["12:30", "1,000.50", "7"]),
+        ("markup", "a < b <x1> <br/> </p> <3", ["<x1>", "<br/>", "</p>"]),
+        (r"%\w", "give %s and %d", ["%s", "%d"]),
+    ],
+)
+def test_the_kinds(kind: str, text: str, spans: list[str]) -> None:
+    assert list((Placeholders((kind,)).mask(text).shown or {}).values()) == spans
+
+
+def test_what_is_lost_or_made_up_is_said_and_never_shown() -> None:
+    masked = ALL.mask("call 112 or 911")
+    assert masked.shown is not None
+    _, second = masked.shown
+    other = next(symbol for symbol in SYMBOLS if symbol not in masked.shown)
+    written = f"appelez {second} {other}"
+    assert masked.restored(written) == "appelez 911 "
+    assert masked.notes(written) == (
+        "'112' is not in the translation",
+        "left out 1 placeholders that the source does not have",
+    )
+
+
+def test_all_symbols_are_used_alike() -> None:
+    used = {next(iter(ALL.mask(f"number {n}").shown or {})) for n in range(200)}
+    assert used == set(SYMBOLS)
+    many = ALL.mask(" ".join(map(str, range(30))))
+    assert len(many.shown or {}) == len(SYMBOLS) and many.text.endswith("16 17 18 19 20 21 22 23 24 25 26 27 28 29")
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [("urls", "did you mean 'url'"), ("(", "not a regular expression"), ("a*", "matches where there is nothing")],
+)
+def test_a_wrong_kind_is_named(kind: str, said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        Placeholders((kind,))

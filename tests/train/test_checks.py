@@ -1,0 +1,104 @@
+"""What a check decides besides what is best: whether the rate falls, and what the mean of the last ones is worth."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lives import metrics
+from test_loop import judged_as
+from test_resume import assert_same_run
+
+from saccade import checkpoint
+from saccade.train import loop
+from saccade.train.loop import train
+from saccade.train.recipe import Recipe
+
+MakeRecipe = Callable[..., Recipe]
+PLATEAU: dict[str, Any] = {  # Gehring 2017
+    "train.optimiser": "sgd",
+    "train.momentum": 0.99,
+    "train.nesterov": True,
+    "train.lr": 0.25,
+    "train.schedule": "plateau",
+    "train.decay": 0.1,
+    "train.least_lr": 1e-3,
+    "train.warmup": 0,
+    "train.judge": "loss",
+    "train.check_every": 1,
+    "train.max_steps": 100,
+}
+
+
+def rates(out: Path) -> list[float]:
+    return [line["rate"] for line in metrics(out) if "rate" in line]
+
+
+def test_the_rate_falls_when_the_loss_does_not_and_then_the_run_ends(
+    make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged_as(monkeypatch, 5.0, 4.0, 4.5, 3.9, 3.9, 3.8, 3.8)
+    outcome = train(make_recipe(**PLATEAU), tmp_path / "run")
+    assert outcome.reason == "the rate fell below train.least_lr = 0.001" and outcome.step == 7
+    assert rates(tmp_path / "run") == pytest.approx([0.25, 0.25, 0.25, 0.025, 0.025, 0.0025, 0.0025])
+    assert outcome.best is not None and outcome.best["step"] == 6
+
+
+def test_a_plateau_may_be_waited_for(make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    judged_as(monkeypatch, 5.0, 5.1, 5.2, 4.0, 4.1, 4.2, 4.3)
+    recipe = make_recipe(**{**PLATEAU, "train.decay_patience": 2, "train.max_steps": 7})
+    train(recipe, tmp_path / "run")
+    assert rates(tmp_path / "run") == pytest.approx([0.25, 0.25, 0.25, 0.025, 0.025, 0.025, 0.0025])
+
+
+def test_a_plateau_is_resumed(make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for out, cuts in (("whole", [6]), ("cut", [1, 2, 4, 6])):
+        judged_as(monkeypatch, 5.0, 5.5, 5.6, 5.0, 5.7, 5.8)
+        for cut in cuts:
+            recipe = make_recipe(**{**PLATEAU, "train.decay_patience": 2, "train.max_steps": cut})
+            train(recipe, tmp_path / out, resume=cut != cuts[0])
+    assert_same_run(tmp_path / "cut", tmp_path / "whole")
+    assert rates(tmp_path / "cut") == rates(tmp_path / "whole")
+    states = [checkpoint.load_training(tmp_path / out)["standing"] for out in ("cut", "whole")]
+    assert [states[0][key] for key in ("falls", "flat", "lowest")] == [2, 1, 5.0]
+    assert all(states[0][key] == states[1][key] for key in ("falls", "flat", "lowest"))
+
+
+@pytest.mark.parametrize("better", [True, False])
+def test_what_the_mean_of_the_last_checks_is_worth_is_noted_once(
+    better: bool, make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged_as(monkeypatch, 5.0, 4.0, 3.0 if better else 6.0, 1.0)
+    out = tmp_path / "run"
+    recipe = make_recipe(**{"train.judge": "loss", "train.average": 2, "train.check_every": 2, "train.max_steps": 4})
+    outcome = train(recipe, out)
+    averaged = {
+        "step": 4,
+        "epoch": 1,
+        "valid_loss": 3.0 if better else 6.0,
+        "bleu": None,
+        "best": better,
+        "averaged": 2,
+    }
+    assert metrics(out)[-1] == averaged
+    assert outcome.best is not None and ("averaged" in outcome.best) is better
+    assert train(recipe, out, resume=True).best == outcome.best  # nothing is judged again
+    assert metrics(out)[-1] == averaged and metrics(out)[-2] != averaged
+
+
+def test_a_run_killed_while_it_notes_the_mean_notes_it_again(
+    make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = make_recipe(**{"train.judge": "loss", "train.average": 2, "train.check_every": 2, "train.max_steps": 4})
+    train(recipe, tmp_path / "whole")
+
+    def killed(run: Any) -> None:
+        run.log.note(step=run.standing.step, epoch=1, valid_loss=0.0, bleu=None, best=True, averaged=2)
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(loop, "try_average", killed)
+        with pytest.raises(MemoryError):
+            train(recipe, tmp_path / "cut")
+    train(recipe, tmp_path / "cut", resume=True)
+    assert_same_run(tmp_path / "cut", tmp_path / "whole")

@@ -1,0 +1,108 @@
+"""A forward pass that is compiled gives the same numbers under the same names; where it cannot be, that is said."""
+
+import copy
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from lives import metrics
+from test_guidance import guided
+
+import saccade
+from saccade.data.batching import Batch
+from saccade.models import Seq2Seq
+from saccade.text import Vocabularies
+from saccade.train import compiling
+from saccade.train.compiling import compile_forward
+from saccade.train.loop import train
+from saccade.train.losses import Objective, batch_loss
+from saccade.train.recipe import Recipe
+
+CPU = torch.device("cpu")
+Untrained = Callable[..., Seq2Seq[Any, Any]]
+TINY = {"width": 16, "inner": 16, "heads": 2, "encoder_layers": 1, "decoder_layers": 1, "dropout": 0.0}
+
+
+def test_a_recurrent_model_is_trained_as_it_is(untrained: Untrained) -> None:
+    model = untrained("bahdanau2014")
+    reason = compile_forward(model, CPU)
+    assert reason is not None and "compiled anew for every length" in reason and model._compiled_call_impl is None
+
+
+def test_without_a_compiler(untrained: Untrained, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(function: Any) -> Any:
+        raise RuntimeError("InvalidCxxCompiler: No working C++ compiler found\nand much more")
+
+    monkeypatch.setattr(compiling.torch, "compile", missing)
+    model = untrained("vaswani2017")
+    reason = compile_forward(model, CPU)
+    assert reason == (
+        "train.compile: no compiler works here (InvalidCxxCompiler: No working C++ compiler found); "
+        "the model is trained as it is"
+    )
+    assert model._compiled_call_impl is None
+
+
+@pytest.mark.slow
+def test_on_a_machine_without_a_compiler(write_recipe: Callable[..., Path], tmp_path: Path) -> None:
+    short = {"train.compile": True, "train.max_steps": 2, "train.judge": "loss"}
+    recipe = write_recipe("vaswani2017", **short)
+    environment = {**os.environ, "CXX": "/nowhere/g++", "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
+    command = [sys.executable, "-m", "saccade", "train", recipe, "--out", tmp_path / "run"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("train.compile: no compiler works here (InvalidCxxCompiler") == 1
+    assert "Traceback" not in done.stderr and "the budget is spent" in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # of torch's own, when it loads its compiler
+def test_a_run_that_is_compiled(make_recipe: Callable[..., Recipe], tmp_path: Path) -> None:
+    whole = {"train.schedule": "constant", "train.judge": "loss", "model.dropout": 0.0, "train.compile": True}
+    train(make_recipe("vaswani2017", **whole, **{"train.max_steps": 3}), tmp_path / "run")
+    outcome = train(make_recipe("vaswani2017", **whole, **{"train.max_steps": 5}), tmp_path / "run", resume=True)
+    assert outcome.finished and saccade.load(tmp_path / "run", device="cpu").translate(["the cook works."])
+    plain = {**whole, "train.compile": False, "train.max_steps": 5}
+    train(make_recipe("vaswani2017", **plain), tmp_path / "plain")
+    losses = [[line["loss"] for line in metrics(tmp_path / name) if "loss" in line] for name in ("run", "plain")]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-4) and len(losses[0]) == 5
+
+
+@pytest.fixture
+def both(untrained: Untrained) -> tuple[Seq2Seq[Any, Any], Seq2Seq[Any, Any]]:
+    """A model whose forward pass was captured, though not made machine code of, and the same as it is."""
+    model = untrained("vaswani2017", **TINY).train()
+    plain = copy.deepcopy(model)
+    model.compile(dynamic=True, backend="aot_eager")
+    assert list(model.state_dict()) == list(plain.state_dict())
+    assert copy.deepcopy(model)._compiled_call_impl is None  # what is judged is not compiled anew
+    return model, plain
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_the_same_numbers_for_batches_of_any_size(both: tuple[Seq2Seq[Any, Any], Seq2Seq[Any, Any]]) -> None:
+    for rows in ([[5, 6, 7], [8]], [[5, 6], [7, 8, 9, 10, 11], [12]], [[5, 6, 7, 8], [9]]):
+        batch = Batch.of(rows, rows[::-1], range(len(rows)))
+        losses = [batch_loss(one, batch, Objective(smoothing=0.1))[0] for one in both]
+        torch.testing.assert_close(*losses)
+        torch.autograd.backward(losses)
+        for (name, found), expected in zip(both[0].named_parameters(), both[1].parameters()):
+            torch.testing.assert_close(found.grad, expected.grad, msg=name)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_guided_and_compiled(both: tuple[Seq2Seq[Any, Any], Seq2Seq[Any, Any]], vocabularies: Vocabularies) -> None:
+    guide, batch = guided(vocabularies, ("a dog eats", "un chien mange", [(0, 0), (1, 1), (2, 2)]))
+    objective = Objective(guided=1.0, guide=guide)
+    (found, _), (expected, _) = (batch_loss(model, batch, objective) for model in both)
+    torch.testing.assert_close(found, expected)
+    torch.autograd.backward([found, expected])
+    for (name, compiled), plain in zip(both[0].named_parameters(), both[1].parameters()):
+        torch.testing.assert_close(compiled.grad, plain.grad, msg=name)

@@ -1,0 +1,75 @@
+"""A corpus twenty times as large is trained on in the same memory, and resumed in the middle of it to the bit."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+PROGRAM = """
+import json, resource, sys
+from itertools import chain, islice, repeat
+from pathlib import Path
+import torch
+from saccade.data.batching import Batches
+from saccade.train.loop import train
+from saccade.train.material import load_material
+from saccade.train.recipe import recipe_of
+
+pairs, out, steps = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
+torch.set_num_threads(1)
+recipe = recipe_of({
+    "data": {
+        "pairs": pairs, "streaming": True, "buffer": 5000, "vocab_lines": 5000,
+        "vocabulary": {"kind": "bpe", "size": 600}, "valid_most": 50,
+    },
+    "model": {"name": "cho2014", "embedding": 8, "hidden": 8, "maxout": 8, "dropout": 0.0},
+    "train": {
+        "lr": 1e-2, "tokens": 20000, "max_steps": steps, "check_every": 1000, "judge": "loss", "device": "cpu",
+        "schedule": "constant", "warmup": 1,
+    },
+}, "test")
+resumed = (out / "recipe.toml").exists()
+outcome = train(recipe, out, resume=resumed)
+batches = Batches(load_material(recipe.data, out, 1).corpus, tokens=20000)
+print(json.dumps({
+    "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+    "loss": outcome.best["loss"],
+    "windows": batches.pairs.windows,
+}))
+"""
+
+
+def corpus(path: Path, megabytes: int) -> Path:
+    random = Random(1)
+    words = ["".join(random.choices("abcdefghijklmnop", k=random.randint(2, 9))) for _ in range(2000)]
+    texts = [" ".join(random.choices(words, k=8)) for _ in range(1000)]
+    size = number = 0
+    with path.open("w", encoding="utf-8") as stream:
+        while size < megabytes << 20:
+            size += stream.write(f"{number} {texts[number % 997]}\t{texts[number % 991]} {number}\n")
+            number += 1
+    return path
+
+
+def lived(pairs: Path, out: Path, steps: int) -> dict[str, Any]:
+    command = [sys.executable, "-c", PROGRAM, str(pairs), str(out), str(steps)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.slow
+def test_a_corpus_of_100_mb_needs_no_more_memory_than_one_of_5(tmp_path: Path) -> None:
+    small, large = corpus(tmp_path / "small.tsv", 5), corpus(tmp_path / "large.tsv", 100)
+    steps = 120  # several windows: an update takes some 400 pairs
+    little = lived(small, tmp_path / "little", steps)
+    much = lived(large, tmp_path / "much", steps)
+    assert much["windows"] > 15 * little["windows"] > 15
+    assert much["peak"] - little["peak"] < 30 << 10, f"{little['peak'] >> 10} MiB became {much['peak'] >> 10}"
+
+    lived(small, tmp_path / "cut", 70)
+    assert lived(small, tmp_path / "cut", steps)["loss"] == little["loss"]

@@ -1,0 +1,105 @@
+"""Weights that are begun with, and weights that stay."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from saccade import checkpoint
+from saccade.errors import UserError
+from saccade.models import Seq2Seq
+from saccade.train.fine_tuning import freeze
+from saccade.train.loop import start, train
+from saccade.train.recipe import Recipe
+
+MakeRecipe = Callable[..., Recipe]
+Untrained = Callable[..., Seq2Seq[Any, Any]]
+SHORT = {"train.max_steps": 3, "train.judge": "loss"}
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("begun") / "model"
+
+
+@pytest.fixture
+def model(begun: Path, make_recipe: MakeRecipe) -> Path:
+    if not begun.exists():
+        train(make_recipe(**SHORT), begun)
+    return begun
+
+
+def of(model: Path) -> dict[str, Any]:
+    return {**SHORT, "train.init_from": str(model), "data.vocab_from": str(model)}
+
+
+def test_a_run_begins_with_the_weights_of_another(model: Path, make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    kept, _ = checkpoint.load_model(model)
+    run = start(make_recipe(**of(model)), tmp_path / "run")
+    assert run.material.vocabularies.hash == start(make_recipe(**SHORT), tmp_path / "other").material.vocabularies.hash
+    assert all(torch.equal(tensor, kept[name]) for name, tensor in run.model.state_dict().items())
+
+
+def test_a_resumed_run_goes_on_with_its_own(model: Path, make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    changed = {**of(model), "train.schedule": "constant", "train.max_steps": 5}
+    train(make_recipe(**changed), tmp_path / "whole")
+    train(make_recipe(**{**changed, "train.max_steps": 3}), tmp_path / "cut")
+    train(make_recipe(**{**changed, "train.init_from": str(tmp_path / "gone")}), tmp_path / "cut", resume=True)
+    whole, cut = (checkpoint.load_training(tmp_path / name)["model"] for name in ("whole", "cut"))
+    assert all(torch.equal(whole[name], cut[name]) for name in whole)
+
+
+def test_a_run_stopped_before_its_first_save_begins_with_them_again(
+    model: Path, make_recipe: MakeRecipe, tmp_path: Path
+) -> None:
+    start(make_recipe(**of(model)), tmp_path / "run")
+    run = start(make_recipe(**of(model)), tmp_path / "run", resume=True)
+    kept, _ = checkpoint.load_model(model)
+    assert all(torch.equal(tensor, kept[name]) for name, tensor in run.model.state_dict().items())
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"train.init_from": "nowhere"}, "nowhere: no such folder; expected a model folder"),
+        ({"data.vocab_from": None, "data.longest": 250, "data.joint": False, "model.tie": "none"}, "vocabulary of"),
+        ({"model.hidden": 8}, r"the bahdanau2014 of .* does not fit .*is \(.*\), expected \(.*\), and \d+ more"),
+    ],
+)
+def test_what_does_not_fit_is_said(
+    changed: dict[str, Any], said: str, model: Path, make_recipe: MakeRecipe, tmp_path: Path
+) -> None:
+    with pytest.raises(UserError, match=said):
+        start(make_recipe(**{**of(model), **changed}), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("optimiser", ["adamw", "muon"])
+def test_what_is_frozen_does_not_move_a_bit(optimiser: str, make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    frozen = {"train.freeze": ["encoder", "embeddings.*", "decoder.of_*.bias"], "train.optimiser": optimiser}
+    recipe = make_recipe(**frozen, **{"train.average": 3, "train.check_every": 1, "train.judge": "loss"})
+    first = {name: value.clone() for name, value in start(recipe, tmp_path / "a").model.state_dict().items()}
+    train(recipe, tmp_path / "b")
+    state = checkpoint.load_training(tmp_path / "b")
+    for found in (state["model"], state["mean"]["weights"], checkpoint.load_model(tmp_path / "b")[0]):
+        moved = {name for name, value in found.items() if not torch.equal(value, first[name])}
+        assert moved and not any(name.startswith(("encoder.", "embeddings.")) for name in moved)
+        assert "decoder.of_state.bias" not in moved and "decoder.of_state.weight" in moved
+
+
+def test_a_tied_tensor_is_frozen_by_any_of_its_names(untrained: Untrained) -> None:
+    model = untrained("bahdanau2014", tie="all")
+    count = freeze(model, ("embeddings.output",))
+    assert count == model.embeddings.target.weight.numel() and not model.embeddings.source.weight.requires_grad
+
+
+def test_names_that_are_not_there_and_nothing_left(untrained: Untrained) -> None:
+    model = untrained("bahdanau2014")
+    with pytest.raises(
+        UserError, match=r"begins with or matches 'encodr'; there are embeddings\.target, .*decoder\.unit"
+    ):
+        freeze(model, ("encodr",))
+    with pytest.raises(UserError, match="nothing is left to learn"):
+        freeze(model, ("*",))

@@ -1,0 +1,169 @@
+"""Attention that is drawn to known links: what is wanted, by hand; and that it comes about."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import saccade
+from saccade.data.batching import Batch
+from saccade.errors import UserError
+from saccade.evaluate import GoldLinks, score_alignments
+from saccade.models import Seq2Seq
+from saccade.tasks import task
+from saccade.text import Vocabularies
+from saccade.train.guidance import Guide, KnownLinks
+from saccade.train.loop import start, train
+from saccade.train.losses import Objective, batch_loss
+from saccade.train.recipe import Recipe, recipe_of
+
+MakeRecipe = Callable[..., Recipe]
+Untrained = Callable[..., Seq2Seq[Any, Any]]
+
+
+def test_links_of_many_pairs() -> None:
+    links = KnownLinks([[(0, 1), (2, 3)], [], [(4, 4)]])
+    assert len(links) == 3 and [links[i].tolist() for i in range(3)] == [[[0, 1], [2, 3]], [], [[4, 4]]]
+
+
+def guided(vocabularies: Vocabularies, *pairs: tuple[str, str, list[tuple[int, int]]]) -> tuple[Guide, Batch]:
+    sources, targets, links = zip(*pairs)
+    batch = Batch.of(
+        [vocabularies.source.encode(text) for text in sources],
+        [vocabularies.target.encode(text) for text in targets],
+        range(len(pairs)),
+    )
+    return Guide(links=KnownLinks(links), lines=np.arange(1, len(pairs) + 1), vocabularies=vocabularies), batch
+
+
+def test_linked_words_are_spread_over_their_pieces(vocabularies: Vocabularies) -> None:
+    source, target = "the black cat sleeps", "le chat noir dort"
+    guide, batch = guided(
+        vocabularies,
+        (source, target, [(0, 0), (1, 2), (2, 1), (2, 3), (3, 3)]),  # dort: cat and sleeps
+        ("it sleeps", "il dort", [(1, 1)]),  # il: nothing
+    )
+    wanted = guide.wanted(batch)
+    assert wanted.shape == (*batch.target_in.shape, batch.source.shape[1])
+    from_words = vocabularies.source.decode_with_spans(vocabularies.source.encode(source))[1]
+    to_words = vocabularies.target.decode_with_spans(vocabularies.target.encode(target))[1]
+    inner = [*from_words, *[None] * (batch.source.shape[1] - len(from_words))]
+    shares = {0: {0: 1.0}, 1: {2: 1.0}, 2: {1: 1.0}, 3: {2: 0.5, 3: 0.5}}  # of source words, for each target word
+    for t, (word, end) in enumerate(to_words):
+        by_word = {read: float(wanted[0, t, [span == (read, read + 1) for span in inner]].sum()) for read in range(4)}
+        linked = shares[word] if end > word else {}  # not of a lone space
+        assert by_word == pytest.approx({read: linked.get(read, 0.0) for read in range(4)})
+    assert not wanted[0, len(to_words) :].any() and not wanted[0, :, len(from_words) :].any()  # ends and padding
+    assert wanted[1].sum(1).count_nonzero() < len(vocabularies.target.encode("il dort"))
+
+
+@pytest.mark.parametrize(
+    ("name", "shift", "settings"), [("bahdanau2014", 0, {}), ("vaswani2017", 1, {"decoder_layers": 3})]
+)
+def test_the_loss_by_hand(
+    name: str, shift: int, settings: dict[str, Any], untrained: Untrained, vocabularies: Vocabularies
+) -> None:
+    model = untrained(name, **settings)
+    guide, batch = guided(vocabularies, ("a dog eats", "un chien mange", [(0, 0), (1, 1), (2, 2)]))
+    with torch.no_grad(), model.trace() as trace:
+        model(batch.source, batch.source_readable, batch.target_in)
+    weights = torch.stack([trace[site].mean(1) for site in model.cross]).mean(0)[0]  # (T, S)
+    expected = 0.0
+    for t, row in enumerate(guide.wanted(batch)[0]):
+        for s, share in enumerate(row.tolist()):
+            if share:
+                expected -= share * float(weights[t + shift, s].log())
+    plain = batch_loss(model, batch, Objective(smoothing=0.1))[0]
+    lowered, unguided = batch_loss(model, batch, Objective(smoothing=0.1, guided=0.7, guide=guide))
+    assert float((lowered - plain).detach()) == pytest.approx(0.7 * expected, rel=1e-4)
+    assert float(unguided) == pytest.approx(float(batch_loss(model, batch, Objective())[1]))
+    lowered.backward()
+    scores = [p.grad for n, p in model.named_parameters() if "attention" in n and p.grad is not None]
+    assert scores and all(gradient.isfinite().all() for gradient in scores)
+
+
+def test_one_layer_and_one_head(untrained: Untrained, vocabularies: Vocabularies) -> None:
+    model = untrained("vaswani2017")
+    whole, batch = guided(vocabularies, ("a dog eats", "un chien mange", [(0, 0), (1, 1), (2, 2)]))
+    guide = Guide(links=whole.links, lines=whole.lines, vocabularies=vocabularies, layer=-1, head=2)
+    with torch.no_grad(), model.trace() as trace:
+        model(batch.source, batch.source_readable, batch.target_in)
+    weights = trace[model.cross[-1]][:, 2, 1:]
+    expected = -(guide.wanted(batch)[:, :-1] * weights.log()).sum()
+    assert float(guide.loss(model, batch, trace)) == pytest.approx(float(expected), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("settings", "lines", "said"),
+    [
+        ({"train.guided": 0.5}, None, "train.guided needs data.alignments"),
+        ({}, "0-0", "data.alignments is given, but train.guided is 0"),
+        ({"train.guided": 0.5, "model": "cho2014"}, "0-0", "cho2014 has no attention that could be guided"),
+        (
+            {"train.guided": 0.5, "train.guided_layer": 1},
+            "0-0",
+            "train.guided_layer: 1 does not exist: the model has 1",
+        ),
+        ({"train.guided": 0.5, "train.guided_head": -2}, "0-0", "train.guided_head: -2 does not exist"),
+        ({"train.guided": 0.5}, "0-0\n0-99", r"links.align:2: link 0-99 is out of range; the pair has \d+ source"),
+        ({"train.guided": 0.5}, "0-0\n0:1", "links.align:2: '0:1' is not a link"),
+        ({"train.guided": 0.5}, "0-0\n0-1", "links.align:3: more pairs than alignments; expected one line a pair"),
+        ({"train.guided": 0.5}, "0-0\n" * 121, "links.align:121: more alignments than pairs"),
+    ],
+)
+def test_mistakes_are_found_before_the_first_step(
+    settings: dict[str, Any], lines: str | None, said: str, make_recipe: MakeRecipe, tmp_path: Path
+) -> None:
+    place = tmp_path / "links.align"
+    if lines is not None:
+        place.write_text(lines)
+        settings = {**settings, "data.alignments": str(place)}
+    model = settings.pop("model", "bahdanau2014") if "model" in settings else "bahdanau2014"
+    with pytest.raises(UserError, match=said):
+        start(make_recipe(model, **settings), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_tasks_own_links_are_those_of_its_pairs(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    drawn = list(task("phrasebook-en-fr").pairs(30, seed=1, words=(3, 6)))
+    of_task = {"data.pairs": "task:phrasebook-en-fr", "data.count": 30, "data.words": [3, 6], "train.guided": 1.0}
+    guide = start(make_recipe(**of_task, **{"data.alignments": "task"}), tmp_path / "a").guide
+    assert guide is not None
+    assert [[tuple(link) for link in guide.links[i].tolist()] for i in range(30)] == [
+        [*pair.alignment] for pair in drawn if pair.alignment is not None
+    ]
+    with pytest.raises(UserError, match=r"data\.alignments = 'task', but data.pairs is"):
+        start(make_recipe(**{"data.alignments": "task", "train.guided": 1.0}), tmp_path / "b")
+
+
+def aer(folder: Path) -> float:
+    pairs = list(task("phrasebook-en-fr").pairs(60, seed=1, split="valid", words=(3, 6)))
+    attended = saccade.load(folder, device="cpu").attend([p.source for p in pairs], [p.target for p in pairs])
+    gold = [GoldLinks.all_sure(p.alignment or ()) for p in pairs]
+    return score_alignments([one.alignment() for one in attended], gold).aer
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["bahdanau2014", "vaswani2017"])
+def test_guided_attention_aligns_better(name: str, tmp_path: Path) -> None:
+    found = {}
+    for guided in (0.0, 1.0):
+        mapping = {
+            "data": {
+                "pairs": "task:phrasebook-en-fr",
+                "count": 3000,
+                "words": [3, 6],
+                "vocabulary": {"kind": "unigram", "size": 600},
+                "alignments": "task" if guided else None,
+            },
+            "model": {"name": name, "preset": "tiny", "dropout": 0.1},
+            "train": {"guided": guided, "lr": 3e-3, "warmup": 30, "tokens": 800, "max_steps": 150}
+            | {"check_every": 150, "judge": "loss", "device": "cpu", "threads": 1},
+        }
+        out = tmp_path / f"{guided}"
+        train(recipe_of(mapping, "test"), out)
+        found[guided] = aer(out)
+    assert found[1.0] < 0.4 < found[0.0] - 0.1, found

@@ -1,0 +1,88 @@
+"""What an update lowers, against hand computations."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from saccade.data.batching import Batch
+from saccade.models import MODELS, Seq2Seq
+from saccade.text import BOS, EOS
+from saccade.train.losses import Objective, batch_loss
+
+SIZE = 7
+Untrained = Callable[..., Seq2Seq[Any, Any]]
+
+
+class Fixed(nn.Module):
+    """Gives the same logits whatever it reads, and notes what it reads."""
+
+    def __init__(self, logits: Tensor) -> None:
+        super().__init__()
+        self.logits = logits
+        self.read: list[Tensor] = []
+
+    def forward(self, source: Tensor, readable: Tensor, target: Tensor) -> Tensor:
+        self.read.append(target)
+        return self.logits
+
+
+def two_pairs() -> tuple[Batch, Tensor]:
+    batch = Batch.of([[4], [5]], [[4, 6], [5]], [0, 1])  # target_out: 4 6 eos; 5 eos, and one pad that does not count
+    torch.manual_seed(1)
+    return batch, torch.randn(2, 3, SIZE)
+
+
+def test_label_smoothing_by_hand() -> None:
+    batch, logits = two_pairs()
+    model: Any = Fixed(logits)
+    log_probs = (logits - logits.exp().sum(-1, keepdim=True).log()).double()
+    smoothed = plain = 0.0
+    for row, place, wanted in ((0, 0, 4), (0, 1, 6), (0, 2, EOS), (1, 0, 5), (1, 1, EOS)):
+        own = log_probs[row, place]
+        plain -= float(own[wanted])
+        smoothed -= 0.9 * float(own[wanted]) + 0.1 * sum(float(own[v]) for v in range(SIZE)) / SIZE
+    found = batch_loss(model, batch, Objective(smoothing=0.1))
+    assert float(found[0]) == pytest.approx(smoothed, rel=1e-5) and float(found[1]) == pytest.approx(plain, rel=1e-5)
+    same, unsmoothed = batch_loss(model, batch, Objective())
+    assert float(same) == float(unsmoothed) == pytest.approx(plain, rel=1e-5)
+
+
+def test_own_words_stand_where_they_were_predicted_from() -> None:
+    batch, logits = two_pairs()
+    model: Any = Fixed(logits)
+    batch_loss(model, batch, Objective(own_share=1.0))
+    first, second = model.read
+    predicted = logits.argmax(-1)
+    assert torch.equal(first, batch.target_in)  # the first pass reads the truth …
+    assert second.tolist()[0] == [BOS, *predicted[0, :2].tolist()]  # … the second what the first has predicted
+    assert second.tolist()[1] == [BOS, int(predicted[1, 0]), int(batch.target_in[1, 2])]  # padding stays
+
+
+def test_own_words_are_drawn_by_chance_and_again_by_the_same_chance() -> None:
+    rows = [[4 + (i + j) % 3 for j in range(40)] for i in range(25)]
+    batch = Batch.of(rows, rows, range(25))
+    logits = torch.zeros(*batch.target_in.shape, SIZE)
+    logits[..., 1] = 1.0  # which no target holds
+    read = []
+    for _ in range(2):
+        model: Any = Fixed(logits)
+        torch.manual_seed(3)
+        batch_loss(model, batch, Objective(own_share=0.3))
+        read.append(model.read[1])
+    assert torch.equal(*read)
+    assert float((read[0][:, 1:] == 1).float().mean()) == pytest.approx(0.3, abs=0.05)
+    assert (read[0][:, 0] == BOS).all()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_model_learns_from_its_own_words(name: str, untrained: Untrained) -> None:
+    model = untrained(name).train()
+    batch = Batch.of([[5, 6], [7]], [[5, 6], [7]], [0, 1])
+    torch.manual_seed(1)
+    loss, _ = batch_loss(model, batch, Objective(own_share=0.9))
+    torch.autograd.backward(loss)
+    gradients = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
+    assert gradients and all(gradient.isfinite().all() for gradient in gradients)

@@ -1,0 +1,239 @@
+"""Memory decides how much is read at once, not what is learnt; it is looked at before the first update."""
+
+import copy
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lives import metrics
+from test_robustness import Heard
+from torch import Tensor
+
+from saccade import checkpoint
+from saccade.data.batching import Batch
+from saccade.errors import UserError
+from saccade.train import loop, memory, validation
+from saccade.train import update as updates
+from saccade.train.losses import batch_loss
+from saccade.train.memory import Shape, with_room
+from saccade.train.recipe import Recipe, load_recipe
+from saccade.train.run import Run
+from saccade.train.update import parts_of, pieces
+
+MakeRecipe = Callable[..., Recipe]
+STILL = {"train.judge": "loss", "model.dropout": 0.0, "train.optimiser": "sgd", "train.lr": 0.5}
+
+
+def scarce(monkeypatch: pytest.MonkeyPatch, most: int, where: Any = updates) -> list[int]:
+    """Batches of more than `most` pieces do not fit. Returns the sizes that were tried."""
+    tried: list[int] = []
+
+    def loss(model: Any, batch: Batch, *others: Any) -> tuple[Tensor, Tensor]:
+        tried.append(pieces(batch))
+        if pieces(batch) > most:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return batch_loss(model, batch, *others)
+
+    monkeypatch.setattr(where, "batch_loss", loss)
+    return tried
+
+
+def state_of(run: Run) -> tuple[Any, Tensor]:
+    return copy.deepcopy(run.model.state_dict()), torch.get_rng_state()
+
+
+def assert_untouched(run: Run, before: tuple[Any, Tensor]) -> None:
+    weights, chance = before
+    assert all(torch.equal(value, weights[name]) for name, value in run.model.state_dict().items())
+    assert torch.equal(torch.get_rng_state(), chance)
+    assert all(parameter.grad is None for parameter in run.model.parameters())
+    assert run.model.training
+
+
+@pytest.mark.parametrize("look", ["_reckoned", "_tried"])
+def test_looking_changes_nothing(
+    look: str, make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = Heard(tmp_path)
+    run = loop.start(make_recipe(), tmp_path / "run", log=log)
+    before = state_of(run)
+    monkeypatch.setattr(memory, "_reckoned", getattr(memory, look))  # on a CPU, too
+    assert with_room(run) is run and run.standing.room is None
+    assert_untouched(run, before)
+    source, target = run.material.corpus.longest
+    rows = 200 // (max(source, target) + 1)
+    assert f"memory: the longest batch, {rows} pairs of {source + 1} and {target + 1} pieces, fits" in log.said
+
+
+def test_the_longest_batches_are_tried_and_halved_until_they_fit(
+    make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = Heard(tmp_path)
+    run = loop.start(make_recipe(**{"train.tokens": 1000}), tmp_path / "run", log=log)
+    monkeypatch.setattr(memory, "_reckoned", memory._tried)
+    tried, before = scarce(monkeypatch, 300), state_of(run)
+    with_room(run)
+    assert_untouched(run, before)
+    longest = max(run.material.corpus.longest) + 1
+    assert tried[0] == 1000 // longest * longest and min(tried) <= 300
+    assert run.standing.room is not None and 150 - longest < run.standing.room <= 300
+    assert f"does not fit; batches are read in parts of at most {run.standing.room} pieces" in log.said
+
+
+def test_both_kinds_of_hardest_batch_are_looked_at(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    run = loop.start(make_recipe(), tmp_path / "run")
+
+    def shapes(source: int, target: int) -> list[Shape]:
+        class Lengths:
+            longest = (source, target)
+
+        corpus: Any = Lengths()
+        return memory.shapes(replace(run, material=replace(run.material, corpus=corpus)))
+
+    assert shapes(9, 9) == [Shape(source=10, target=10)]
+    assert shapes(99, 9) == [Shape(source=100, target=10), Shape(source=10, target=10)]
+    assert shapes(9, 99) == [Shape(source=10, target=100), Shape(source=10, target=10)]
+
+
+def test_a_pair_that_does_not_fit_is_said_before_anything_is_done(
+    make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "_reckoned", memory._tried)
+    scarce(monkeypatch, 3)
+    with pytest.raises(
+        UserError, match=r"a pair of \d+ source and \d+ target pieces does not fit in the memory of cpu"
+    ):
+        loop.train(make_recipe(), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_little_main_memory_gives_the_same_run_in_parts(
+    make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = make_recipe(**STILL)
+    loop.train(recipe, tmp_path / "whole")
+    run = loop.start(recipe, tmp_path / "other")
+    shape = memory.shapes(run)[0]
+    a_pair = memory._kept(run, shape, 2) - memory._kept(run, shape, 1)
+    monkeypatch.setattr(memory, "available", lambda: 2 * (2.5 * 2 * a_pair + 3 * memory._weights(run)))
+    tried = scarce(monkeypatch, 10**9)
+    log = Heard(tmp_path)
+    loop.train(recipe, tmp_path / "parts", log=log)
+    room = checkpoint.load_training(tmp_path / "parts")["standing"]["room"]
+    assert shape.longest <= max(tried) <= room <= 2 * shape.longest and f"at most {room} pieces" in log.said
+    for line, expected in zip(metrics(tmp_path), metrics(tmp_path / "whole")):
+        assert line == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize("name", ["cho2014", "bahdanau2014", "vaswani2017"])
+def test_what_pairs_keep_grows_with_them(name: str, make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    run = loop.start(make_recipe(name), tmp_path / "run")
+    shape = Shape(source=12, target=9)
+    one, two, five = (memory._kept(run, shape, rows) for rows in (1, 2, 5))
+    assert five - two == pytest.approx(3 * (two - one), rel=0.05) and two > one
+
+
+def test_auto_is_a_number_from_then_on(
+    make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "_LEAST", 300)
+    monkeypatch.setattr(memory, "_reckoned", memory._tried)
+    recipe, log = make_recipe(**{"train.tokens": "auto", "train.max_steps": 4}), Heard(tmp_path)
+    loop.train(recipe, tmp_path / "ample", log=log)
+    ample = load_recipe(tmp_path / "ample" / "recipe.toml").train.tokens
+    assert isinstance(ample, int) and f"train.tokens = {ample}, which fits" in log.said
+    tried = scarce(monkeypatch, ample // 3)
+    loop.train(recipe, tmp_path / "scarce", log=log)
+    little = load_recipe(tmp_path / "scarce" / "recipe.toml").train.tokens
+    assert (
+        isinstance(little, int) and little <= ample // 3 and f"train.tokens = {little}, the most that fits" in log.said
+    )
+    state = checkpoint.load_training(tmp_path / "scarce")
+    assert state["standing"]["room"] is None and state["standing"]["splits"] == 0
+    del tried[:]
+    longer = replace(load_recipe(tmp_path / "scarce" / "recipe.toml"), train=replace(recipe.train, max_steps=6))
+    for resumed in (longer, replace(longer, train=replace(longer.train, tokens="auto"))):
+        loop.train(resumed, tmp_path / "scarce", resume=True)
+    assert max(tried) <= little and load_recipe(tmp_path / "scarce" / "recipe.toml").train.tokens == little
+
+
+def test_after_three_splits_no_batch_is_tried_whole_and_resuming_keeps_to_it(
+    make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, how = Heard(tmp_path), {"train.schedule": "constant", "train.judge": "loss"}
+    tried = scarce(monkeypatch, 120)
+    whole = make_recipe(**how)
+    loop.train(whole, tmp_path / "whole", log=log)
+    assert log.said.count("does not fit in memory; it was read in parts") == 3 and log.said.count("from now on") == 1
+    assert len([size for size in tried if size > 120]) == 3
+    loop.train(make_recipe(**how, **{"train.max_steps": 5}), tmp_path / "cut")
+    del tried[:]
+    loop.train(whole, tmp_path / "cut", resume=True)
+    one, other = (checkpoint.load_training(tmp_path / name) for name in ("cut", "whole"))
+    assert max(tried) <= one["standing"]["room"] == other["standing"]["room"] <= 120
+    assert all(torch.equal(value, other["model"][name]) for name, value in one["model"].items())
+
+
+@settings(deadline=None, max_examples=50)
+@given(rows=st.integers(1, 12), source=st.integers(1, 9), target=st.integers(1, 9), room=st.integers(1, 120))
+def test_parts_are_all_of_a_batch_and_no_larger_than_the_room(rows: int, source: int, target: int, room: int) -> None:
+    batch = Batch.of([[5] * source] * rows, [[6] * target] * rows, range(rows))
+    parts = parts_of(batch, room)
+    assert torch.equal(torch.cat([part.indices for part in parts]), batch.indices)
+    assert all(pieces(part) <= room or len(part) == 1 for part in parts)
+    assert len(parts_of(batch, None)) == 1
+    longest = max(source, target) + 1
+    assert len(parts) == -(-rows // max(1, room // longest))
+
+
+def test_a_check_that_does_not_fit_is_made_in_halves(
+    make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = make_recipe(**{"train.max_steps": 3})
+    loop.train(recipe, tmp_path / "whole")
+    tried = scarce(monkeypatch, 60, validation)
+    loop.train(recipe, tmp_path / "halves")
+    assert max(tried) > 60 and min(tried) < 60
+    for line, expected in zip(metrics(tmp_path / "halves"), metrics(tmp_path / "whole")):
+        assert line == pytest.approx(expected, rel=1e-5)
+
+
+def test_what_is_free_is_known() -> None:
+    assert 2**20 < memory.available() < 2**50
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("tokens", [200_000, "auto"])
+def test_a_small_part_of_a_gpu_is_enough(
+    tokens: int | str, make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In half a gigabyte, a run whose longest batches would need several times that."""
+    monkeypatch.setattr(memory, "_UPDATES", 1)
+    device, log = torch.device("cuda", 0), Heard(tmp_path)
+    how = {"train.device": "cuda", "train.tokens": tokens, "train.max_steps": 6, "data.pairs": "task:phrasebook-en-fr"}
+    large = {"model.width": 256, "model.inner": 1024, "model.heads": 8, "data.count": 20_000}
+    torch.cuda.empty_cache()
+    torch.cuda.set_per_process_memory_fraction(2**29 / torch.cuda.get_device_properties(device).total_memory, device)
+    try:
+        outcome = loop.train(make_recipe("vaswani2017", **how, **large), tmp_path / "run", log=log)
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0, device)
+    assert outcome.finished and outcome.step == 6
+    assert ("the most that fits" if tokens == "auto" else "read in parts") in log.said
+    standing = checkpoint.load_training(tmp_path / "run")["standing"]
+    assert standing["splits"] == 0, "what was found to fit before the first update did not fit in it"
+    assert (standing["room"] is None) is (tokens == "auto")
+
+
+@pytest.mark.gpu
+def test_looking_changes_nothing_on_a_gpu(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    run = loop.start(make_recipe(**{"train.device": "cuda"}), tmp_path / "run")
+    before, chance = state_of(run), torch.cuda.get_rng_state()
+    with_room(run)
+    assert_untouched(run, before)
+    assert torch.equal(torch.cuda.get_rng_state(), chance)

@@ -1,0 +1,128 @@
+"""Which optimiser moves which parameters; two of them behind one object."""
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from saccade.models import MODELS, Seq2Seq
+from saccade.train.optimisers import Several, make_optimiser
+from saccade.train.recipe import Training
+
+Untrained = Callable[..., Seq2Seq[Any, Any]]
+
+
+def small() -> nn.Sequential:
+    torch.manual_seed(1)
+    return nn.Sequential(nn.Linear(3, 2), nn.LayerNorm(2))
+
+
+def test_optimisers_decay_matrices_alone() -> None:
+    model = small()
+    model[1].bias.requires_grad_(False)
+    adamw = make_optimiser(Training(lr=0.1, betas=(0.8, 0.9), weight_decay=0.3), model)
+    matrices, vectors = adamw.param_groups
+    assert isinstance(adamw, torch.optim.AdamW)
+    assert [p.dim() for p in matrices["params"]] == [2] and matrices["weight_decay"] == 0.3
+    assert [p.dim() for p in vectors["params"]] == [1, 1] and vectors["weight_decay"] == 0.0
+    assert adamw.defaults["betas"] == (0.8, 0.9) and adamw.defaults["lr"] == 0.1
+    adadelta = make_optimiser(Training(optimiser="adadelta", lr=1.0, weight_decay=0.3), model)
+    assert isinstance(adadelta, torch.optim.Adadelta)
+    assert [group["weight_decay"] for group in adadelta.param_groups] == [0.3, 0.0]
+    assert (adadelta.defaults["rho"], adadelta.defaults["eps"]) == (0.95, 1e-6)
+
+
+@pytest.mark.parametrize("nesterov", [False, True])
+def test_sgd_by_hand(nesterov: bool) -> None:
+    """v ← μv + g, θ ← θ − η v; Nesterov: θ ← θ − η (g + μv)"""
+    model = nn.Linear(1, 1, bias=False)
+    nn.init.constant_(model.weight, 2.0)
+    how = Training(optimiser="sgd", lr=0.1, momentum=0.9, nesterov=nesterov, weight_decay=0.0)
+    optimiser = make_optimiser(how, model)
+    weight, velocity = 2.0, 0.0
+    for gradient in (1.0, -0.5, 2.0):
+        model.weight.grad = torch.full_like(model.weight, gradient)
+        optimiser.step()
+        velocity = 0.9 * velocity + gradient
+        weight -= 0.1 * (gradient + 0.9 * velocity if nesterov else velocity)
+        assert float(model.weight.detach()) == pytest.approx(weight)
+
+
+def named(model: nn.Module, optimiser: torch.optim.Optimizer) -> set[str]:
+    own = {id(parameter) for group in optimiser.param_groups for parameter in group["params"]}
+    return {name for name, parameter in model.named_parameters() if id(parameter) in own}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_muon_moves_hidden_matrices_and_adamw_all_else(name: str, untrained: Untrained) -> None:
+    model = untrained(name, tie="none")
+    optimiser = make_optimiser(Training(optimiser="muon"), model)
+    assert isinstance(optimiser, Several)
+    muon, adamw = optimiser.parts
+    assert isinstance(muon, torch.optim.Muon) and isinstance(adamw, torch.optim.AdamW)
+    moved = dict(model.named_parameters())
+    by_muon, by_adamw = named(model, muon), named(model, adamw)
+    assert by_muon | by_adamw == set(moved) and not by_muon & by_adamw and by_muon
+    assert all(moved[one].dim() == 2 for one in by_muon)
+    places = [at for at, module in model.named_modules() if isinstance(module, nn.Embedding) or at == "embeddings"]
+    outer = {one for one in moved if one.startswith(tuple(f"{at}." for at in places))}
+    assert outer and outer <= by_adamw
+    assert all(min(moved[one].shape) == 1 or moved[one].dim() != 2 for one in by_adamw - outer)
+
+
+def steps(model: nn.Module, optimiser: torch.optim.Optimizer, count: int, seed: int) -> list[Tensor]:
+    random = torch.Generator().manual_seed(seed)
+    for _ in range(count):
+        for parameter in model.parameters():
+            parameter.grad = torch.randn(parameter.shape, generator=random)
+        optimiser.step()
+        optimiser.zero_grad(set_to_none=True)
+    return [parameter.detach().clone() for parameter in model.parameters()]
+
+
+def test_muon_and_adamw_are_each_what_they_are_alone(untrained: Untrained) -> None:
+    model = untrained("bahdanau2014")
+    alone = copy.deepcopy(model)
+    how = Training(optimiser="muon", lr=1e-2, weight_decay=0.1)
+    together = make_optimiser(how, model)
+    for group in together.param_groups:
+        group["lr"] = 5e-3  # as the loop sets it
+    apart = make_optimiser(how, alone)
+    assert isinstance(apart, Several)
+    for part in apart.parts:
+        for group in part.param_groups:
+            group["lr"] = 5e-3
+    for parameter, other in zip(model.parameters(), alone.parameters()):
+        parameter.grad = torch.ones_like(parameter)
+        other.grad = torch.ones_like(other)
+    together.step()
+    for part in apart.parts:
+        part.step()
+    assert all(torch.equal(a, b) for a, b in zip(model.parameters(), alone.parameters()))
+
+
+def test_two_optimisers_are_saved_and_loaded_as_one(untrained: Untrained) -> None:
+    how, model = Training(optimiser="muon", lr=1e-2), untrained("bahdanau2014")
+    optimiser = make_optimiser(how, model)
+    steps(model, optimiser, 3, seed=1)
+    other = copy.deepcopy(model)
+    restored = make_optimiser(how, other)
+    restored.load_state_dict(copy.deepcopy(optimiser.state_dict()))
+    for a, b in zip(steps(model, optimiser, 3, seed=2), steps(other, restored, 3, seed=2)):
+        assert torch.equal(a, b)
+
+
+@pytest.mark.parametrize("kept", ["embeddings", "decoder.of_state"])
+def test_one_of_the_two_alone(kept: str, untrained: Untrained) -> None:
+    model = untrained("bahdanau2014")
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad_(name.startswith(kept) and parameter.dim() == 2)
+    optimiser = make_optimiser(Training(optimiser="muon"), model)
+    assert isinstance(optimiser, Several) and len(optimiser.parts) == 1
+    before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+    steps(model, optimiser, 1, seed=1)
+    moved = {name for name, parameter in model.named_parameters() if not torch.equal(parameter, before[name])}
+    assert moved == {name for name, parameter in model.named_parameters() if parameter.requires_grad}

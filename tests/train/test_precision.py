@@ -1,0 +1,73 @@
+"""Numbers of 16 bits: what is scaled, what is skipped, and that it is resumed."""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from lives import metrics
+from test_resume import assert_same_run
+from torch import nn
+
+from saccade import checkpoint
+from saccade.errors import UserError
+from saccade.train.loop import train
+from saccade.train.precision import Precision
+from saccade.train.recipe import Recipe
+
+CPU = torch.device("cpu")
+MakeRecipe = Callable[..., Recipe]
+
+
+def test_which_numbers() -> None:
+    found = {name: Precision(name, CPU).dtype for name in ("auto", "fp32", "bf16", "fp16")}
+    assert found == {"auto": torch.float32, "fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+    for name, dtype in found.items():
+        with Precision(name, CPU).autocast():
+            assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == dtype
+
+
+def test_where_there_is_no_fp16() -> None:
+    with pytest.raises(UserError, match="'fp16' trains on CUDA and CPU, not on mps"):
+        Precision("fp16", torch.device("mps"))
+
+
+@pytest.mark.parametrize("name", ["fp32", "fp16"])
+def test_one_update_by_hand(name: str) -> None:
+    precision, model = Precision(name, CPU), nn.Linear(1, 1, bias=False)
+    nn.init.constant_(model.weight, 2.0)
+    optimiser = torch.optim.SGD(model.parameters(), lr=1.0)
+    precision.backward((3.0 * model.weight).sum())
+    assert precision.step(optimiser, model.parameters(), 0.5, finite=True)
+    assert float(model.weight.detach()) == pytest.approx(1.5, rel=1e-4)  # the gradient of 3, clipped
+    optimiser.zero_grad()
+    precision.backward((3.0 * model.weight).sum())
+    assert not precision.step(optimiser, model.parameters(), None, finite=False)
+    assert float(model.weight.detach()) == pytest.approx(1.5, rel=1e-4)
+
+
+def test_an_overflow_halves_the_scale_and_only_a_hopeless_one_is_bad() -> None:
+    precision, model = Precision("fp16", CPU), nn.Linear(1, 1, bias=False)
+    optimiser = torch.optim.SGD(model.parameters(), lr=1.0)
+    before = model.weight.detach().clone()
+    went_well = []
+    for _ in range(18):
+        optimiser.zero_grad()
+        precision.backward((math.inf * model.weight).sum())
+        went_well.append(precision.step(optimiser, model.parameters(), 1.0, finite=True))
+    assert torch.equal(model.weight, before)
+    assert went_well == [True] * 16 + [False] * 2 and precision.state()["scale"] == 2.0**-2
+
+
+def test_fp16_learns_and_is_resumed_to_the_bit(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    whole = make_recipe(**{"train.precision": "fp16", "train.schedule": "constant", "train.max_steps": 7})
+    train(whole, tmp_path / "whole")
+    cut = make_recipe(**{"train.precision": "fp16", "train.schedule": "constant", "train.max_steps": 3})
+    train(cut, tmp_path / "cut")
+    train(whole, tmp_path / "cut", resume=True)
+    assert_same_run(tmp_path / "cut", tmp_path / "whole")
+    states = [checkpoint.load_training(tmp_path / name)["precision"] for name in ("cut", "whole")]
+    assert states[0] == states[1] and states[0]["_growth_tracker"] == 7
+    losses = [line["loss"] for line in metrics(tmp_path / "whole") if "loss" in line]
+    assert losses[-1] < losses[0] - 0.2

@@ -1,0 +1,159 @@
+"""Combinations, their folders, and the table of what came of them."""
+
+import json
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lives import live
+
+from saccade.errors import UserError
+from saccade.train.recipe import load_recipe
+from saccade.train.sweep import Point, Result, keep_results, lines_of, points, sweep, table
+
+WriteRecipe = Callable[..., Path]
+QUICK = {"train.max_steps": 2, "train.judge": "loss", "train.check_every": 100, "train.ema": None}
+
+
+def result(score: float | None, seed: int = 1, **values: str) -> Result:
+    best = None if score is None else {"step": 1, "bleu": score, "loss": 10 - score}
+    name = f"{values} {seed}"
+    return Result(settings=values, seed=seed, folder=name, best=best, step=1, seconds=60.0, reason="why not")
+
+
+def test_every_combination_with_every_seed(write_recipe: WriteRecipe) -> None:
+    grid = ["train.lr=1e-3, 3e-4", 'model.attention=bahdanau2014,"luong2015-global-general"', "train.betas=[0.9, 0.98]"]
+    found = points(write_recipe(), grid, [1, 7], ["train.clip=none"])
+    assert len(found) == 8 and len({point.folder for point in found}) == 8
+    seen = {(p.recipe.train.lr, p.recipe.settings.attention, p.recipe.train.seed) for p in found}
+    assert seen == {
+        (lr, name, seed)
+        for lr in (1e-3, 3e-4)
+        for name in ("bahdanau2014", "luong2015-global-general")
+        for seed in (1, 7)
+    }
+    assert all(p.recipe.train.clip is None and p.recipe.train.betas == (0.9, 0.98) for p in found)
+    assert str(found[0]) == "train.lr=1e-3 model.attention=bahdanau2014 train.betas=[0.9, 0.98] seed=1"
+    (alone,) = points(write_recipe(), [], [3])
+    assert alone.folder == "seed=3" and alone.recipe.train.seed == 3
+
+
+@pytest.mark.parametrize(
+    ("grid", "said"),
+    [
+        (["train.lrr=1,2"], "train.lrr: unknown key; did you mean 'lr'?"),
+        (["train.lr=1e-3,fast"], 'train.lr: "fast" given, expected a number'),
+        (["train.lr=1e-3,-1"], "lr must be positive"),
+        (["train.lr"], "--grid train.lr: expected KEY=VALUE,VALUE"),
+        (["train.lr="], "expected KEY=VALUE,VALUE"),
+        (["train.lr=1,1"], "a value is given twice"),
+        (["train.lr=1", "train.lr=2"], "a key is given twice"),
+        (["train.seed=1,2"], "give --seeds"),
+        (["train.judge=bleu,loss"], "cannot be compared"),
+        (["model.attention=bahdanau2014,luong2016"], "luong2016"),
+        (["model.name=bahdanau2014,cho2014"], "model.align: unknown key"),
+    ],
+)
+def test_a_mistake_in_any_run_is_found_before_the_first(grid: list[str], said: str, write_recipe: WriteRecipe) -> None:
+    with pytest.raises(UserError) as mistake:
+        points(write_recipe(), grid, [1])
+    assert said in str(mistake.value) and "\n" not in str(mistake.value)
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.lists(st.dictionaries(st.sampled_from(["a.b", "c"]), st.text(max_size=200)), max_size=6))
+def test_folders_are_names_that_differ_where_settings_do(many: list[dict[str, str]]) -> None:
+    recipe: Any = None
+    made = {str(point): point.folder for point in (Point(settings=one, seed=1, recipe=recipe) for one in many)}
+    assert len(set(made.values())) == len(made)
+    for name in made.values():
+        assert "/" not in name and "\\" not in name and name not in ("", ".", "..") and len(name) < 200
+
+
+def test_a_table_by_hand() -> None:
+    results = [
+        result(20.0, 1, lr="1"),
+        result(24.0, 2, lr="1"),
+        result(30.0, 1, lr="2"),
+        result(None, 1, lr="3"),
+        result(5.0, 1, lr="4"),
+        result(None, 2, lr="4"),
+    ]
+    rows = table(results, "bleu")
+    assert [row.settings["lr"] for row in rows] == ["2", "1", "4", "3"]
+    assert (rows[1].score, rows[1].deviation, rows[1].seeds) == (22.0, pytest.approx(8**0.5), 2)
+    assert rows[0].deviation is None and rows[2].failed == ("seed 2: why not",) and rows[3].score is None
+    head, body = lines_of(rows, "bleu")
+    assert head == ["lr", "BLEU", "loss", "seeds", "minutes"]
+    assert body[:2] == [["2", "30", "-20.000", "1", "1.0"], ["1", "22 ± 2.8", "-12.000", "2", "1.0"]]
+    assert body[3] == ["3", "failed", "", "0", "1.0"]
+    by_loss = table(results, "loss")
+    assert [row.settings["lr"] for row in by_loss] == ["2", "1", "4", "3"] and by_loss[0].score == -20.0
+
+
+def test_results_are_kept_for_people_and_programs(tmp_path: Path) -> None:
+    keep_results(tmp_path / "new", Path("rates.toml"), [result(20.0, lr="1"), result(None, lr="2")], "bleu")
+    text = (tmp_path / "new" / "results.md").read_text()
+    assert "# rates" in text and "| 1 | 20 | -10.000 | 1 | 1.0 |" in text and "- seed 1: why not" in text
+    found = json.loads((tmp_path / "new" / "results.json").read_text())
+    assert found["judge"] == "bleu" and [row["score"] for row in found["table"]] == [20.0, None]
+    assert [run["seed"] for run in found["runs"]] == [1, 1]
+
+
+def test_a_run_is_what_it_is_alone_and_not_made_twice(write_recipe: WriteRecipe, tmp_path: Path) -> None:
+    runs = points(write_recipe(**QUICK), ["train.lr=1e-2,2e-2"], [1])
+    said: list[str] = []
+    first = list(sweep(runs, tmp_path / "runs", said.append))
+    assert [one.step for one in first] == [2, 2] and first[0].best != first[1].best
+    assert load_recipe(tmp_path / "runs" / runs[1].folder / "recipe.toml") == runs[1].recipe
+    assert any(line.startswith("2 of 2: train.lr=2e-2 seed=1: step 2, best") for line in said)
+    said.clear()
+    assert list(sweep(runs, tmp_path / "runs", said.append)) == first
+    assert said == [f"{n} of 2: {run}: is there already" for n, run in enumerate(runs, 1)]
+    (tmp_path / "runs" / runs[0].folder / "result.json").unlink()
+    assert list(sweep(runs, tmp_path / "runs", said.append)) == first  # finished, and only looked at
+    changed = points(write_recipe(**QUICK, **{"train.clip": 0.5}), ["train.lr=1e-2,2e-2"], [1])
+    with pytest.raises(UserError, match=r"was begun with train\.clip = 1\.0, and now it is 0\.5; give another --out"):
+        list(sweep(changed, tmp_path / "runs", said.append))
+
+
+def test_a_run_that_fails_is_no_end_of_the_others(write_recipe: WriteRecipe, tmp_path: Path) -> None:
+    runs = points(write_recipe(**QUICK), ["data.longest=1,200"], [1])
+    said: list[str] = []
+    failed, other = sweep(runs, tmp_path / "runs", said.append)
+    assert failed.best is None and "no pair is left" in failed.reason and other.best is not None
+    assert any("data.longest=1 seed=1: no pair is left" in line for line in said)
+
+
+def test_not_with_torchrun(write_recipe: WriteRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(UserError, match="without torchrun"):
+        list(sweep(points(write_recipe(), [], [1]), tmp_path, print))
+
+
+@pytest.mark.slow
+def test_interrupted_or_killed_it_goes_on(write_recipe: WriteRecipe, tmp_path: Path) -> None:
+    recipe = write_recipe(**{"train.max_steps": 12})
+
+    def asked(out: Path) -> tuple[str | Path, ...]:
+        return ("sweep", recipe, "--grid", "train.lr=1e-2,1e-3", "--out", out)
+
+    assert live(*asked(tmp_path / "whole"), out=tmp_path / "whole").code == 0
+    out = tmp_path / "out"
+    for number, folder in ((signal.SIGKILL, "train.lr=1e-2,seed=1"), (signal.SIGINT, "train.lr=1e-3,seed=1")):
+        noted = out / folder / "metrics.jsonl"
+
+        def now(noted: Path = noted, number: int = number) -> int | None:
+            return number if noted.exists() and noted.read_bytes().count(b"\n") >= 4 else None
+
+        ended = live(*asked(out), out=out, at=now)
+        assert ended.code == (-signal.SIGKILL if number == signal.SIGKILL else 1), ended.said
+    assert "interrupted after 1 of 2 runs; the same command goes on" in ended.said
+    assert live(*asked(out), out=out).code == 0
+    for name in ("train.lr=1e-2,seed=1", "train.lr=1e-3,seed=1"):
+        for file in ("metrics.jsonl", "model.safetensors"):
+            assert (out / name / file).read_bytes() == (tmp_path / "whole" / name / file).read_bytes()
