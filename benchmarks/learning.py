@@ -1,11 +1,12 @@
 """How soon each model learns `reverse` and `dates`: exact matches on unseen items, beside the same model untrained.
 
-    python benchmarks/learning.py                                    # every model on both, one after another
-    python benchmarks/learning.py --models cho2014 --tasks dates --steps 4000
+    python benchmarks/learning.py --figures docs/images/models       # every model on both, one after another
+    python benchmarks/learning.py --models cho2014 --tasks dates --steps 4000 --out cho2014.json
+    python benchmarks/learning.py --join one.json other.json         # the rows of runs made side by side
 
 The word-by-word RNN writes a word for each word that it reads: it learns `copy`, which keeps the order, and is shown
-to fail at `reverse`. A run ends at the first check with 98 % right, or with its updates. The system tests in
-tests/test_learning.py train the same recipes.
+to fail at `reverse`. A run ends at the first check with 99 % right, or with its updates. The system tests in
+tests/models/test_models_learn.py train the same recipes.
 """
 
 import argparse
@@ -14,12 +15,14 @@ import os
 import tempfile
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from saccade import config
+from saccade import config, load
 from saccade.decode.translator import Translator
+from saccade.inspect import plot_heatmap
 from saccade.models import MODELS
 from saccade.provenance import provenance
 from saccade.tasks import task
@@ -27,14 +30,21 @@ from saccade.train.loop import train
 from saccade.train.recipe import Recipe, recipe_of
 from saccade.train.run import Standing
 
-ENOUGH = 0.98  # of the validation items: then the run ends
+ENOUGH = 0.99  # of the validation items: then the run ends
 ITEMS = 300  # unseen ones, on which a model is judged in the end
 LENGTHS = {"reverse": (3, 6), "copy": (3, 6)}
 TASKS = ("reverse", "dates")
 ORDER_KEEPING = {"aligned-rnn": ("copy", "reverse")}  # what such a model is asked instead
 
-# Beside its tiny preset, what a model wants in order to read 40 locales' dates.
-FOR_DATES: Mapping[str, Mapping[str, Any]] = {}
+# Beside its tiny preset, what a model wants in order to read the dates of 48 locales.
+FOR_DATES: Mapping[str, Mapping[str, Any]] = {
+    "kalchbrenner2013": {"embedding": 512, "hidden": 128, "cell": "gru"},
+    "cho2014": {"hidden": 128, "maxout": 128, "bidirectional": True},
+    "sutskever2014": {"hidden": 128},
+    "luong2015": {"bidirectional": True},
+    "vaswani2017": {"width": 64, "inner": 128, "dropout": 0.0},
+    "russin2019": {"feedback": True},
+}
 STEPS = {"reverse": 2500, "copy": 2500, "dates": 6000}
 
 
@@ -47,6 +57,7 @@ class Learnt:
     steps: int
     seconds: float
     parameters: int
+    curve: list[tuple[int, float]]  # updates, exact on the validation items
 
 
 class _EnoughError(Exception):
@@ -94,33 +105,53 @@ def exact(translator: Translator, name: str, split: str, count: int = ITEMS) -> 
 
 
 def learn(model: str, name: str, out: Path, steps: int | None = None, say: bool = False) -> Learnt:
+    """Train in `out`, which then holds the model in `trained`."""
+    curve: list[tuple[int, float]] = []
+
     def observe(standing: Standing, translator: Translator) -> None:
-        judged = exact(translator, name, "valid", 200)
+        curve.append((standing.step, exact(translator, name, "valid", 200)))
         if say:
-            print(f"  {model} {name} step {standing.step}: {judged:.3f}, {standing.seconds:.0f} s", flush=True)
-        if judged >= ENOUGH:
+            print(f"  {model} {name} step {standing.step}: {curve[-1][1]:.3f}, {standing.seconds:.0f} s", flush=True)
+        if curve[-1][1] >= ENOUGH:
             raise _EnoughError
 
-    untrained = train(recipe(model, name, 0), out / "untrained")
+    train(recipe(model, name, 0), out / "untrained")
     began = time.monotonic()
-    try:
+    with suppress(_EnoughError):
         train(recipe(model, name, steps or STEPS[name]), out / "trained", observe=observe)
-    except _EnoughError:
-        pass
     seconds = time.monotonic() - began
-    from saccade import load
-
     trained = load(out / "trained", device="cpu")
-    best = json.loads((out / "trained" / "metrics.jsonl").read_text(encoding="utf-8").splitlines()[-1])
     return Learnt(
         model=model,
         task=name,
         exact=exact(trained, name, "test"),
-        untrained=exact(load(untrained.folder, device="cpu"), name, "test"),
-        steps=best["step"],
+        untrained=exact(load(out / "untrained", device="cpu"), name, "test"),
+        steps=curve[-1][0],
         seconds=round(seconds, 1),
         parameters=sum(p.numel() for p in trained.model.parameters()),
+        curve=curve,
     )
+
+
+def draw(rows: list[Learnt], trained: Translator, path: Path) -> None:
+    """How one model learnt, and where it looks where it can look anywhere, at a date or at letters."""
+    from matplotlib import pyplot
+
+    attends = trained.attends
+    figure, axes = pyplot.subplots(1, 1 + attends, figsize=(5 + 5 * attends, 3.4), layout="constrained", squeeze=False)
+    for row in rows:
+        axes[0, 0].plot(*zip(*row.curve, strict=True), marker=".", label=row.task)
+    axes[0, 0].set(xlabel="updates", ylabel="exact, unseen", ylim=(-0.03, 1.03), title=rows[0].model)
+    axes[0, 0].legend()
+    if attends:
+        shown = trained.translate([next(iter(task(rows[-1].task).pairs(1, seed=5, split="test"))).source])[0]
+        pieces = shown.piece_weights
+        assert pieces is not None and shown.attention is not None
+        source = [*trained.vocabularies.source.pieces(trained.vocabularies.source.encode(shown.source)), "</s>"]
+        plot_heatmap(pieces.mean(0), source, shown.tokens, ax=axes[0, 1])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=90)
+    pyplot.close(figure)
 
 
 def main() -> None:
@@ -129,16 +160,30 @@ def main() -> None:
     parser.add_argument("--tasks", nargs="+", default=list(TASKS))
     parser.add_argument("--steps", type=int, help="at most so many updates")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "learning.json")
+    parser.add_argument("--figures", type=Path, help="a folder for MODEL.png")
+    parser.add_argument("--join", nargs="+", type=Path, help="train nothing: put these results together in --out")
     options = parser.parse_args()
     made = provenance(seed=1)
-    rows = []
+    result: dict[str, Any] = {"load": os.getloadavg()[0], "rows": [], "provenance": made}
+    if options.join:
+        parts = [json.loads(path.read_text(encoding="utf-8")) for path in options.join]
+        ranked = sorted(
+            (row for part in parts for row in part["rows"]), key=lambda row: list(MODELS).index(row["model"])
+        )
+        result = parts[0] | {"rows": ranked, "side_by_side": len(parts)}
+        options.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        return
     for model in options.models:
-        for name in ORDER_KEEPING.get(model, options.tasks):
-            with tempfile.TemporaryDirectory() as place:
-                rows.append(asdict(learn(model, name, Path(place), options.steps, say=True)))
-            print(json.dumps(rows[-1]), flush=True)
-            result = {"load": os.getloadavg()[0], "rows": rows, "provenance": made}
-            options.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        rows = []
+        with tempfile.TemporaryDirectory() as place:
+            for name in ORDER_KEEPING.get(model, options.tasks):
+                rows.append(learn(model, name, Path(place) / name, options.steps, say=True))
+                result["rows"].append(asdict(rows[-1]))
+                print(json.dumps(asdict(rows[-1])), flush=True)
+                options.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+            if options.figures:
+                trained = load(Path(place) / rows[-1].task / "trained", device="cpu")
+                draw(rows, trained, options.figures / f"{model}.png")
 
 
 if __name__ == "__main__":

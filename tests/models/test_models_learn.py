@@ -1,0 +1,30 @@
+"""Each model learns `reverse` and `dates` on items that it has not seen, far beyond itself untrained."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from saccade.models import MODELS
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
+import learning
+
+pytestmark = pytest.mark.slow
+REORDERING = [model for model in MODELS if model not in learning.ORDER_KEEPING]
+
+
+@pytest.mark.parametrize("model", REORDERING)
+@pytest.mark.parametrize("task", learning.TASKS)
+def test_every_model_learns(model: str, task: str, tmp_path: Path) -> None:
+    learnt = learning.learn(model, task, tmp_path)
+    assert learnt.untrained == 0.0
+    assert learnt.exact >= 0.95, learnt
+
+
+@pytest.mark.parametrize("model", learning.ORDER_KEEPING)
+def test_word_by_word_keeps_the_order_and_cannot_change_it(model: str, tmp_path: Path) -> None:
+    kept = learning.learn(model, "copy", tmp_path / "copy")
+    assert kept.exact >= 0.95 and kept.untrained == 0.0, kept
+    changed = learning.learn(model, "reverse", tmp_path / "reverse", steps=1000)
+    assert changed.exact <= 0.05, changed
