@@ -38,13 +38,14 @@ ORDER_KEEPING = {"aligned-rnn": ("copy", "reverse")}  # what such a model is ask
 
 # Beside its tiny preset, what a model wants in order to read the dates of 48 locales.
 FOR_DATES: Mapping[str, Mapping[str, Any]] = {
-    "kalchbrenner2013": {"embedding": 512, "hidden": 128, "cell": "gru"},
-    "cho2014": {"hidden": 128, "maxout": 128, "bidirectional": True},
-    "sutskever2014": {"hidden": 128},
+    "kalchbrenner2013": {"embedding": 256, "hidden": 128, "cell": "gru", "first": "last", "dropout": 0.1},
+    "cho2014": {"hidden": 128, "maxout": 128},
+    "sutskever2014": {"hidden": 128, "layers": 1},
     "luong2015": {"bidirectional": True},
     "vaswani2017": {"width": 64, "inner": 128, "dropout": 0.0},
-    "russin2019": {"feedback": True},
+    "russin2019": {"syntax_acts": True},
 }
+RATES = {"kalchbrenner2013": 6e-3, "vaswani2017": 2e-3}
 STEPS = {"reverse": 2500, "copy": 2500, "dates": 6000}
 
 
@@ -64,7 +65,8 @@ class _EnoughError(Exception):
     """Raised by the observer to end a run that has learnt what it should."""
 
 
-def recipe(model: str, name: str, steps: int) -> Recipe:
+def recipe(model: str, name: str, steps: int, like: Path | None = None) -> Recipe:
+    """`like` a model in a folder, whose vocabulary is used: then a few pairs will do."""
     sequences = name in LENGTHS
     own = {} if sequences else FOR_DATES.get(model, {})
     tiny = config.to_dict(MODELS[model].PRESETS["tiny"])
@@ -72,17 +74,19 @@ def recipe(model: str, name: str, steps: int) -> Recipe:
         {
             "data": {
                 "pairs": f"task:{name}",
-                "count": 20_000 if sequences else 60_000,
+                "count": 500 if like else 20_000 if sequences else 100_000,
+                "vocab_from": None if like is None else str(like),
                 "joint": False,
                 "vocabulary": {"kind": "word" if sequences else "char", "size": 2000, "byte_fallback": False},
                 **({"words": list(LENGTHS[name])} if sequences else {}),
             },
             "model": {"name": model, **tiny, "tie": "none", **own},
             "train": {
-                "lr": 4e-3 if sequences else 3e-3,
+                "lr": 4e-3 if sequences else RATES.get(model, 3e-3),
                 "schedule": "cosine",
                 "warmup": 100,
-                "tokens": 600 if sequences else 2000,
+                "tokens": 600 if sequences else 1000,
+                "ema": None if sequences else 0.999,
                 "smoothing": 0.0,
                 "weight_decay": 0.0,
                 "max_steps": steps,
@@ -115,11 +119,11 @@ def learn(model: str, name: str, out: Path, steps: int | None = None, say: bool 
         if curve[-1][1] >= ENOUGH:
             raise _EnoughError
 
-    train(recipe(model, name, 0), out / "untrained")
     began = time.monotonic()
     with suppress(_EnoughError):
         train(recipe(model, name, steps or STEPS[name]), out / "trained", observe=observe)
     seconds = time.monotonic() - began
+    train(recipe(model, name, 0, out / "trained"), out / "untrained")
     trained = load(out / "trained", device="cpu")
     return Learnt(
         model=model,

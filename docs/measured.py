@@ -144,3 +144,27 @@ def ambiguity_steps() -> str:
     steps = sorted({step for of in found.values() for step in of})
     rows = [[f"{step:,}", *(of.get(step, "") for of in found.values())] for step in steps]
     return table(["step", *(f"`{name}`" for name in runs)], rows, right=True)
+
+
+def learnt(model: str | None = None) -> str:
+    """How soon one model, or each, learnt the small tasks, on which machine."""
+    result = json.loads((RESULTS / "learning.json").read_text(encoding="utf-8"))
+    rows = [
+        [
+            *([f"`{row['model']}`"] if model is None else []),
+            f"`{row['task']}`",
+            f"{row['parameters']:,}",
+            f"{row['steps']:,}",
+            f"{row['seconds']:.0f}",
+            f"{100 * row['exact']:.1f} %",
+            f"{100 * row['untrained']:.1f} %",
+        ]
+        for row in result["rows"]
+        if model in (None, row["model"])
+    ]
+    head = ["task", "parameters", "updates", "seconds", "exact on unseen items", "untrained"]
+    made = result["provenance"]
+    place = f"One thread of {made['machine']['cpu']}, torch {made['versions']['torch']}, seed {made['seed']}"
+    if result.get("side_by_side"):
+        place += f"; {result['side_by_side']} runs side by side, so that seconds are no comparison"
+    return table(head if model else ["model", *head], rows) + f"\n\n{place}, {made['date'][:10]}."

@@ -29,6 +29,7 @@ PAGES = (
     "docs/attention.md",
     "docs/training.md",
     "docs/models.md",
+    *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs/models").glob("*.md")),
     "docs/ambiguity.md",
 )
 PAPERS = "saccade/attention/papers.py"
@@ -69,10 +70,27 @@ def models(*head: str, reads: dict[str, str] | None = None) -> str:
     rows = []
     for name, kind in MODELS.items():
         about = kind.about
-        link = f"[`{name}`](saccade/models/{name}.py)"
+        link = f"[`{name}`]({_file(kind)})"
         read = about.reads if reads is None else reads[name]
         rows.append([link, f"{about.authors}: {about.title} ({about.year})", read])
     return table(head, rows)
+
+
+def zoo() -> str:
+    """A row a model, with its page."""
+    rows = [[f"[`{name}`](models/{name}.md)", str(kind.about.year), kind.about.reads] for name, kind in MODELS.items()]
+    return table(["model", "year", "reads the source through"], rows)
+
+
+def paper(name: str) -> str:
+    """What a model's file says at its head: indented equations are blocks in Markdown, too."""
+    module = inspect.getmodule(MODELS[name])
+    assert module is not None and module.__doc__ is not None
+    return inspect.cleandoc(module.__doc__)
+
+
+def _file(kind: type) -> str:
+    return kind.__module__.replace(".", "/") + ".py"
 
 
 def presets(name: str) -> str:
@@ -128,9 +146,15 @@ CLAIMS_ZH = (
     "与标准对齐相比，AER ≤ 0.15",
 )
 READS_ZH = {
+    "aligned-rnn": "写第 i 个词时只读第 i 个词",
+    "kalchbrenner2013": "卷积得到的一个固定向量",
     "cho2014": "一个固定向量",
+    "sutskever2014": "各层最后的状态",
     "bahdanau2014": "对编码器各状态的一个注意力",
+    "luong2015": "一个注意力，用新状态提问，并送回下一步",
+    "gehring2017": "每个解码层各有一个注意力",
     "vaswani2017": "每个解码层各有一个注意力",
+    "russin2019": "一个注意力：键来自句法，值来自词义",
 }
 
 TABLES: dict[str, Callable[[], str]] = {
@@ -159,6 +183,10 @@ TABLES: dict[str, Callable[[], str]] = {
     "keys-train": partial(keys, Training, "train"),
     **{f"keys-{name}": partial(keys, kind.config_type, "model") for name, kind in MODELS.items()},
     **{f"presets-{name}": partial(presets, name) for name in MODELS},
+    **{f"paper-{name}": partial(paper, name) for name in MODELS},
+    **{f"learnt-{name}": partial(measured.learnt, name) for name in MODELS},
+    "learnt": measured.learnt,
+    "zoo": zoo,
 }
 
 

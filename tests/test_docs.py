@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT / "docs"))
 import tables  # noqa: E402  (docs/ is no package: its scripts are found by path)
 
 READMES = [ROOT / "README.md", ROOT / "README.zh-CN.md"]
-DOCS = sorted((ROOT / "docs").glob("*.md"))
+DOCS = sorted((ROOT / "docs").rglob("*.md"))
 RUN = [*READMES, *DOCS]  # CONTRIBUTING.md's blocks are edits: tests/test_contributing.py makes them
 MARKDOWN = [*RUN, *sorted(ROOT.glob("C*.md")), *sorted((ROOT / "decisions").glob("*.md"))]
 LANGUAGES = {"python", "text", "bash", "toml", "json", "tree"}

@@ -9,8 +9,9 @@ import typer
 
 from saccade.cli.evaluated import Results, print_results, write_report
 from saccade.cli.material import Count, Gold, GoldBase, Material, Seed, Source, Tokenised, material_of, pairs_of
-from saccade.cli.systems import Asked, System, judged
-from saccade.cli.translating import BatchTokens, Beam, Device, LengthPenalty, interruptible, searching
+from saccade.cli.searching import Beam, LengthPenalty, searching
+from saccade.cli.systems import Judging, System, judged
+from saccade.cli.translating import BatchTokens, Device, interruptible
 from saccade.errors import UserError
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def evaluate(
         if pairs is not None:
             source = pairs_of(pairs, targets, count=count, seed=seed, gold=gold, kept=Path(kept))
         material = material_of(source, reference or [])
-        asked = Asked(
+        how = Judging(
             metrics=_metrics(metrics),
             resamples=resamples,
             train=train,
@@ -106,14 +107,14 @@ def evaluate(
             gold=_gold(source, material, gold, gold_base, tokenised=tokenised),
             tokenised=tokenised,
             layer=layer,
-            how=searching(beam, length_penalty),
+            search=searching(beam, length_penalty),
             device=device,
             batch_tokens=batch_tokens,
             drawn=report is not None,
         )
-        systems = judged([system, *(against or ())], material, asked)
-        differences = [_differences(systems[0], other, material, asked, cast("Test", test)) for other in systems[1:]]
-    results = Results(material=material, systems=systems, differences=differences, gold=asked.gold)
+        systems = judged([system, *(against or ())], material, how)
+        differences = [_differences(systems[0], other, material, how, cast("Test", test)) for other in systems[1:]]
+    results = Results(material=material, systems=systems, differences=differences, gold=how.gold)
     if material.left_out:
         typer.echo(f"left out: {material.left_out} pairs with a blank side", err=True)
     if as_json:
@@ -149,14 +150,14 @@ def _gold(
 
 
 def _differences(
-    first: System, other: System, material: Material, asked: Asked, test: "Test"
+    first: System, other: System, material: Material, how: Judging, test: "Test"
 ) -> "tuple[Difference, ...]":
     """Between single runs by sacrebleu; between several, over seeds."""
     from saccade.evaluate import significance, significance_over_seeds
 
     one, two = [run.output.texts for run in first.runs], [run.output.texts for run in other.runs]
     if len(one) == len(two) == 1:
-        return significance(one[0], two[0], material.references, metrics=asked.metrics, test=test)
+        return significance(one[0], two[0], material.references, metrics=how.metrics, test=test)
     if test != "bootstrap":
         raise UserError(f"--test {test} is for single runs; of several, seeds are drawn by a bootstrap: leave it out")
-    return significance_over_seeds(one, two, material.references, metrics=asked.metrics)
+    return significance_over_seeds(one, two, material.references, metrics=how.metrics)

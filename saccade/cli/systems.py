@@ -1,12 +1,12 @@
 """The systems that `saccade evaluate` judges: models, which it lets translate, and files of what others wrote."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from saccade.cli.material import Material
+from saccade.cli.searching import read_constraints
 from saccade.cli.translating import bar
 from saccade.errors import UserError
 
@@ -18,7 +18,7 @@ EXAMPLES, DRAWN = 8, 3  # in a report: sentences, and heatmaps of them
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class Judging:
     metrics: list[str]
     resamples: int
     train: Path | None
@@ -26,7 +26,7 @@ class Asked:
     gold: "list[GoldLinks] | None"
     tokenised: bool
     layer: int | None
-    how: "Search"
+    search: "Search"
     device: str
     batch_tokens: int
     drawn: bool  # a report is to show where the models looked
@@ -60,15 +60,15 @@ class System:
     runs: list[Run]  # with other seeds
 
 
-def judged(given: Sequence[str], material: Material, asked: Asked) -> list[System]:
+def judged(given: Sequence[str], material: Material, how: Judging) -> list[System]:
     """Each is a folder or a file; or several, with commas between them."""
     from saccade.evaluate import evaluate, word_counts
 
-    phrases = _phrases(asked.constraints, material)
-    counts = None if asked.train is None else word_counts(_lines(asked.train))
+    phrases = _phrases(how.constraints, material)
+    counts = None if how.train is None else word_counts(_lines(how.train))
     paths = [_paths(one) for one in given]
     names = _names([path for some in paths for path in some])
-    outputs = [[_output(path, names[path], material, asked) for path in some] for some in paths]
+    outputs = [[_output(path, names[path], material, how) for path in some] for some in paths]
     trained = [output.longest_trained for some in outputs for output in some if output.longest_trained]
 
     def run(output: Output) -> Run:
@@ -76,8 +76,8 @@ def judged(given: Sequence[str], material: Material, asked: Asked) -> list[Syste
             output.texts,
             material.references,
             sources=material.sources,
-            metrics=asked.metrics,
-            resamples=asked.resamples,
+            metrics=how.metrics,
+            resamples=how.resamples,
             longest_trained=min(trained, default=None),  # one for all, or their ranges would not compare
             counts=counts,
             include=None if phrases is None else [include for include, _ in phrases],
@@ -109,38 +109,38 @@ def _names(paths: Sequence[Path]) -> dict[Path, str]:
     return {path: path.resolve().name if last.count(path.resolve().name) == 1 else str(path) for path in paths}
 
 
-def _output(path: Path, name: str, material: Material, asked: Asked) -> Output:
+def _output(path: Path, name: str, material: Material, how: Judging) -> Output:
     if path.is_file():
         return Output(name=name, texts=material.lines_of(path))
     from saccade import checkpoint
     from saccade.decode import load
 
-    translator = load(path, device=asked.device)
+    translator = load(path, device=how.device)
     if material.sources is None:
         raise UserError(f"{path}: a model needs sources to translate; give PAIRS")
-    texts, unread = _translated(translator, material.sources, asked, name)
+    texts, unread = _translated(translator, material.sources, how, name)
     drawn: Sequence[Attended] = ()
-    if asked.drawn and translator.attends:
+    if how.drawn and translator.attends:
         places = [place for place in examples_of(material) if texts[place].strip()][:DRAWN]
         drawn = translator.attend([material.sources[place] for place in places], [texts[place] for place in places])
     return Output(
         name=name,
         texts=texts,
         unread=unread,
-        alignment=_aligned(translator, material, asked),
+        alignment=_aligned(translator, material, how),
         longest_trained=checkpoint.load_config(path).extra.get("longest_trained"),
         drawn=drawn,
     )
 
 
 def _translated(
-    translator: "Translator", sources: list[str], asked: Asked, name: str
+    translator: "Translator", sources: list[str], how: Judging, name: str
 ) -> tuple[list[str], list[tuple[int, int]] | None]:
     """The texts, and how many source words of each were hardly read; weights are looked at and let go."""
     from saccade.evaluate import unread_words
 
     texts, unread = [], []
-    found = translator.translate_stream(sources, asked.how, batch_tokens=asked.batch_tokens, weights=translator.attends)
+    found = translator.translate_stream(sources, how.search, batch_tokens=how.batch_tokens, weights=translator.attends)
     with bar(f"translating by {name}", len(sources)) as advance:
         for one in found:
             texts.append(one.text)
@@ -150,32 +150,24 @@ def _translated(
     return texts, unread if translator.attends else None
 
 
-def _aligned(translator: "Translator", material: Material, asked: Asked) -> "AlignmentScores | None":
+def _aligned(translator: "Translator", material: Material, how: Judging) -> "AlignmentScores | None":
     """Of the references, which the gold is about, forced through the model."""
     from saccade.decode.aligner import Aligner
     from saccade.decode.readers import Reader
     from saccade.evaluate import score_alignments
 
-    if asked.gold is None or not translator.attends:
+    if how.gold is None or not translator.attends:
         return None
-    aligner = Aligner(translator, Reader(layer=asked.layer), tokenised=asked.tokenised, batch_tokens=asked.batch_tokens)
-    return score_alignments([one.links for one in aligner.align(material.pairs)], asked.gold)
+    aligner = Aligner(translator, Reader(layer=how.layer), tokenised=how.tokenised, batch_tokens=how.batch_tokens)
+    return score_alignments([one.links for one in aligner.align(material.pairs)], how.gold)
 
 
 def _phrases(path: Path | None, material: Material) -> list[tuple[tuple[str, ...], tuple[str, ...]]] | None:
-    """What each output must hold, and what it must not."""
+    """What each output must hold, and what it must not; a model is not told."""
     if path is None:
         return None
-    from saccade.decode.constraints import Constraints
-
-    found = []
-    for number, line in enumerate(_lines(path), 1):
-        try:
-            one = Constraints.of_dict(json.loads(line)) if line.strip() else Constraints()
-        except (ValueError, UserError) as error:
-            raise UserError(f'{path}:{number}: {error}; expected {{"include": [...], "exclude": [...]}}') from None
-        found.append((one.include, one.exclude))
-    return material.of_lines(found, path)
+    given = [one and (one.include, one.exclude) for one in read_constraints(path)]
+    return [one or ((), ()) for one in material.of_lines(given, path)]
 
 
 def _lines(path: Path) -> list[str]:

@@ -3,12 +3,13 @@
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from saccade.cli.searching import Asked, Members, constraint_options, ensemble_options, search_options, takes
 from saccade.errors import UserError
 
 if TYPE_CHECKING:
@@ -18,28 +19,26 @@ STDIN = "-"
 FIGURES = (".svg", ".png", ".pdf")
 
 Model = Annotated[Path, typer.Argument(help="The folder of a trained model.", show_default=False)]
-Beam = Annotated[int | None, typer.Option(help="Hypotheses kept: 5 unless said, 1 is greedy.", min=1)]
-LengthPenalty = Annotated[float, typer.Option(help="α of Wu 2016: above 0, longer translations lose less.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]
 BatchTokens = Annotated[int, typer.Option(help="Pieces × hypotheses at a time: fewer need less memory.", min=1)]
 
 
+@takes(how=search_options, asked=constraint_options, members=ensemble_options)
 def translate(
     model: Model,
     file: Annotated[str, typer.Argument(metavar="FILE|-", help="A text a line; - is standard input.")] = STDIN,
     out: Annotated[Path | None, typer.Option(help="Write here, once all is done; else to standard output.")] = None,
-    beam: Beam = None,
-    length_penalty: LengthPenalty = 1.0,
-    sample: Annotated[bool, typer.Option("--sample", help="Draw translations at random instead.")] = False,
-    temperature: Annotated[float, typer.Option(help="Of samples: below 1 the likely get likelier.")] = 1.0,
-    seed: Annotated[int, typer.Option(help="Of samples: the same one draws the same.")] = 1,
-    n_best: Annotated[int, typer.Option(help="The N best of each line, as: line TAB score TAB text.", min=1)] = 1,
     jsonl: Annotated[bool, typer.Option("--jsonl", help="Print a JSON object a line, with alignment.")] = False,
     heatmap: Annotated[bool, typer.Option("--heatmap", help="Show after each line where the model read.")] = False,
     plot: Annotated[Path | None, typer.Option(help="Draw it: out.svg (.png, .pdf); out-1.svg … if many.")] = None,
     tag: Annotated[str | None, typer.Option(help="Put before every line, such as <fr>: what to do with it.")] = None,
+    tree: Annotated[Path | None, typer.Option(help="Write the tree of each search here: JSON, a line each.")] = None,
     device: Device = "auto",
     batch_tokens: BatchTokens = 8192,
+    *,
+    how: "Search",
+    asked: Asked,
+    members: Members,
 ) -> None:
     """Translate a file or standard input: a line out for each line in, blank lines kept.
 
@@ -51,12 +50,10 @@ def translate(
         raise UserError(f"--plot {plot}: expected a name that ends in {', '.join(FIGURES)}")
     if out is not None and out.is_dir():
         raise UserError(f"--out {out}: a folder; expected the name of a file")
-    how = searching(beam, length_penalty, n_best, sample=sample, temperature=temperature, seed=seed)
 
-    from saccade.decode import load
     from saccade.decode.translation import NO_ATTENTION
 
-    translator = load(model, device=device)
+    translator = members.load(model, device)
     if (heatmap or plot is not None) and not translator.attends:
         raise UserError(f"{model}: {NO_ATTENTION}")
     if tag is not None and tag not in (tags := translator.vocabularies.source.tags):
@@ -68,45 +65,26 @@ def translate(
     results = translator.translate_stream(
         lines,
         how,
+        constraints=asked.of_lines(count),
+        record=tree is not None,
         batch_tokens=batch_tokens,
         weights=jsonl or heatmap or plot is not None,
         **({"chunk": 1} if file == STDIN and sys.stdin.isatty() else {}),
     )
     hidden = count is None or (out is None and sys.stdout.isatty())  # a bar would run through the lines
-    with interruptible(), written(out) as write, bar("translating", count, hidden=hidden) as advance:
+    kept = nullcontext() if tree is None else written(tree)
+    with interruptible(), written(out) as write, kept as keep, bar("translating", count, hidden=hidden) as advance:
         for number, result in enumerate(results, 1):
-            write(_shown(result, number, jsonl=jsonl, n_best=n_best))
-            for note in result.notes:
+            write(_shown(result, number, jsonl=jsonl, n_best=how.n_best))
+            if keep is not None:
+                keep(json.dumps({"line": number, **(result.tree.as_dict() if result.tree else {})}, ensure_ascii=False))
+            for note in (*result.notes, *(f"not met: {reason}" for reason in result.unmet)):
                 typer.echo(f"saccade: line {number}: {note}", err=True)
             if heatmap and result.text.strip():
                 result.show()
             if figure is not None:
                 figure(result, number)
             advance(1)
-
-
-def searching(
-    beam: int | None,
-    length_penalty: float,
-    n_best: int = 1,
-    *,
-    sample: bool = False,
-    temperature: float = 1.0,
-    seed: int = 1,
-) -> "Search":
-    from saccade.decode import Search
-
-    try:
-        return Search(
-            beam=beam or (n_best if sample else max(5, n_best)),
-            length_penalty=length_penalty,
-            sample=sample,
-            temperature=temperature,
-            seed=seed,
-            n_best=n_best,
-        )
-    except ValueError as error:
-        raise UserError(str(error).replace("n_best", "--n-best")) from error
 
 
 @contextmanager

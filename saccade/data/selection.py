@@ -6,7 +6,7 @@ so many pairs, where in the file to begin again; what is held out is small, and 
 
 import hashlib
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappush, heapreplace
 from itertools import islice
@@ -35,9 +35,11 @@ class Selection:
     scripts: Scripts
     verdicts: npt.NDArray[np.uint8]
     marks: npt.NDArray[np.int64]  # a row for every STRIDE-th pair
+    lines: Mapping[int, Sequence[int]]  # the first of each verdict
     held_out: tuple[TextPair, ...] = ()
     longest: int = 0  # pieces on a side, where those that are longer are left out
     longest_source: int = 0  # words, of what is kept then
+    most_pieces: tuple[int, int] = (0, 0)  # of a source and of a target, however they are cut
     pieces: int = 0  # of the longer sides, all together: about
 
     def __len__(self) -> int:
@@ -48,18 +50,28 @@ class Selection:
     def of(cls, pairs: Pairs, cleaning: Cleaning | None = None) -> Self:
         cleaning = cleaning or Cleaning()
         scripts = cleaning.scripts(pairs)
-        verdicts, marks, digests = array("B"), [], array("Q")
+        verdicts, marks, digests, lines = array("B"), [], array("Q"), _Lines()
         for place, (mark, pair) in enumerate(pairs.marked()):
             if place % STRIDE == 0:
                 marks.append(mark)
-            verdicts.append(cleaning.judge(pair, scripts))
+            verdicts.append(verdict := cleaning.judge(pair, scripts))
+            lines.note(verdict, mark[0])
             if cleaning.duplicates:
                 digests.append(_digest(pair))
         judged = np.frombuffer(verdicts, np.uint8)
+        made = cls(
+            pairs=pairs,
+            cleaning=cleaning,
+            scripts=scripts,
+            verdicts=judged,
+            marks=np.array(marks, np.int64),
+            lines=lines,
+        )
         if cleaning.duplicates:
-            judged = judged.copy()
-            judged[_again(np.frombuffer(digests, np.uint64), judged)] = Verdict.DUPLICATE
-        return cls(pairs=pairs, cleaning=cleaning, scripts=scripts, verdicts=judged, marks=np.array(marks, np.int64))
+            again = _again(np.frombuffer(digests, np.uint64), judged)
+            lines[Verdict.DUPLICATE] = [next(made.records(place))[1] for place in again[:SHOWN].tolist()]
+            judged[again] = Verdict.DUPLICATE
+        return made
 
     def records(self, first: int = 0) -> Iterator[tuple[int, int, TextPair]]:
         """(place, line, pair) of every pair from a place on"""
@@ -80,8 +92,8 @@ class Selection:
 
     def holding_out(self, split: Split, elsewhere: frozenset[int] = frozenset()) -> Self:
         """Without what is held out here, or has a text on either side that is held out as a source `elsewhere`."""
-        verdicts, held_out = bytearray(self.verdicts), []
-        for place, _, pair in self.records():
+        verdicts, held_out, lines = bytearray(self.verdicts), [], _Lines(self.lines)
+        for place, line, pair in self.records():
             if verdicts[place] != Verdict.KEPT:
                 continue
             if pair in split:
@@ -89,21 +101,30 @@ class Selection:
                 held_out.append(pair)
             elif elsewhere and any(key(text, split.seed) in elsewhere for text in pair):
                 verdicts[place] = Verdict.HELD_OUT_ELSEWHERE
-        return replace(self, verdicts=np.frombuffer(verdicts, np.uint8), held_out=tuple(held_out))
+                lines.note(Verdict.HELD_OUT_ELSEWHERE, line)
+        judged = np.frombuffer(verdicts, np.uint8)
+        return replace(self, verdicts=judged, held_out=tuple(held_out), lines=lines)
 
     def shorter(self, vocabularies: Vocabularies, longest: int, tag: str | None = None) -> Self:
-        """Without pairs of more than `longest` pieces on a side. A piece writes a byte at least: most texts need not be
-        cut to know."""
-        verdicts, total = bytearray(self.verdicts), 0
+        """Without pairs of more than `longest` pieces on a side. A piece writes a byte at least, of the three that make
+        a space; so most texts need not be cut to know."""
+        verdicts, lines, total = bytearray(self.verdicts), _Lines(self.lines), 0
         sources: list[tuple[int, str]] = []  # the longest, by characters
-        for place, _, pair in self.records():
+        sides, bounds = (vocabularies.source, vocabularies.target), (0, 0)
+        for place, line, pair in self.records():
             if verdicts[place] != Verdict.KEPT:
                 continue
-            most = max(len(text.encode("utf-8", "surrogatepass")) for text in pair)
-            if most + 2 > longest and max(map(len, vocabularies.encode(tagged(pair, tag)))) > longest:
+            source, target = (
+                len(side.normalise(text).replace(" ", "▁").encode()) + 4  # the space and the tag before it
+                for side, text in zip(sides, pair, strict=True)
+            )
+            most = max(source, target)
+            if most > longest and max(map(len, vocabularies.encode(tagged(pair, tag)))) > longest:
                 verdicts[place] = Verdict.TOO_LONG
+                lines.note(Verdict.TOO_LONG, line)
                 continue
             total += most
+            bounds = max(bounds[0], source), max(bounds[1], target)
             if len(sources) < _LONGEST:
                 heappush(sources, (len(pair.source), pair.source))
             elif len(pair.source) > sources[0][0]:
@@ -111,34 +132,34 @@ class Selection:
         return replace(
             self,
             verdicts=np.frombuffer(verdicts, np.uint8),
+            lines=lines,
             longest=longest,
             longest_source=max((len(words(source)) for _, source in sources), default=0),
+            most_pieces=(min(bounds[0], longest), min(bounds[1], longest)),
             pieces=total // _BYTES,
         )
 
     def report(self, *, longest: int = 0, too_long: Sequence[int] = ()) -> Report:
         """`too_long`: lines that are found to be so elsewhere."""
         reasons = self.cleaning.reasons(self.scripts, longest or self.longest)
-        left_out = []
-        for verdict, why in reasons.items():
-            places = np.flatnonzero(self.verdicts == verdict)
-            first = [self._line(place) for place in places[:SHOWN].tolist()]
-            if verdict == Verdict.TOO_LONG and too_long:
-                left_out.append(LeftOut(why, len(too_long), tuple(too_long[:SHOWN])))
-            elif len(places):
-                left_out.append(LeftOut(why, len(places), tuple(first)))
-        kept = int((self.verdicts == Verdict.KEPT).sum()) - len(too_long)
-        return Report(kept=kept, left_out=tuple(left_out))
-
-    def _line(self, place: int) -> int:
-        return next(line for _, line, _ in self.records(place))
+        counts = np.bincount(self.verdicts, minlength=len(Verdict)).tolist()
+        left_out = [
+            LeftOut(why, counts[verdict], tuple(self.lines[verdict]))
+            for verdict, why in reasons.items()
+            if counts[verdict]
+        ]
+        if too_long:
+            left_out.append(LeftOut(reasons[Verdict.TOO_LONG], len(too_long), tuple(too_long[:SHOWN])))
+        return Report(kept=counts[Verdict.KEPT] - len(too_long), left_out=tuple(left_out))
 
     def save(self, folder: Path) -> None:
         about = {
             "scripts": [sorted(side) for side in self.scripts],
             "held_out": self.held_out,
+            "lines": [[int(verdict), [*first]] for verdict, first in self.lines.items()],
             "longest": self.longest,
             "longest_source": self.longest_source,
+            "most_pieces": self.most_pieces,
             "pieces": self.pieces,
         }
         save_arrays(folder, {"verdicts": self.verdicts, "marks": self.marks}, about)
@@ -154,11 +175,21 @@ class Selection:
             scripts=(source, target),
             verdicts=arrays["verdicts"],
             marks=arrays["marks"],
+            lines=dict(about["lines"]),
             held_out=tuple(TextPair(*pair) for pair in about["held_out"]),
             longest=about["longest"],
             longest_source=about["longest_source"],
+            most_pieces=tuple(about["most_pieces"]),
             pieces=about["pieces"],
         )
+
+
+class _Lines(dict[int, Sequence[int]]):
+    """The first few of each verdict."""
+
+    def note(self, verdict: Verdict, line: int) -> None:
+        if verdict is not Verdict.KEPT and len(self.get(verdict, ())) < SHOWN:
+            self[verdict] = [*self.get(verdict, ()), line]
 
 
 def _digest(pair: TextPair) -> int:

@@ -2,14 +2,12 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Generic, Self, TypeVar
+from typing import Self
 
 from saccade.errors import UserError
 from saccade.text import HasTexts
-
-Pair = TypeVar("Pair", bound=HasTexts)
 
 
 def is_empty(pair: HasTexts) -> bool:
@@ -51,27 +49,6 @@ class Split:
     def __contains__(self, pair: HasTexts) -> bool:
         """Whether the pair is held out. An empty one is nobody's."""
         return not is_empty(pair) and key(pair.source, self.seed) in self.held_out
-
-    def validation(self, pairs: Iterable[Pair]) -> list[Pair]:
-        return [pair for pair in pairs if pair in self]
-
-    def training(self, pairs: Iterable[Pair]) -> "Training[Pair]":
-        return Training(pairs, self)
-
-    @property
-    def hash(self) -> str:
-        return hashlib.sha256(f"{self.seed} {sorted(self.held_out)}".encode()).hexdigest()
-
-
-@dataclass(frozen=True)
-class Training(Generic[Pair]):
-    """The pairs that are not held out; like what it is made from, it can be gone through again."""
-
-    pairs: Iterable[Pair]
-    split: Split
-
-    def __iter__(self) -> Iterator[Pair]:
-        return (pair for pair in self.pairs if not is_empty(pair) and pair not in self.split)
 
 
 def key(source: str, seed: int) -> int:

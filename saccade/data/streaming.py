@@ -41,12 +41,13 @@ class Stream:
         self._buffer = buffer
         self._sampling = sampling
         self._readers = [_Reader(selection) for selection in selections]
+        self._longest = max(selection.longest for selection in selections)
         self._starts = np.cumsum([0, *map(len, selections)])
 
     @property
     def longest(self) -> tuple[int, int]:
-        longest = max(selection.longest for selection in self.selections)
-        return longest, longest
+        sources, targets = zip(*(selection.most_pieces for selection in self.selections), strict=True)
+        return max(sources), max(targets)
 
     @property
     def pieces(self) -> int:
@@ -86,7 +87,7 @@ class Stream:
         ids = []
         for tokeniser, masked in zip(sides, self._vocabularies.mask_pair(*pair), strict=True):
             drawn = tokeniser.sample(masked.text, random, self._sampling)
-            ids.append(drawn if len(drawn) <= self.longest[0] else tokeniser.encode(masked.text))
+            ids.append(drawn if len(drawn) <= self._longest else tokeniser.encode(masked.text))
         return ids
 
 

@@ -76,7 +76,7 @@ class Guide:
                 for score, token in zip(every[row, ways].tolist(), ways, strict=True):
                     if score > _NEVER:
                         offer(score, row, token)
-        picks = _shared_out(pool, places, self._longest - length, due)
+        picks = _shared_out(pool, places, self._longest - length, due) if self.rules.asks else pool
         self.states[first : first + len(picks)] = [pick.state for pick in picks]
         self._due[first : first + len(picks)] = [due[pick.row] and pick.state.left > 0 for pick in picks]
         return picks

@@ -76,7 +76,7 @@ def readers(
     shifts = [first.shift, *(shift for shift in SHIFTS if shift != first.shift)] if every_shift else [first.shift]
     places: list[tuple[Layer, int | None]] = [(first.layer, first.head)]
     if every_head:
-        places += [("all", None)]
+        places += [("all", None)] if len(attended.layers) > 1 else []
         for number, layer in enumerate(attended.layers):
             places += [(number, None), *((number, head) for head in range(len(layer)) if len(layer) > 1)]
     found = (Reader(layer=layer, head=head, shift=shift) for (layer, head), shift in product(places, shifts))

@@ -79,7 +79,8 @@ class Lexicon:
     def beyond(self, written: bytes) -> list[int]:
         """The pieces that write this and more."""
         found: list[int] = []
-        for surface in self._sorted[bisect_left(self._sorted, written) :]:
+        for place in range(bisect_left(self._sorted, written), len(self._sorted)):
+            surface = self._sorted[place]
             if not surface.startswith(written):
                 break
             if surface != written:

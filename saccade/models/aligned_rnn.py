@@ -6,7 +6,8 @@ once: the baseline that cannot reorder, add or leave out.
 
 With `feedback` the last output is read, too (Jordan 1986): (2) is softmax(W_o tanh(V h_i + V' E y_{i−1})). The source
 ends with its end symbol, and so does the target at that place; beyond it nothing but the end symbol is likely. With
-`bidirectional` h_i = [→h_i; ←h_i] has seen the whole sentence, but still writes word i alone.
+`bidirectional` h_i = [→h_i; ←h_i] has seen the whole sentence: it can then reorder what its states remember, but still
+writes as many words as it reads.
 
 Deviations: word vectors are learnt (Elman's are one-hot, or random); the softmax has a hidden layer below it, so that
 it may share the word vectors; the gradient goes back through the whole sentence, where Elman's goes back one step;

@@ -57,7 +57,8 @@ class Ingredient:
     def open_valid(self) -> Pairs | None:
         if self.valid is None:
             return None
-        fields = self.fields if has_fields(self.valid) else None
+        alike = _has_names(self.valid) or not _has_names(self.pairs)  # a plain TSV may go with pairs in any form
+        fields = self.fields if alike and self.valid_targets is None else None
         return open_pairs(self.valid, self.valid_targets, fields=fields, reverse=self.reverse)
 
     def kept_in(self, folder: Path) -> "Ingredient":
@@ -154,3 +155,8 @@ class Data:
             return self
         kept = self.ingredients[0].kept_in(folder)
         return replace(self, pairs=kept.pairs, targets=kept.targets)
+
+
+def _has_names(pairs: str) -> bool:
+    """Whether texts are found by a name there, not by their place."""
+    return pairs.startswith(HUB) or has_fields(pairs)

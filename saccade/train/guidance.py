@@ -86,7 +86,8 @@ class Guide:
         wanted = np.zeros((*batch.target_in.shape, batch.source.shape[1]), np.float32)
         for row, index in enumerate(batch.indices.tolist()):
             target, source, share = self._linked(index)
-            wanted[row, target, source] = share
+            inside = (target < wanted.shape[1]) & (source < wanted.shape[2])  # a batch to try memory with is of no pair
+            wanted[row, target[inside], source[inside]] = share[inside]
         return torch.from_numpy(wanted)
 
     def _linked(self, index: int) -> PieceLinks:

@@ -60,9 +60,9 @@ def with_room(run: Run) -> Run:
     except UserError as error:
         mistake = error
     workers.agree(mistake)
-    fitting = {shape: min(rows) for shape in wanted for rows in [[one[shape] for one in workers.gather(fitting)]]}
-    scarce = [rows * shape.longest for shape, rows in fitting.items() if rows < wanted[shape]]
-    room = min(scarce, default=None)
+    everybody = workers.gather(fitting)
+    least = {shape: min(one[shape] for one in everybody) for shape in wanted}
+    room = min((rows * shape.longest for shape, rows in least.items() if rows < wanted[shape]), default=None)
     longest = next(iter(wanted))
     said = f"memory: the longest batch, {wanted[longest]} pairs of {longest.source} and {longest.target} pieces, "
     if asked == "auto":

@@ -138,7 +138,7 @@ def _training(name: str, facts: Facts, characters: float = 3.0) -> Training:
     if facts.rule:
         epochs = max(1, round((20_000 if facts.cuda else 5_000) / per_epoch))
     return Training(
-        lr=1e-3 if name in _WITHOUT_RECURRENCE else 2e-3,
+        lr=1e-3 if name in _WITHOUT_RECURRENCE else 4e-3 if facts.rule and name == "bahdanau2014" else 2e-3,
         schedule="cosine",
         warmup=200 if facts.rule else min(1000, max(50, per_epoch)),
         tokens=tokens,

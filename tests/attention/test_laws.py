@@ -255,7 +255,12 @@ def test_gradients_are_those_of_the_numbers(name: str, numbers: tuple[Tensor, ..
     assert torch.autograd.gradcheck(context, (queries, source, *parameters), fast_mode=True)
 
 
-@pytest.mark.parametrize("name", MAIN)
+QUICKLY_COMPILED = ("bahdanau2014", "vaswani2017")  # the others compile in the slow run
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in QUICKLY_COMPILED else pytest.param(name, marks=pytest.mark.slow) for name in MAIN]
+)
 def test_compiles_as_one_graph(name: str, numbers: tuple[Tensor, ...]) -> None:
     attention = build(name)
     if not keeps(attention, "compile"):

@@ -27,6 +27,7 @@ def run(path: Path, *arguments: str) -> dict[str, Any]:
     return result
 
 
+@pytest.mark.slow
 def test_a_tiny_run_prints_tables_and_writes_json(tmp_path: Path) -> None:
     out = tmp_path / "new" / "result.json"
     script = [sys.executable, "-W", "error", str(ROOT / "benchmarks" / "attention.py")]

@@ -77,6 +77,17 @@ def test_too_long_is_found_without_cutting_every_text(longest: int, tag: str | N
     assert (f"longer than {longest} pieces" in str(shorter.report())) == (longest < 80)
 
 
+def test_a_text_that_grows_when_it_is_normalised() -> None:
+    folded = Vocabularies.train(TEXTS, Policy(kind="char", size=400, normalise="nfkc"))
+    grown = TextPair("\ufdfa" * 4, "x")  # three bytes each, and eighteen letters
+    assert len(folded.source.encode(grown.source)) > 100
+    assert Selection.of(Listed([grown])).shorter(folded, 40).verdicts.tolist() == [Verdict.TOO_LONG]
+    words = Vocabularies.train(TEXTS, Policy(kind="word", size=300))
+    spaced = TextPair("the     dog", "x")  # a space that is no word's is three bytes
+    assert len(words.source.encode(spaced.source)) == 14
+    assert Selection.of(Listed([spaced])).shorter(words, 13).verdicts.tolist() == [Verdict.TOO_LONG]
+
+
 def test_saved_and_loaded(tmp_path: Path) -> None:
     files, cleaning = written(tmp_path, "tsv"), Cleaning(script=0.5, duplicates=True)
     made = Selection.of(files, cleaning).holding_out(Split.of(TEXTS)).shorter(VOCABULARIES, 30)
@@ -87,6 +98,7 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
     assert list(loaded.kept()) == list(made.kept()) and loaded.held_out == made.held_out
     assert loaded.report() == made.report() and loaded.scripts == made.scripts
     assert (loaded.longest, loaded.longest_source, loaded.pieces) == (30, 5, made.pieces)
+    assert loaded.most_pieces == made.most_pieces == (30, 30)
     (folder / "verdicts.npy").write_bytes(b"")
     with pytest.raises(DamagedError):
         Selection.load(folder, files, cleaning)

@@ -3,6 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from saccade.data import Split, TextPair
+from saccade.data.split import key
 from saccade.errors import UserError
 
 pairs_of_few_sources = st.lists(
@@ -19,10 +20,10 @@ def test_no_source_is_on_both_sides_and_no_pair_is_lost(pairs: list[TextPair], s
         whole = {p.source.lower().replace(" ", "") for p in pairs if p.source and p.target.strip()}
         assert len(whole) < 2
         return
-    training, validation = list(split.training(pairs)), split.validation(pairs)
-    assert training and validation
     full = [p for p in pairs if p.source.strip() and p.target.strip()]
-    assert sorted(training + validation) == sorted(full)
+    validation = [p for p in pairs if p in split]
+    training = [p for p in full if p not in split]
+    assert training and validation and set(validation) <= set(full)
 
     def same(source: str) -> str:
         return source.lower().replace(" ", "")
@@ -30,22 +31,31 @@ def test_no_source_is_on_both_sides_and_no_pair_is_lost(pairs: list[TextPair], s
     assert not {same(p.source) for p in training} & {same(p.source) for p in validation}
 
 
+def held_out(pairs: list[TextPair], split: Split) -> int:
+    return sum(pair in split for pair in pairs)
+
+
 def test_size_seed_and_order() -> None:
     pairs = [TextPair(f"s{n}", "t") for n in range(1000)]
     split = Split.of(pairs, seed=3)
-    assert len(split.validation(pairs)) == 50
-    assert len(Split.of(pairs, share=0.5, most=20).validation(pairs)) == 20
+    assert held_out(pairs, split) == 50 and held_out(pairs, Split.of(pairs, share=0.5, most=20)) == 20
     assert Split.of(pairs[::-1], seed=3) == split
     other = Split.of(pairs, seed=4)
-    assert other.held_out != split.held_out and other.hash != split.hash
-    training = split.training(pairs)
-    assert list(training) == list(training), "a second pass"
+    assert other.held_out != split.held_out and held_out(pairs, other) == 50
+
+
+def test_many_pairs_take_no_more_memory_than_few() -> None:
+    """Only the least keys are kept, and those that are chosen are as if all were."""
+    pairs = [TextPair(f"s{n % 7000}", "t") for n in range(20_000)]
+    split = Split.of(pairs, share=0.5, most=60)
+    assert split.held_out == frozenset(sorted({key(pair.source, 1) for pair in pairs})[: len(split.held_out)])
+    assert 55 <= held_out(pairs, split) <= 60
 
 
 def test_a_source_that_is_most_of_the_pairs_stays_in_training() -> None:
     pairs = [TextPair("often", "t")] * 99 + [TextPair("rare", "t")]
     for seed in range(8):
-        assert Split.of(pairs, seed=seed).validation(pairs) == [TextPair("rare", "t")]
+        assert held_out(pairs, split := Split.of(pairs, seed=seed)) == 1 and TextPair("rare", "t") in split
 
 
 @pytest.mark.parametrize(

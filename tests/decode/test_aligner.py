@@ -1,19 +1,24 @@
 """Words linked by any model with attention, in one direction and in both."""
 
+import random
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from torch.nn.functional import cross_entropy
 
 from saccade.data import TextPair
+from saccade.data.batching import Batch
 from saccade.decode import Translator
 from saccade.decode.aligner import CHUNK, Aligner, Entropies
 from saccade.decode.readers import Reader
 from saccade.errors import UserError
-from saccade.evaluate import GoldLinks, symmetrise
+from saccade.evaluate import GoldLinks, score_alignments, symmetrise
 from saccade.models import MODELS, Seq2Seq
-from saccade.text import Policy, Vocabularies, words
+from saccade.text import PAD, Policy, Vocabularies, words
 
 Untrained = Callable[..., Seq2Seq[Any, Any]]
 
@@ -107,6 +112,36 @@ def test_the_choice_settles_how_it_reads(learnt: Translator, pairs: list[TextPai
     assert choice.by == "agreement"
     assert both.reverse_reader == choice.reverse
     assert Aligner(learnt, Reader(shift=0)).reader == Reader(shift=0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["bahdanau2014", "gehring2017", "vaswani2017"])
+def test_what_is_chosen_without_gold_is_as_good(name: str) -> None:
+    """Letters become doubled capitals, the last one first. The layer and the step that align are not known before."""
+    draw = random.Random(0)
+    texts = [draw.sample("abcdefghijklmnop", draw.randint(3, 7)) for _ in range(1500)]
+    pairs = [TextPair(" ".join(text), " ".join(2 * c.upper() for c in reversed(text))) for text in texts]
+    vocabularies = Vocabularies.train(pairs, Policy(kind="word", size=60, byte_fallback=False))
+    torch.manual_seed(1)
+    model = MODELS[name](MODELS[name].PRESETS["tiny"], len(vocabularies.source), len(vocabularies.target))
+    optimiser = torch.optim.AdamW(model.parameters(), lr=3e-3)
+    for _ in range(250):
+        some = draw.sample(pairs[60:], 48)
+        sides = zip(*map(vocabularies.encode, some))
+        batch = Batch.of(*map(list, sides), range(48))
+        logits = model(batch.source, batch.source_readable, batch.target_in)
+        optimiser.zero_grad()
+        cross_entropy(logits.flatten(0, 1), batch.target_out.flatten(), ignore_index=PAD).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+    aligner, test = Aligner(Translator(model.eval(), vocabularies, "cpu")), pairs[:60]
+    gold = [GoldLinks.all_sure([(len(text) - 1 - j, j) for j in range(len(text))]) for text in texts[:60]]
+    known, unknown = (aligner.chosen(test, truth, every_head=True, every_shift=True)[0] for truth in (gold, None))
+    errors = [score_alignments([one.links for one in a.align(test)], gold).aer for a in (known, unknown)]
+    assert errors[0] < 0.2
+    assert errors[1] <= errors[0] + 0.05
+    other = Aligner(aligner.translator, replace(known.reader, shift=1 - (known.reader.shift or 0)))
+    assert score_alignments([one.links for one in other.align(test)], gold).aer > errors[0] + 0.4
 
 
 def test_nothing_to_choose_by_is_told(learnt: Translator) -> None:

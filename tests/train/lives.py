@@ -15,7 +15,7 @@ from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
 from typing import Any
 
-DEADLINE = 120.0  # seconds; only a hang lasts so long
+DEADLINE = 400.0  # seconds; only a hang lasts so long
 
 
 def _server() -> ForkServerContext:

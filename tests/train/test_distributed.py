@@ -49,10 +49,10 @@ def assert_alike(out: Path, other: Path) -> None:
     assert [line["step"] for line in lines] == [line["step"] for line in others] and len(lines) > 10
     for line, expected in zip(lines, others):
         for name in expected.keys() & {"loss", "valid_loss"}:
-            assert line[name] == pytest.approx(expected[name], abs=2e-4), line
+            assert line[name] == pytest.approx(expected[name], abs=1e-5), line
     weights, expected_weights = (checkpoint.load_training(folder)["model"] for folder in (out, other))
     for name, tensor in expected_weights.items():
-        torch.testing.assert_close(weights[name], tensor, atol=2e-4, rtol=1e-3)
+        torch.testing.assert_close(weights[name], tensor, atol=1e-5, rtol=1e-4)
 
 
 def said_by_all(ended: list[Ended]) -> str:

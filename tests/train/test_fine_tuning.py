@@ -72,7 +72,7 @@ def test_what_does_not_fit_is_said(
     changed: dict[str, Any], said: str, model: Path, make_recipe: MakeRecipe, tmp_path: Path
 ) -> None:
     with pytest.raises(UserError, match=said):
-        start(make_recipe(**{**of(model), **changed}), tmp_path / "run")
+        train(make_recipe(**{**of(model), **changed}), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
 import saccade
+from saccade.data import Corpus, Listed, Selection, TextPair
 from saccade.data.batching import Batch
 from saccade.errors import UserError
 from saccade.evaluate import GoldLinks, score_alignments
@@ -30,13 +30,11 @@ def test_links_of_many_pairs() -> None:
 
 
 def guided(vocabularies: Vocabularies, *pairs: tuple[str, str, list[tuple[int, int]]]) -> tuple[Guide, Batch]:
-    sources, targets, links = zip(*pairs)
-    batch = Batch.of(
-        [vocabularies.source.encode(text) for text in sources],
-        [vocabularies.target.encode(text) for text in targets],
-        range(len(pairs)),
-    )
-    return Guide(links=KnownLinks(links), lines=np.arange(1, len(pairs) + 1), vocabularies=vocabularies), batch
+    texts = Listed([TextPair(source, target) for source, target, _ in pairs])
+    corpus = Corpus.encode(Selection.of(texts), vocabularies)
+    every = range(len(pairs))
+    batch = Batch.of([corpus.source(i) for i in every], [corpus.target(i) for i in every], every)
+    return Guide(KnownLinks([links for _, _, links in pairs]), corpus, vocabularies), batch
 
 
 def test_linked_words_are_spread_over_their_pieces(vocabularies: Vocabularies) -> None:
@@ -58,6 +56,12 @@ def test_linked_words_are_spread_over_their_pieces(vocabularies: Vocabularies) -
         assert by_word == pytest.approx({read: linked.get(read, 0.0) for read in range(4)})
     assert not wanted[0, len(to_words) :].any() and not wanted[0, :, len(from_words) :].any()  # ends and padding
     assert wanted[1].sum(1).count_nonzero() < len(vocabularies.target.encode("il dort"))
+
+
+def test_a_batch_of_no_pair_is_no_mistake(vocabularies: Vocabularies) -> None:
+    guide, batch = guided(vocabularies, ("the black cat sleeps", "le chat noir dort", [(0, 0), (3, 3)]))
+    shorter = Batch.of([[5]], [[6]], [0])  # as made up to try the memory
+    assert guide.wanted(shorter).shape == (1, 2, 2) and guide.wanted(batch).sum() >= 2
 
 
 @pytest.mark.parametrize(
@@ -87,8 +91,8 @@ def test_the_loss_by_hand(
 
 def test_one_layer_and_one_head(untrained: Untrained, vocabularies: Vocabularies) -> None:
     model = untrained("vaswani2017")
-    whole, batch = guided(vocabularies, ("a dog eats", "un chien mange", [(0, 0), (1, 1), (2, 2)]))
-    guide = Guide(links=whole.links, lines=whole.lines, vocabularies=vocabularies, layer=-1, head=2)
+    guide, batch = guided(vocabularies, ("a dog eats", "un chien mange", [(0, 0), (1, 1), (2, 2)]))
+    guide.layer, guide.head = -1, 2
     with torch.no_grad(), model.trace() as trace:
         model(batch.source, batch.source_readable, batch.target_in)
     weights = trace[model.cross[-1]][:, 2, 1:]
@@ -123,7 +127,7 @@ def test_mistakes_are_found_before_the_first_step(
         settings = {**settings, "data.alignments": str(place)}
     model = settings.pop("model", "bahdanau2014") if "model" in settings else "bahdanau2014"
     with pytest.raises(UserError, match=said):
-        start(make_recipe(model, **settings), tmp_path / "run")
+        train(make_recipe(model, **settings), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 

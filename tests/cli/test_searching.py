@@ -1,0 +1,135 @@
+"""The search, the constraints and the ensemble of `saccade translate`, by its options."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_translating import Done, Run, run  # noqa: F401  (a fixture)
+
+from saccade.decode import Translator, save
+from saccade.models import Seq2Seq
+from saccade.text import Vocabularies
+
+CAT = b"the black cat sleeps\n"
+
+
+def test_every_option_of_the_search_reaches_it(run: Run, model_folder: Path) -> None:  # noqa: F811
+    def text(*options: str) -> str:
+        done = run("translate", model_folder, *options, stdin=CAT)
+        assert done.code == 0, done.err
+        return done.out
+
+    assert text("--length-norm", "mean", "--coverage-penalty", "0.2") == "le chat noir dort\n"
+    assert text("--length-norm", "none", "--length-penalty", "2") == "le chat noir dort\n"
+    groups = text("--groups", "3", "--diversity", "9", "--n-best", "3").splitlines()
+    assert len(groups) == 3 and groups[0].endswith("\tle chat noir dort")
+    assert text("--sample", "--top-k", "1", "--temperature", "3") == "le chat noir dort\n"
+    assert text("--sample", "--top-p", "0.5") == text("--sample", "--min-p", "0.9") == "le chat noir dort\n"
+    assert text("--beam", "1", "--longest", "3") == "le ch\n"
+    assert text("--beam", "1", "--shortest", "12", "--longest", "14").startswith("le chat noir dort")
+    assert text("--beam", "1", "--shortest-ratio", "2", "--longest-ratio", "2") != "le chat noir dort\n"
+    assert text("--no-repeat", "1", "--repeats", "1") != "le chat noir dort\n"  # its spaces are pieces that come again
+
+
+def test_words_to_keep_and_to_bar(run: Run, model_folder: Path) -> None:  # noqa: F811
+    assert run("translate", model_folder, "--prefix", "le cha", stdin=CAT) == Done(0, "le chat noir dort\n", "")
+    assert run("translate", model_folder, "--outline", "le … dort", stdin=CAT).out == "le chat noir dort\n"
+    kept = run("translate", model_folder, "--include", "chien", "--include", "mange", "--exclude", "chat", stdin=CAT)
+    assert {"chien", "mange"} <= set(kept.out.split()) and "chat" not in kept.out.split() and kept.err == ""
+    done = run("translate", model_folder, "--include", "chat noir", "--exclude", "noir", stdin=b"it sleeps\n\n")
+    assert done.out == "il dort\n\n"
+    assert done.err.splitlines() == [
+        "saccade: line 1: not met: 'chat noir': it says 'noir', which is barred",
+        "saccade: line 2: not met: 'chat noir': the source is blank",
+    ]
+
+
+def test_a_file_of_constraints(run: Run, model_folder: Path, tmp_path: Path) -> None:  # noqa: F811
+    source, asked = tmp_path / "in.txt", tmp_path / "asked.jsonl"
+    source.write_text("the black cat sleeps\nit sleeps\nit sleeps\n", encoding="utf-8")
+    lines = ['{"prefix": "un chat"}', "", '{"include": ["chien"], "exclude": ["il"]}']
+    asked.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    first, second, third = run("translate", model_folder, source, "--constraints", asked).out.splitlines()
+    assert first.startswith("un chat") and second == "il dort"
+    assert "chien" in third.split() and "il" not in third.split()
+    for bad, said in (
+        ('{"include": ["chien"', "asked.jsonl:2: "),
+        ('{"includes": []}', "asked.jsonl:2: expected an object with some of prefix"),
+        ('{"include": "chien"}', "asked.jsonl:2: include: expected a list"),
+        ('{"include": [""]}', "asked.jsonl:2: include takes a list of phrases"),
+        ('{"prefix": "a", "outline": "b"}', "asked.jsonl:2: a prefix and an outline"),
+    ):
+        asked.write_text("\n".join([lines[0], bad, lines[2]]), encoding="utf-8")
+        done = run("translate", model_folder, source, "--constraints", asked, "--out", tmp_path / "out.txt")
+        assert done.code == 2 and said in done.err and done.err.count("\n") == 1, done.err
+        assert not list(tmp_path.glob("out*"))
+    asked.write_text("\n\n", encoding="utf-8")
+    assert "2 lines, for 3 to translate" in run("translate", model_folder, source, "--constraints", asked).err
+    assert "give it alone" in run("translate", model_folder, source, "--constraints", asked, "--prefix", "a").err
+    assert "no such file" in run("translate", model_folder, source, "--constraints", tmp_path / "none").err
+
+
+def test_the_tree_of_each_search(run: Run, model_folder: Path, tmp_path: Path) -> None:  # noqa: F811
+    kept = tmp_path / "trees.jsonl"
+    assert run("translate", model_folder, "--tree", kept, stdin=b"it sleeps\n\na dog eats\n").code == 0
+    trees = [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()]
+    assert [tree["line"] for tree in trees] == [1, 2, 3] and "nodes" not in trees[1]
+    assert trees[0]["version"] == 1 and {node["fate"] for node in trees[0]["nodes"]} >= {"kept", "pruned", "ended"}
+
+
+def test_an_ensemble(
+    run: Run,  # noqa: F811
+    model_folder: Path,
+    learnt: Translator,
+    tmp_path: Path,
+    untrained: Callable[..., Seq2Seq[Any, Any]],
+    vocabularies: Vocabularies,
+) -> None:
+    other, turned = tmp_path / "other", tmp_path / "turned"
+    save(other, untrained("bahdanau2014"), vocabularies)
+    save(turned, learnt.model, vocabularies.towards(right_to_left=True))
+    options = ("--ensemble", other, "--weights", "0.95,0.05")
+    assert run("translate", model_folder, *options, stdin=CAT) == Done(0, "le chat noir dort\n", "")
+    alone = run("translate", model_folder, "--jsonl", stdin=CAT).out
+    both = run("translate", model_folder, *options, "--average", "log-probabilities", "--jsonl", stdin=CAT).out
+    assert json.loads(both)["text"] == json.loads(alone)["text"] != json.loads(both)["log_prob"]
+    for bad, said in (
+        (("--ensemble", turned), "turned: its vocabulary is not that of"),
+        (("--ensemble", tmp_path / "none"), "no such folder"),
+        ((*options[:2], "--weights", "1"), "expected 2"),
+        ((*options[:2], "--weights", "a,b"), "--weights a,b: expected a number"),
+        ((*options[:2], "--average", "median"), "average: expected probabilities or"),
+    ):
+        done = run("translate", model_folder, *bad, stdin=CAT)
+        assert done.code == 2 and done.out == "" and said in done.err and done.err.count("\n") == 1, done.err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--top-k", "3"), "--top-k is for samples"),
+        (("--beam", "5", "--groups", "2"), "--groups must divide the beam of 5"),
+        (("--length-norm", "google"), "--length-norm must be wu, mean, none"),
+        (("--shortest", "9", "--longest", "9"), "--shortest must leave room"),
+        (("--no-repeat", "0"), "--no-repeat must be at least 1"),
+        (("--include", " "), "include takes a list of phrases"),
+        (("--outline", "…"), "gaps alone"),
+    ],
+    ids=str,
+)
+def test_mistakes_are_one_line_and_2(run: Run, model_folder: Path, options: Any, said: str) -> None:  # noqa: F811
+    done = run("translate", model_folder, *options, stdin=CAT)
+    assert done.code == 2 and done.out == "" and said in done.err and done.err.count("\n") == 1, done.err
+
+
+def test_a_coverage_penalty_needs_attention(
+    run: Run,  # noqa: F811
+    tmp_path: Path,
+    untrained: Callable[..., Seq2Seq[Any, Any]],
+    vocabularies: Vocabularies,
+) -> None:
+    save(tmp_path / "fixed", untrained("cho2014"), vocabularies)
+    done = run("translate", tmp_path / "fixed", "--coverage-penalty", "1", stdin=CAT)
+    assert done.code == 2 and "one fixed vector" in done.err

@@ -1,0 +1,52 @@
+"""On a GPU every mode finds what it finds on the CPU."""
+
+import pytest
+import torch
+from brute_force import Spelled, Watched
+from search_models import TINY, batch, tiny
+
+from saccade.decode import Constraints, Ensemble, Recorder, Search, search
+from saccade.decode.constraints import Rules
+from saccade.text.tokeniser import EOS
+
+pytestmark = pytest.mark.gpu
+SOURCES = [(4, 5, 6, EOS), (5, EOS), (6, 6, 4, 4, 5, EOS)]
+HOWS = [
+    Search(),
+    Search(beam=4, n_best=2, no_repeat=2, repeats=1, shortest=2),
+    Search(beam=6, groups=3, diversity=1.0),
+    Search(beam=3, sample=True, top_k=4, top_p=0.9, min_p=0.01),
+]
+
+
+def test_modes() -> None:
+    for name in TINY:
+        model = tiny(name, 5)
+        hows = [*HOWS, *([Search(beam=3, coverage_penalty=0.3)] if model.cross else [])]
+        for how in hows:
+            expected = search(model.cpu(), *batch(*SOURCES), how)
+            recorder = Recorder()
+            found = search(model.cuda(), *(part.cuda() for part in batch(*SOURCES)), how, recorder=recorder)
+            assert [[h.tokens for h in one] for one in found] == [[h.tokens for h in one] for one in expected], name
+            assert len(recorder.trees) == len(SOURCES)
+
+
+def test_constraints() -> None:
+    asked = [Constraints(include=("ab", "b a"), exclude=("aa",)), None, Constraints(outline="a … b …")]
+    for turned in (False, True):
+        rules = [None if one is None else Rules(one, Spelled(turned).lexicon) for one in asked]
+        for how in HOWS:
+            chain = Watched(3, 2.0, places=40)
+            expected = search(chain, *batch(*SOURCES), how, rules=rules)
+            chain.rows.clear()
+            chain.logits, chain.looks = chain.logits.cuda(), chain.looks.cuda()
+            found = search(chain, *(part.cuda() for part in batch(*SOURCES)), how, rules=rules)
+            assert [[h.tokens for h in one] for one in found] == [[h.tokens for h in one] for one in expected]
+
+
+def test_an_ensemble() -> None:
+    pair = Ensemble([tiny("bahdanau2014", 1), tiny("vaswani2017", 2)])
+    expected = search(pair, *batch(*SOURCES), HOWS[1])
+    found = search(pair.cuda(), *(part.cuda() for part in batch(*SOURCES)), HOWS[1])
+    assert [[h.tokens for h in one] for one in found] == [[h.tokens for h in one] for one in expected]
+    assert torch.cuda.memory_allocated() > 0

@@ -1,0 +1,48 @@
+"""A run on streamed, mixed, sampled pairs: resumed anywhere, it is the run that never stopped."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lives import metrics
+
+from saccade.train.loop import train
+from saccade.train.recipe import Recipe, load_recipe
+
+MakeRecipe = Callable[..., Recipe]
+
+
+def settings(pairs: Path, **more: Any) -> dict[str, Any]:
+    corpora = [
+        {"pairs": str(pairs), "tag": "<fr>", "weight": 1.5},
+        {"pairs": str(pairs), "reverse": True, "tag": "<en>"},
+    ]
+    own = {"data.pairs": "", "data.corpora": corpora, "data.sampling": 0.2, "data.buffer": 60}
+    return {**own, "data.placeholders": ["number"], "train.schedule": "constant", "train.judge": "loss", **more}
+
+
+@pytest.mark.parametrize("cut", [1, 7])
+def test_resumed_in_any_window_it_is_the_same_run(
+    cut: int, make_recipe: MakeRecipe, pairs_file: Path, tmp_path: Path
+) -> None:
+    whole = make_recipe(**settings(pairs_file, **{"train.max_steps": 10}))
+    train(whole, tmp_path / "whole")
+    assert load_recipe(tmp_path / "whole" / "recipe.toml").data == whole.data
+    train(make_recipe(**settings(pairs_file, **{"train.max_steps": cut})), tmp_path / "cut")
+    train(whole, tmp_path / "cut", resume=True)
+    at = {line["step"]: line["loss"] for line in metrics(tmp_path / "whole") if "loss" in line}
+    again = {line["step"]: line["loss"] for line in metrics(tmp_path / "cut") if "loss" in line}
+    assert again == at and len(at) == 10
+    card = (tmp_path / "cut" / "README.md").read_text(encoding="utf-8")
+    assert "tagged <fr>, 1.5 times: kept" in card and "windows of 60 pairs an epoch" in card
+
+
+def test_an_epoch_ends_when_every_corpus_was_passed_over(
+    make_recipe: MakeRecipe, pairs_file: Path, tmp_path: Path
+) -> None:
+    recipe = make_recipe(
+        **settings(pairs_file, **{"train.max_steps": None, "train.max_epochs": 1, "data.sampling": 0.0})
+    )
+    outcome = train(recipe, tmp_path / "run")
+    assert outcome.reason == "the budget is spent" and metrics(tmp_path / "run")[-1]["epoch"] in (1, 2)
