@@ -45,7 +45,9 @@ FOR_DATES: Mapping[str, Mapping[str, Any]] = {
     "vaswani2017": {"width": 64, "inner": 128, "dropout": 0.0},
     "russin2019": {"syntax_acts": True},
 }
+FOR_LETTERS: Mapping[str, Mapping[str, Any]] = {"vaswani2017": FOR_DATES["vaswani2017"]}
 RATES = {"kalchbrenner2013": 6e-3, "vaswani2017": 2e-3}
+SMALLER_BATCHES = ("kalchbrenner2013", "cho2014", "sutskever2014")  # one vector wants more updates
 STEPS = {"reverse": 2500, "copy": 2500, "dates": 6000}
 
 
@@ -68,7 +70,7 @@ class _EnoughError(Exception):
 def recipe(model: str, name: str, steps: int, like: Path | None = None) -> Recipe:
     """`like` a model in a folder, whose vocabulary is used: then a few pairs will do."""
     sequences = name in LENGTHS
-    own = {} if sequences else FOR_DATES.get(model, {})
+    own = (FOR_LETTERS if sequences else FOR_DATES).get(model, {})
     tiny = config.to_dict(MODELS[model].PRESETS["tiny"])
     return recipe_of(
         {
@@ -85,7 +87,7 @@ def recipe(model: str, name: str, steps: int, like: Path | None = None) -> Recip
                 "lr": 4e-3 if sequences else RATES.get(model, 3e-3),
                 "schedule": "cosine",
                 "warmup": 100,
-                "tokens": 600 if sequences else 1000,
+                "tokens": 600 if sequences else 1000 if model in SMALLER_BATCHES else 2000,
                 "ema": None if sequences else 0.999,
                 "smoothing": 0.0,
                 "weight_decay": 0.0,
@@ -148,7 +150,9 @@ def draw(rows: list[Learnt], trained: Translator, path: Path) -> None:
     axes[0, 0].set(xlabel="updates", ylabel="exact, unseen", ylim=(-0.03, 1.03), title=rows[0].model)
     axes[0, 0].legend()
     if attends:
-        shown = trained.translate([next(iter(task(rows[-1].task).pairs(1, seed=5, split="test"))).source])[0]
+        items = task(rows[-1].task).pairs(200, seed=5, split="test")
+        written = next(item.source for item in items if item.source.isascii() and item.source[0].isalpha())
+        shown = trained.translate([written])[0]
         pieces = shown.piece_weights
         assert pieces is not None and shown.attention is not None
         source = [*trained.vocabularies.source.pieces(trained.vocabularies.source.encode(shown.source)), "</s>"]

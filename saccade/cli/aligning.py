@@ -105,10 +105,10 @@ def align(
         choice, on, known = None, source, truth
         if best_head or shift == "auto":
             if valid is not None:
-                on = pairs_of(valid, None, count=count, seed=seed, gold=valid_gold)
+                on = pairs_of(valid, None, count=count, seed=seed + 1, gold=valid_gold)  # of a task, other pairs
                 known, _ = _gold(on, valid_gold, gold_base, aligner)
             aligner, choice = aligner.chosen(on.pairs, known, every_head=best_head, every_shift=shift == "auto")
-        told = _Told(aligner, truth)
+        told = _Told(aligner, truth, entropies=entropy or summary is not None)
         with written(out) as write, bar("aligning", total, hidden=out is None) as advance:
             for number, one in enumerate(aligner.align(source.pairs), 1):
                 for line in _lines(one, number, format):
@@ -164,17 +164,19 @@ def _lines(one: "Aligned", number: int, form: str) -> list[str]:
 class _Told:
     """What there is to say of all pairs, gathered as they pass."""
 
-    def __init__(self, aligner: "Aligner", gold: "Sequence[GoldLinks] | None") -> None:
+    def __init__(self, aligner: "Aligner", gold: "Sequence[GoldLinks] | None", *, entropies: bool) -> None:
         from saccade.decode.aligner import Entropies
 
-        self.aligner, self.gold, self.entropies = aligner, gold, Entropies()
+        self.aligner, self.gold = aligner, gold
+        self.entropies, self._entropies_wanted = Entropies(), entropies
         self.reader = aligner.reader
         self.found: list[Links] = []
         self.sizes: list[tuple[int, int]] = []
 
     def add(self, one: "Aligned") -> None:
         if one.attended is not None:
-            self.entropies.add(one.attended)
+            if self._entropies_wanted:
+                self.entropies.add(one.attended)
             self.reader = self.reader.settled(one.attended)
         if self.gold is not None:
             self.found.append(one.links)

@@ -33,6 +33,7 @@ class Results:
     systems: list[System]
     differences: "list[tuple[Difference, ...]]"  # of every other system to the first
     gold: "list[GoldLinks] | None"
+    tokenised: bool  # words are what blanks separate
 
     @property
     def runs(self) -> list[Run]:
@@ -45,7 +46,8 @@ class Results:
 
         if self.gold is None:
             return {}
-        sizes = [(len(words(source)), len(words(target))) for source, target in self.material.pairs]
+        cut = str.split if self.tokenised else words
+        sizes = [(len(cut(source)), len(cut(target))) for source, target in self.material.pairs]
         return {
             "diagonal": score_alignments([diagonal_links(*size) for size in sizes], self.gold),
             "uniform": score_uniform(self.gold, sizes),

@@ -114,7 +114,7 @@ def evaluate(
         )
         systems = judged([system, *(against or ())], material, how)
         differences = [_differences(systems[0], other, material, how, cast("Test", test)) for other in systems[1:]]
-    results = Results(material=material, systems=systems, differences=differences, gold=how.gold)
+    results = Results(material=material, systems=systems, differences=differences, gold=how.gold, tokenised=tokenised)
     if material.left_out:
         typer.echo(f"left out: {material.left_out} pairs with a blank side", err=True)
     if as_json:

@@ -74,7 +74,7 @@ cleanings = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(st.lists(st.builds(TextPair, texts, texts), min_size=1, max_size=25), cleanings)
 def test_what_is_clean_stays_as_it_is(pairs: list[TextPair], cleaning: Cleaning) -> None:
     first = Selection.of(Listed(pairs), cleaning)

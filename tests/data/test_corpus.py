@@ -107,7 +107,7 @@ PARTS = [encode(TEXTS[:n]) for n in (1, 7, 10)]
 weights = st.lists(st.sampled_from([0.1, 0.3, 0.5, 1.0, 1.5, 2.0, 3.7]), min_size=3, max_size=3)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(weights, st.integers(0, 9))
 def test_a_mixture_passes_over_each_corpus_as_often_as_it_weighs(weights: list[float], seed: int) -> None:
     mixture = Mixture(PARTS, weights)

@@ -138,7 +138,7 @@ def test_the_digest_follows_the_content(tmp_path: Path) -> None:
 cells = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\t\n\r\0\ufeff"), max_size=20)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(pairs=st.lists(st.builds(TextPair, cells, cells), min_size=1), kind=st.sampled_from(["jsonl", "csv", "tsv"]))
 def test_every_form_reads_back_from_every_mark(
     pairs: list[TextPair], kind: str, tmp_path_factory: pytest.TempPathFactory

@@ -46,7 +46,7 @@ def seen(batches: list[Batch]) -> list[tuple[list[int], list[list[int]], list[li
     return [(batch.indices.tolist(), batch.source.tolist(), batch.target_out.tolist()) for batch in batches]
 
 
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=10)
 @given(st.integers(1, 50), st.integers(1, 150), st.integers(0, 5), st.sampled_from([0.0, 0.2]))
 def test_every_pair_once_an_epoch_within_the_budget(buffer: int, tokens: int, seed: int, sampling: float) -> None:
     stream = stream_of(buffer=buffer, sampling=sampling)
@@ -61,7 +61,7 @@ def test_every_pair_once_an_epoch_within_the_budget(buffer: int, tokens: int, se
     assert batches.epochs == 2.0
 
 
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=10)
 @given(
     st.integers(1, 50),
     st.integers(20, 150),

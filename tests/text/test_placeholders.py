@@ -16,7 +16,7 @@ texts = st.lists(st.sampled_from([*SPANS, "the", " ", ", ", "été", ".", SYMBOL
 )
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=60)
 @given(texts)
 def test_a_masked_text_is_restored(text: str) -> None:
     masked = ALL.mask(text)
@@ -26,7 +26,7 @@ def test_a_masked_text_is_restored(text: str) -> None:
     assert not ALL._span.search(masked.text.translate(dict.fromkeys(map(ord, SYMBOLS), " ")))
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=60)
 @given(texts, texts)
 def test_a_pair_has_the_same_symbols_on_both_sides(source: str, target: str) -> None:
     left, right = ALL.mask_pair(source, target)

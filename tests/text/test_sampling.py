@@ -31,7 +31,7 @@ texts = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=40)
 @given(st.sampled_from(KINDS), texts, st.integers(0, 9), st.sampled_from([0.1, 0.5]))
 def test_what_is_sampled_is_the_same_text(kind: Kind, text: str, seed: int, rate: float) -> None:
     tokeniser = TOKENISERS[kind]
@@ -40,7 +40,7 @@ def test_what_is_sampled_is_the_same_text(kind: Kind, text: str, seed: int, rate
     assert drawn == tokeniser.sample(text, Random(seed), rate)
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=40)
 @given(texts)
 def test_without_noise_it_is_the_usual_segmentation(text: str) -> None:
     assert TOKENISERS["bpe"].sample(text, Random(1), 0.0) == TOKENISERS["bpe"].encode(text)

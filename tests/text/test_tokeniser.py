@@ -196,7 +196,7 @@ def test_another_process_makes_the_same_vocabulary_of_lines_drawn_from_many() ->
 TAGGED = {kind: Tokeniser.train(LINES, kind=kind, size=390, tags=["<fr>", "2de"]) for kind in KINDS}
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=50)
 @given(kinds, st.sampled_from(["<fr> ", "2de ", "<fr>", "<fr>  ", "<fr> <fr> ", " <fr> ", ""]), lines)
 def test_any_line_survives_with_a_tag_before_it(kind: Kind, before: str, line: str) -> None:
     tokeniser = TAGGED[kind]
