@@ -45,7 +45,8 @@ FOR_DATES: Mapping[str, Mapping[str, Any]] = {
     "vaswani2017": {"width": 64, "inner": 128, "dropout": 0.0},
     "russin2019": {"syntax_acts": True},
 }
-FOR_LETTERS: Mapping[str, Mapping[str, Any]] = {"vaswani2017": FOR_DATES["vaswani2017"]}
+NOT_YET = {("kalchbrenner2013", "dates")}  # 93 % in ten minutes: docs/models/kalchbrenner2013.md
+FOR_LETTERS: Mapping[str, Mapping[str, Any]] = {name: FOR_DATES[name] for name in ("cho2014", "vaswani2017")}
 RATES = {"kalchbrenner2013": 6e-3, "vaswani2017": 2e-3}
 SMALLER_BATCHES = ("kalchbrenner2013", "cho2014", "sutskever2014")  # one vector wants more updates
 STEPS = {"reverse": 2500, "copy": 2500, "dates": 6000}
@@ -94,7 +95,7 @@ def recipe(model: str, name: str, steps: int, like: Path | None = None) -> Recip
                 "max_steps": steps,
                 "check_every": 100 if sequences else 250,
                 "patience": 1000,
-                "judge_on": 100,
+                "judge": "loss",
                 "threads": 1,
                 "device": "cpu",
             },

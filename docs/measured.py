@@ -166,5 +166,7 @@ def learnt(model: str | None = None) -> str:
     made = result["provenance"]
     place = f"One thread of {made['machine']['cpu']}, torch {made['versions']['torch']}, seed {made['seed']}"
     if result.get("side_by_side"):
-        place += f"; {result['side_by_side']} runs side by side, so that seconds are no comparison"
-    return table(head if model else ["model", *head], rows) + f"\n\n{place}, {made['date'][:10]}."
+        place += f"; {result['side_by_side']} processes, two at a time"
+    if result.get("note"):
+        place += f". {result['note']}"
+    return table(head if model else ["model", *head], rows) + f"\n\n{place}; {made['date'][:10]}."

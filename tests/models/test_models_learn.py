@@ -12,10 +12,10 @@ import learning
 
 pytestmark = pytest.mark.slow
 REORDERING = [model for model in MODELS if model not in learning.ORDER_KEEPING]
+CASES = [(model, task) for task in learning.TASKS for model in REORDERING if (model, task) not in learning.NOT_YET]
 
 
-@pytest.mark.parametrize("model", REORDERING)
-@pytest.mark.parametrize("task", learning.TASKS)
+@pytest.mark.parametrize(("model", "task"), CASES)
 def test_every_model_learns(model: str, task: str, tmp_path: Path) -> None:
     learnt = learning.learn(model, task, tmp_path)
     assert learnt.untrained == 0.0
