@@ -225,6 +225,7 @@ while sys.stdin.readline():
 """
 
 
+@pytest.mark.slow
 def test_killed_at_random_moments_the_folder_is_always_whole(tmp_path: Path) -> None:
     folder = tmp_path / "model"
     checkpoint.save_model(folder, {"w": torch.zeros(20_000)}, ModelConfig(model="m", config={"step": 0}))

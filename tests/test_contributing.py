@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -39,6 +41,7 @@ def copy_with(edits: tuple[str, str, str], name: str, into: Path) -> None:
     (into / "tests" / f"test_{name}.py").write_text(test, encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_three_edits_add_an_attention_that_keeps_the_laws(tmp_path: Path) -> None:
     one, two, three = edits()
     (name,) = re.findall(r'^    "([\w-]+)":', two, re.MULTILINE)

@@ -28,6 +28,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 def test_both_systems_get_the_same(results: dict[str, Any]) -> None:
     fixed, attention = (recipe(system, Effort()) for system in SYSTEMS)
     assert (fixed.data, fixed.train) == (attention.data, attention.train)

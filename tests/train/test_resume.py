@@ -133,6 +133,7 @@ def test_the_options_killed_ten_times(option: str, write_recipe: WriteRecipe, tm
     kill_and_resume(write_recipe(**settings), tmp_path, moments(Random(5), 10))
 
 
+@pytest.mark.slow
 def test_by_epochs_from_every_save(make_recipe: MakeRecipe, tmp_path: Path) -> None:
     """The same in one process: a run cut short by its budget, which is then raised, is the longer run."""
     whole = make_recipe(**{"train.max_steps": None, "train.max_epochs": 3, "train.schedule": "constant"})

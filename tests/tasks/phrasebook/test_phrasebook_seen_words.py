@@ -14,6 +14,7 @@ def test_subjects_whose_verb_forms_are_their_own_are_never_held_out() -> None:
             assert split_of("subject", pronoun, verb.name) == "train"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["fr", "de", "zh"])
 def test_training_shows_nearly_every_word_of_a_test_sentence(target: str) -> None:
     book = Phrasebook(source="en", target=target)
