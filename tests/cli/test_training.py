@@ -338,6 +338,7 @@ def test_a_damaged_cache_is_made_again(run: Run, tsv: bytes, tmp_path: Path) -> 
     assert cached.read_bytes() == whole
 
 
+@pytest.mark.slow
 def test_as_a_program_in_a_pipe(tsv: bytes, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "saccade", "train", "-", "--out", "m", *QUICK]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}

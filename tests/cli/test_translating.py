@@ -159,6 +159,7 @@ def test_ctrl_c_keeps_what_was_done(
     assert run("translate", model_folder, stdin=b"it sleeps\na dog eats\n").out == "il dort\n"
 
 
+@pytest.mark.slow
 def test_a_pipe_that_closes_is_no_error(model_folder: Path) -> None:
     command = f"{shlex.quote(sys.executable)} -m saccade translate {shlex.quote(str(model_folder))} - --beam 1"
     piped = f"yes 'it sleeps' | head -2000 | {command} | head -1"

@@ -268,6 +268,7 @@ def test_a_step_leaves_its_state_as_it_was(case: Case) -> None:
     assert all(torch.equal(now, then) for now, then in zip(tree.leaves((fixed, moving)), kept, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "case",
     [

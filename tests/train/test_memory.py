@@ -112,6 +112,7 @@ def test_a_pair_that_does_not_fit_is_said_before_anything_is_done(
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_little_main_memory_gives_the_same_run_in_parts(
     make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

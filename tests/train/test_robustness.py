@@ -196,6 +196,7 @@ def filling_disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, int
     monkeypatch.undo()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "time"), [("model.safetensors", 2), ("state.safetensors", 2), ("metrics.jsonl", 7)])
 def test_a_full_disk_ends_the_run_with_the_last_checkpoint_whole(
     name: str,

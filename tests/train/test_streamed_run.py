@@ -22,6 +22,7 @@ def settings(pairs: Path, **more: Any) -> dict[str, Any]:
     return {**own, "data.placeholders": ["number"], "train.schedule": "constant", "train.judge": "loss", **more}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cut", [1, 7])
 def test_resumed_in_any_window_it_is_the_same_run(
     cut: int, make_recipe: MakeRecipe, pairs_file: Path, tmp_path: Path
