@@ -72,13 +72,13 @@ class Rules:
         self._lexicon = lexicon
         self._barred = {lexicon.line(phrase.strip()): phrase for phrase in constraints.exclude}
         self._outlines: list[Outline] = []
-        self._impossible: list[str] = []
+        self._impossible: list[tuple[Outline, str]] = []  # not aimed at, for this reason
         for outline in self._asked(constraints):
             reason = self._why_not(outline)
             if reason is None:
                 self._outlines.append(outline)
             else:
-                self._impossible.append(f"{outline.label!r}: {reason}")
+                self._impossible.append((outline, reason))
         self.start = self._state(b"")
 
     @property
@@ -97,12 +97,14 @@ class Rules:
 
     def unmet(self, state: State, why: str) -> tuple[str, ...]:
         """What a text that is finished lacks, and why: as was known from the start, or as the search found out."""
-        missing = [f"{o.label!r}: {why}" for o in self._outlines if not o.progress(state.written).holds]
+        asked = [*self._impossible, *((outline, why) for outline in self._outlines)]
+        # What is impossible may be said all the same: where nothing but what is barred could follow.
+        missing = [f"{o.label!r}: {reason}" for o, reason in asked if not o.progress(state.written).holds]
         line = self._lexicon.read(state.written, whole=True)
         said = [
             f"{phrase!r}, which is barred: {why}" for barred, phrase in self._barred.items() if self._has(line, barred)
         ]
-        return (*self._impossible, *missing, *said)
+        return (*missing, *said)
 
     def _state(self, written: bytes) -> State:
         every = [outline.progress(written) for outline in self._outlines]

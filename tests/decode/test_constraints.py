@@ -1,5 +1,6 @@
 """What must and must not be said: met by every mode of search, or reported; on text, in any pieces, word for word."""
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -16,7 +17,7 @@ from saccade.decode import Constraints, Search, Translator, search
 from saccade.decode.constraints import Rules
 from saccade.errors import UserError
 from saccade.models import Seq2Seq
-from saccade.text import Placeholders, Policy, Vocabularies, words
+from saccade.text import EOS, Placeholders, Policy, Vocabularies, words
 
 HOWS = [
     Search(),
@@ -106,6 +107,29 @@ def test_what_is_not_met_is_reported(**case: Any) -> None:
 @asking_much
 def test_what_is_not_met_is_reported_always(**case: Any) -> None:
     check_reported(**case)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("how", HOWS)
+def test_what_is_cut_off_does_not_say_it_either(how: Search, turned: bool) -> None:
+    """At the longest length a word is whole, though no piece has shown that it is."""
+    tokeniser, constraints = Spelled(turned), Constraints(exclude=("a", "b"))
+    for seed in range(4):
+        chain = Watched(seed, 3.0)
+        chain.logits[..., EOS] = -math.inf
+        (found,) = search(chain, *one(*SOURCE), replace(how, longest=4), rules=[Rules(constraints, tokeniser.lexicon)])
+        for hypothesis in found:
+            assert not hypothesis.ended and hypothesis.unmet == ()
+            assert not says_barred(tokeniser.decode(hypothesis.tokens), constraints)
+
+
+def test_what_is_impossible_but_said_is_not_missing() -> None:
+    """It is asked for and barred; and no two pieces may come twice, so that in the end only it can follow."""
+    tokeniser, constraints = Spelled(), Constraints(include=("a", "b"), exclude=("a",))
+    chain = Watched(0, 2.0, places=40)
+    (found,) = search(chain, *one(*SOURCE), Search(no_repeat=2), rules=[Rules(constraints, tokeniser.lexicon)])
+    (said,) = found[0].unmet
+    assert says_barred(tokeniser.decode(found[0].tokens), constraints) and said.startswith("'a', which is barred: ")
 
 
 def translated(translator: Translator, source: str, how: Search | None = None, **constraints: Any) -> str:

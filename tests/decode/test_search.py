@@ -17,7 +17,7 @@ SOURCES = [(4, 5, 6, EOS), (5, EOS), (6, 6, 4, 4, 5, EOS), (EOS,)]
 # The same examples each time: of new ones, one in a million would have a tie that float32 breaks another way.
 SOME = settings(deadline=None, max_examples=60, derandomize=True)
 FEW = settings(deadline=None, max_examples=2, derandomize=True)
-PENALTIES = st.sampled_from([-1.5, -0.4, 0.0, 0.6, 1.0, 2.0])
+PENALTIES = st.sampled_from([-3.0, -1.5, -0.4, 0.0, 0.6, 1.0, 2.0])
 NORMS = st.sampled_from(["wu", "mean", "none"])
 
 models = pytest.mark.parametrize("name", TINY)
@@ -79,10 +79,13 @@ def test_it_never_stops_too_early(
     assert len({(h.tokens, h.ended) for h in found}) == len(found) <= beam
 
 
-@pytest.mark.parametrize(("penalty", "word", "words"), [(1.0, -1.2, 9), (-1.0, -0.6, 1)])
+@pytest.mark.parametrize(
+    ("penalty", "word", "words"),
+    [(1.0, -1.2, 9), (1.0, -2.8, 11), (3.0, -22.0, 11), (-1.0, -0.6, 1), (-1.0, -0.84, 1), (-3.0, -0.62, 1)],
+)
 def test_what_would_win_later_is_waited_for(penalty: float, word: float, words: int) -> None:
     """To end at once has −1, and at the next length (or at the longest) the word would not be better; but it will be:
-    all that follows it is sure.
+    all that follows it is sure. By little, where it ends at the last length (or at the next).
     """
     chain = random_chain(1, 0.0)
     chain.logits[:] = -60.0

@@ -28,13 +28,13 @@ recipe = recipe_of({
     },
     "model": {"name": "cho2014", "embedding": 8, "hidden": 8, "maxout": 8, "dropout": 0.0},
     "train": {
-        "lr": 1e-2, "tokens": 20000, "max_steps": steps, "check_every": 1000, "judge": "loss", "device": "cpu",
+        "lr": 1e-2, "tokens": 2000, "max_steps": steps, "check_every": 1000, "judge": "loss", "device": "cpu",
         "schedule": "constant", "warmup": 1,
     },
 }, "test")
 resumed = (out / "recipe.toml").exists()
 outcome = train(recipe, out, resume=resumed)
-batches = Batches(load_material(recipe.data, out, 1).corpus, tokens=20000)
+batches = Batches(load_material(recipe.data, out, 1).corpus, tokens=2000)
 print(json.dumps({
     "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
     "loss": outcome.best["loss"],
@@ -65,11 +65,12 @@ def lived(pairs: Path, out: Path, steps: int) -> dict[str, Any]:
 @pytest.mark.slow
 def test_a_corpus_of_100_mb_needs_no_more_memory_than_one_of_5(tmp_path: Path) -> None:
     small, large = corpus(tmp_path / "small.tsv", 5), corpus(tmp_path / "large.tsv", 100)
-    steps = 120  # several windows: an update takes some 400 pairs
+    steps = 600  # several windows: an update takes some 40 pairs, so that it is not what fills the memory
     little = lived(small, tmp_path / "little", steps)
     much = lived(large, tmp_path / "much", steps)
     assert much["windows"] > 15 * little["windows"] > 15
-    assert much["peak"] - little["peak"] < 30 << 10, f"{little['peak'] >> 10} MiB became {much['peak'] >> 10}"
+    # To keep the text would take 95 MB more; the same run differs by up to 30 from time to time.
+    assert much["peak"] - little["peak"] < 48 << 10, f"{little['peak'] >> 10} MiB became {much['peak'] >> 10}"
 
-    lived(small, tmp_path / "cut", 70)
+    lived(small, tmp_path / "cut", 350)
     assert lived(small, tmp_path / "cut", steps)["loss"] == little["loss"]
