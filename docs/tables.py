@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
+import compared
 import measured
 from measured import table
 
@@ -31,6 +32,7 @@ PAGES = (
     "docs/models.md",
     *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs/models").glob("*.md")),
     "docs/ambiguity.md",
+    "docs/comparing.md",
 )
 PAPERS = "saccade/attention/papers.py"
 
@@ -179,6 +181,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "ambiguity-runs": measured.ambiguity_runs,
     "ambiguity-distances": measured.ambiguity_distances,
     "ambiguity-steps": measured.ambiguity_steps,
+    "compared-scores": compared.scores,
+    "compared-pairs": compared.pairs,
+    "compared-lengths": compared.lengths,
     "keys-data": partial(keys, Data, "data"),
     "keys-train": partial(keys, Training, "train"),
     **{f"keys-{name}": partial(keys, kind.config_type, "model") for name, kind in MODELS.items()},

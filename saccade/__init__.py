@@ -13,9 +13,12 @@ if TYPE_CHECKING:
     from saccade.attention import Attention as Attention
     from saccade.attention import Memory as Memory
     from saccade.attention import Reading as Reading
+    from saccade.decode import Constraints as Constraints
+    from saccade.decode import Ensemble as Ensemble
     from saccade.decode import Search as Search
     from saccade.decode import Translation as Translation
     from saccade.decode import Translator as Translator
+    from saccade.decode import combine as combine
     from saccade.decode import load as load
 
 _WHERE = {
@@ -23,21 +26,27 @@ _WHERE = {
     "Attention": "saccade.attention",
     "Memory": "saccade.attention",
     "Reading": "saccade.attention",
+    "Constraints": "saccade.decode",
+    "Ensemble": "saccade.decode",
     "Search": "saccade.decode",
     "Translation": "saccade.decode",
     "Translator": "saccade.decode",
+    "combine": "saccade.decode",
     "load": "saccade.decode",
 }
 
 __all__ = [
     "ATTENTIONS",
     "Attention",
+    "Constraints",
+    "Ensemble",
     "Memory",
     "Reading",
     "Search",
     "Translation",
     "Translator",
     "__version__",
+    "combine",
     "load",
 ]
 

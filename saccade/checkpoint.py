@@ -68,6 +68,14 @@ def load_config(folder: Path) -> ModelConfig:
     return _steadily(folder, _CONFIG, lambda: _model_config(folder)[0])
 
 
+def add_extra(folder: Path, **extra: Any) -> None:
+    """Keep these plain JSON values with a model that is there, in place of those of the same names."""
+    _, described = _steadily(folder, _CONFIG, lambda: _model_config(folder))
+    described["extra"] = {**described.get("extra", {}), **extra}
+    text = json.dumps(described, indent=2, ensure_ascii=False, allow_nan=False)
+    files.write_atomically(folder / _CONFIG, text + "\n")
+
+
 def save_training(folder: Path, state: Any) -> None:
     """Write what a resumed run needs: any nest of dicts, lists, tuples, tensors, numbers, strings, bools and None."""
     tree, tensors = structure.split(state)

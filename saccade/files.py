@@ -97,6 +97,17 @@ def inside(folder: Path, name: str) -> Path:
     return folder / name
 
 
+def listed(text: str) -> list[Path]:
+    """Paths with commas between them. What exists may have commas in its name, as the runs of a sweep do."""
+    parts, found = text.split(","), []
+    while parts:
+        whole = (count for count in range(len(parts), 0, -1) if Path(",".join(parts[:count])).exists())
+        count = next(whole, 1)
+        found += [Path(",".join(parts[:count]))] if any(parts[:count]) else []
+        del parts[:count]
+    return found
+
+
 def sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 

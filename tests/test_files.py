@@ -168,3 +168,13 @@ def test_names_stay_inside_their_folder(tmp_path: Path, name: str) -> None:
     with pytest.raises(UserError, match="not a file inside"):
         files.inside(folder, name)
     assert files.inside(folder, "sub/spm.model") == folder / "sub" / "spm.model"
+
+
+def test_paths_between_commas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "a,b", "b", "lr=1,seed=1"):
+        Path(name).touch()
+    assert list(map(str, files.listed("a"))) == ["a"]
+    assert list(map(str, files.listed("a,b"))) == ["a,b"]  # what exists, as it is
+    assert list(map(str, files.listed("lr=1,seed=1,b,,none"))) == ["lr=1,seed=1", "b", "none"]
+    assert files.listed("") == [] == files.listed(",")

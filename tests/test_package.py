@@ -14,7 +14,7 @@ ROOT = Path(saccade.__file__).parent
 LAYERS = [
     {"__main__"},
     {"cli"},
-    {"explorer", "serve", "tour"},
+    {"compare", "explorer", "serve", "tour"},
     {"train"},
     {"decode"},
     {"checkpoint"},

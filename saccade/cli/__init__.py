@@ -7,9 +7,13 @@ import typer
 
 import saccade
 from saccade.cli.aligning import align
+from saccade.cli.calibrating import calibrate
+from saccade.cli.comparing import compare
 from saccade.cli.data import data_
 from saccade.cli.evaluating import evaluate
 from saccade.cli.listings import attentions, models, tasks
+from saccade.cli.reranking import rerank
+from saccade.cli.scoring import score
 from saccade.cli.sweeping import sweep
 from saccade.cli.training import train
 from saccade.cli.translating import translate
@@ -25,7 +29,7 @@ app = typer.Typer(
 )
 app.command("try")(try_)
 app.command("data")(data_)
-for command in (train, sweep, translate, align, evaluate, tasks, models, attentions):
+for command in (train, sweep, translate, score, rerank, calibrate, align, evaluate, compare, tasks, models, attentions):
     app.command()(command)
 
 
@@ -50,8 +54,8 @@ def main() -> None:
         if not error.elsewhere:
             typer.echo(f"saccade: {error}", err=True)
         sys.exit(error.code)
-    except SystemExit as ending:
-        sys.exit(1 if ending.code == 130 else ending.code)  # typer's code for Ctrl-C
-    except KeyboardInterrupt:
+    except (SystemExit, KeyboardInterrupt) as ending:
+        if isinstance(ending, SystemExit) and ending.code != 130:  # typer's code for Ctrl-C
+            raise
         typer.echo("saccade: interrupted", err=True)
         sys.exit(1)

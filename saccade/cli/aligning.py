@@ -15,7 +15,8 @@ from saccade.errors import UserError
 
 if TYPE_CHECKING:
     from saccade.decode.aligner import Aligned, Aligner
-    from saccade.decode.readers import Choice, Reader
+    from saccade.decode.attended import Reader
+    from saccade.decode.readers import Choice
     from saccade.evaluate import AlignmentScores, GoldLinks, Links, Symmetrisation
 
 FORMATS = ("pharaoh", "gold", "json")
@@ -127,7 +128,7 @@ def _reader(layer: int | None, head: int | None, mean: bool, best_head: bool, sh
         )
     if shift not in (None, "0", "1", "auto"):
         raise UserError(f"--shift {shift}: expected 0, 1 or auto")
-    from saccade.decode.readers import Reader
+    from saccade.decode.attended import Reader
 
     return Reader(layer="all" if mean else layer, head=head, shift=int(shift) if shift in ("0", "1") else None)
 

@@ -158,6 +158,4 @@ def _differences(
     one, two = [run.output.texts for run in first.runs], [run.output.texts for run in other.runs]
     if len(one) == len(two) == 1:
         return significance(one[0], two[0], material.references, metrics=how.metrics, test=test)
-    if test != "bootstrap":
-        raise UserError(f"--test {test} is for single runs; of several, seeds are drawn by a bootstrap: leave it out")
-    return significance_over_seeds(one, two, material.references, metrics=how.metrics)
+    return significance_over_seeds(one, two, material.references, metrics=how.metrics, test=test)

@@ -36,22 +36,34 @@ class Source:
 
 
 def pairs_of(
-    given: str, targets: Path | None, *, count: int, seed: int, gold: Path | None = None, kept: Path | None = None
+    given: str,
+    targets: Path | None,
+    *,
+    count: int,
+    seed: int,
+    words: tuple[int, int] | None = None,
+    gold: Path | None = None,
+    kept: Path | None = None,
 ) -> Source:
-    """What can be read only once (standard input, a pipe) is put into the folder `kept`, where it is given."""
+    """`words` are the lengths of a task's sources, where they are not the usual ones.
+
+    What can be read only once (standard input, a pipe) is put into the folder `kept`, where it is given."""
     from saccade.data import PairFiles, TextPair
     from saccade.evaluate import GoldLinks
     from saccade.tasks import task
 
     if not given.startswith(TASK):
+        if words is not None:
+            raise UserError(f"--words {words[0]}-{words[1]} is for a task; {given} has the lengths that it has")
         files = PairFiles(given, targets)
         return Source(name=str(files), pairs=files if kept is None else files.kept_in(kept), gold=None)
     if targets is not None or gold is not None:
         raise UserError(f"{given} brings its own targets and gold alignments; leave out {targets or gold}")
-    drawn = list(task(given.removeprefix(TASK)).pairs(count, seed, split="test"))
+    lengths = {} if words is None else {"words": words}
+    drawn = list(task(given.removeprefix(TASK)).pairs(count, seed, split="test", **lengths))
     aligned = [GoldLinks.all_sure(pair.alignment) for pair in drawn if pair.alignment is not None]
     return Source(
-        name=f"{given}, test split, seed {seed}",
+        name=f"{given}, test split, seed {seed}" + ("" if words is None else f", {words[0]} to {words[1]} words"),
         pairs=[TextPair(pair.source, pair.target) for pair in drawn],
         gold=aligned if len(aligned) == len(drawn) else None,
     )

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from saccade.decode import Constraints, Search, Translator
     from saccade.decode.ensemble import Average
 
+REPEATS = 8  # an endless loop says the same nine times in a row; a text that is right hardly does
 SEARCH, DRAWS, FORM, WORDS, MODELS = "Search", "Samples", "Form", "Words to keep or bar", "Ensemble"
 
 
@@ -62,7 +63,9 @@ def search_options(
     min_p: Annotated[float, _option(DRAWS, "Draw among those at least so probable beside the best.")] = 0.0,
     seed: Annotated[int, _option(DRAWS, "The same one draws the same.")] = 1,
     no_repeat: Annotated[int | None, _option(FORM, "Let no run of N pieces come twice.")] = None,
-    repeats: Annotated[int | None, _option(FORM, "Let nothing be said more than N times in a row.")] = None,
+    repeats: Annotated[
+        int, _option(FORM, "Let nothing be said more than N times in a row; 0: as often as it likes.", min=0)
+    ] = REPEATS,
     shortest: Annotated[int, _option(FORM, "Pieces written at least.")] = 0,
     shortest_ratio: Annotated[float, _option(FORM, "The same, for each piece of the source.")] = 0.0,
     longest: Annotated[int | None, _option(FORM, "Pieces written at most, with the end.")] = None,
@@ -71,14 +74,16 @@ def search_options(
     return searching(**locals())
 
 
-def searching(beam: int | None, length_penalty: float, n_best: int = 1, **others: Any) -> "Search":
+def searching(
+    beam: int | None, length_penalty: float, n_best: int = 1, repeats: int = REPEATS, **others: Any
+) -> "Search":
     from saccade.decode import Search
 
     least = n_best if others.get("sample") else max(5, n_best)
     groups = max(1, others.get("groups", 1))
     try:
         beam = beam or -(-least // groups) * groups
-        return Search(beam=beam, length_penalty=length_penalty, n_best=n_best, **others)
+        return Search(beam=beam, length_penalty=length_penalty, n_best=n_best, repeats=repeats or None, **others)
     except ValueError as error:
         name, said = str(error).split(" ", 1)
         raise UserError(f"--{name.replace('_', '-')} {said}") from error

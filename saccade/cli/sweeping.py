@@ -28,7 +28,7 @@ def sweep(
     """
     from saccade.train import sweep as sweeps
 
-    runs = sweeps.points(recipe, grid or [], _numbers(seeds), settings or [])
+    runs = sweeps.points(recipe, grid or [], seeds_of(seeds), settings or [])
     judge = runs[0].recipe.train.judge
     results: list[sweeps.Result] = []
     try:
@@ -48,7 +48,7 @@ def sweep(
         raise UserError(f"{len(failed)} of {len(runs)} runs failed; the first: {failed[0].reason}")
 
 
-def _numbers(text: str) -> list[int]:
+def seeds_of(text: str) -> list[int]:
     try:
         found = [int(one) for one in text.split(",")]
     except ValueError:

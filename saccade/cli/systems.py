@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from saccade import files
 from saccade.cli.material import Material
 from saccade.cli.searching import read_constraints
 from saccade.cli.translating import bar
@@ -97,7 +98,7 @@ def examples_of(material: Material) -> list[int]:
 
 
 def _paths(given: str) -> list[Path]:
-    paths = [Path(given)] if Path(given).exists() else [Path(one) for one in given.split(",") if one]
+    paths = files.listed(given)
     if not paths:
         raise UserError("SYSTEM is empty; expected a model's folder or a file of outputs")
     return paths
@@ -153,7 +154,7 @@ def _translated(
 def _aligned(translator: "Translator", material: Material, how: Judging) -> "AlignmentScores | None":
     """Of the references, which the gold is about, forced through the model."""
     from saccade.decode.aligner import Aligner
-    from saccade.decode.readers import Reader
+    from saccade.decode.attended import Reader
     from saccade.evaluate import score_alignments
 
     if how.gold is None or not translator.attends:

@@ -3,8 +3,11 @@
 from collections.abc import Sequence
 
 
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, err: bool = False) -> None:
-    """The first column stands to the left, all others, of figures, to the right."""
+def print_table(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], *, err: bool = False, wrap: bool = False
+) -> None:
+    """The first column stands to the left, all others, of figures, to the right; `wrap` is for one that may be wider
+    than a terminal."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -12,8 +15,10 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, err: b
 
     table = Table(box=box.SIMPLE_HEAD)
     for place, column in enumerate(columns):
-        table.add_column(Text(column), justify="right" if place else "left", no_wrap=True)
+        table.add_column(Text(column), justify="right" if place else "left", no_wrap=not wrap)
     for row in rows:
         table.add_row(*map(Text, row))
     console = Console(stderr=err)
-    console.print(table, width=None if console.is_terminal else 1000, crop=False)  # a file is as wide as need be
+    if not console.is_terminal:
+        console = Console(stderr=err, width=1000)  # a file is as wide as need be
+    console.print(table, crop=False)

@@ -1,90 +1,118 @@
 """`saccade translate`: lines in, lines out."""
 
-import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager, nullcontext
+from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from saccade.cli.filling import Filling, filling_options
+from saccade.cli.lines import Work, figures
+from saccade.cli.picking import Picking, picking_options
+from saccade.cli.records import STDIN, Answer, Input, Record, answer_options, input_options, with_constraints
+from saccade.cli.resuming import Journal, Passing, command_of, journal
 from saccade.cli.searching import Asked, Members, constraint_options, ensemble_options, search_options, takes
 from saccade.errors import UserError
 
 if TYPE_CHECKING:
-    from saccade.decode import Search, Translation
+    from saccade.decode import Search, Translator
+    from saccade.decode.limits import TooLong
 
-STDIN = "-"
 FIGURES = (".svg", ".png", ".pdf")
+_NOT_THE_RESULT = frozenset({"out", "restart", "heatmap"})  # options that change nothing in what is written
 
 Model = Annotated[Path, typer.Argument(help="The folder of a trained model.", show_default=False)]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]
+Tag = Annotated[str | None, typer.Option(help="Put before every line, such as <fr>: what to do with it.")]
 BatchTokens = Annotated[int, typer.Option(help="Pieces × hypotheses at a time: fewer need less memory.", min=1)]
 
 
-@takes(how=search_options, asked=constraint_options, members=ensemble_options)
+@takes(
+    given=input_options,
+    answer=answer_options,
+    filling=filling_options,
+    how=search_options,
+    asked=constraint_options,
+    members=ensemble_options,
+    picking=picking_options,
+)
 def translate(
+    context: typer.Context,
     model: Model,
-    file: Annotated[str, typer.Argument(metavar="FILE|-", help="A text a line; - is standard input.")] = STDIN,
-    out: Annotated[Path | None, typer.Option(help="Write here, once all is done; else to standard output.")] = None,
-    jsonl: Annotated[bool, typer.Option("--jsonl", help="Print a JSON object a line, with alignment.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Write here, once all is done; goes on where it was interrupted.")
+    ] = None,
+    restart: Annotated[bool, typer.Option("--restart", help="Begin again, and drop what was interrupted.")] = False,
+    too_long: Annotated[
+        str,
+        typer.Option(help="What the model never saw so long: split (into sentences), split-or-refuse, refuse, keep."),
+    ] = "split",
     heatmap: Annotated[bool, typer.Option("--heatmap", help="Show after each line where the model read.")] = False,
     plot: Annotated[Path | None, typer.Option(help="Draw it: out.svg (.png, .pdf); out-1.svg … if many.")] = None,
-    tag: Annotated[str | None, typer.Option(help="Put before every line, such as <fr>: what to do with it.")] = None,
+    tag: Tag = None,
     tree: Annotated[Path | None, typer.Option(help="Write the tree of each search here: JSON, a line each.")] = None,
     device: Device = "auto",
     batch_tokens: BatchTokens = 8192,
+    chunk: Annotated[int, typer.Option(help="Lines that are translated, and saved, at a time.", min=1)] = 512,
     *,
+    given: Input,
+    answer: Answer | None,
+    filling: Filling,
     how: "Search",
     asked: Asked,
     members: Members,
+    picking: Picking,
 ) -> None:
     """Translate a file or standard input: a line out for each line in, blank lines kept.
 
     Example: [bold]echo "The cat sleeps." | saccade translate my-model -[/]
     """
-    if jsonl and heatmap:
+    if answer is not None and heatmap:
         raise UserError("--jsonl is for programs and --heatmap for people; give one of them")
     if plot is not None and plot.suffix not in FIGURES:
         raise UserError(f"--plot {plot}: expected a name that ends in {', '.join(FIGURES)}")
-    if out is not None and out.is_dir():
-        raise UserError(f"--out {out}: a folder; expected the name of a file")
+    for path in filter(None, (out, tree)):
+        if path.is_dir():
+            raise UserError(f"--{'out' if path is out else 'tree'} {path}: a folder; expected the name of a file")
 
     from saccade.decode.translation import NO_ATTENTION
 
     translator = members.load(model, device)
     if (heatmap or plot is not None) and not translator.attends:
         raise UserError(f"{model}: {NO_ATTENTION}")
+    work = Work(
+        translator=translator,
+        how=how,
+        tagged=tagging(tag, translator, model),
+        answer=answer,
+        too_long=cast("TooLong", too_long),
+        batch_tokens=batch_tokens,
+        chunk=1 if given.file == STDIN and sys.stdin.isatty() else chunk,
+        heatmap=heatmap,
+        fill=filling.of(translator, model),
+    )
+    work.picker = picking.picker(translator, how, device, work.chunk)
+    checked, count = _records(given, asked, work)
+    records: Iterator[Record] = checked
+    if plot is not None:
+        records, several = _several(checked, count)
+        work.figure = figures(plot, several=several)
+    command = {} if out is None else command_of(context, without=_NOT_THE_RESULT)
+    command |= {"--device": translator.device.type, "--plot": plot and str(plot), "--tree": tree and str(tree)}
+    hidden = count is None or (out is None and sys.stdout.isatty())  # a bar would run through the lines
+    outputs = _outputs(out, tree, command, restart)
+    with interruptible(), closing(checked), outputs as put, bar("translating", count, hidden=hidden) as advance:
+        work.run(records, put, advance, trees=tree is not None)
+
+
+def tagging(tag: str | None, translator: "Translator", model: Path) -> Callable[[str], str]:
+    """What puts the tag before a text; a blank one stays blank."""
     if tag is not None and tag not in (tags := translator.vocabularies.source.tags):
         raise UserError(f"--tag {tag}: the tags that {model} was trained with are {', '.join(tags) or 'none'}")
-    lines, count = _lines(file, counted=plot is not None)
-    if tag is not None:
-        lines = (f"{tag} {line}" if line.strip() else line for line in lines)
-    figure = None if plot is None else _figures(plot, several=count != 1)
-    results = translator.translate_stream(
-        lines,
-        how,
-        constraints=asked.of_lines(count),
-        record=tree is not None,
-        batch_tokens=batch_tokens,
-        weights=jsonl or heatmap or plot is not None,
-        **({"chunk": 1} if file == STDIN and sys.stdin.isatty() else {}),
-    )
-    hidden = count is None or (out is None and sys.stdout.isatty())  # a bar would run through the lines
-    kept = nullcontext() if tree is None else written(tree)
-    with interruptible(), written(out) as write, kept as keep, bar("translating", count, hidden=hidden) as advance:
-        for number, result in enumerate(results, 1):
-            write(_shown(result, number, jsonl=jsonl, n_best=how.n_best))
-            if keep is not None:
-                keep(json.dumps({"line": number, **(result.tree.as_dict() if result.tree else {})}, ensure_ascii=False))
-            for note in (*result.notes, *(f"not met: {reason}" for reason in result.unmet)):
-                typer.echo(f"saccade: line {number}: {note}", err=True)
-            if heatmap and result.text.strip():
-                result.show()
-            if figure is not None:
-                figure(result, number)
-            advance(1)
+    return lambda text: text if tag is None or not text.strip() else f"{tag} {text}"
 
 
 @contextmanager
@@ -110,19 +138,42 @@ def interruptible() -> Iterator[None]:
         raise typer.Exit(1) from None
 
 
-def _lines(file: str, *, counted: bool) -> tuple[Iterable[str], int | None]:
-    """The lines, and how many where that can be known before: a file is read once to count, so that a mistake in its
-    last line is reported before hours of work, not after."""
-    from saccade.data import read_lines
+def _records(given: Input, asked: Asked, work: Work) -> tuple[Generator[Record, None, None], int | None]:
+    """All to be done, and how many where that can be known before: a file is gone through once, so that a mistake in
+    its last line is reported before hours of work, not after."""
 
-    if file != STDIN and not Path(file).is_fifo():
-        return read_lines(file), sum(1 for _ in read_lines(file))
-    if counted:
-        lines = list(read_lines(file))
-        return lines, len(lines)
-    if sys.stdin.isatty():
+    def checked() -> Generator[Record, None, None]:
+        for record in with_constraints(given, asked):
+            work.check(given, record)
+            yield record
+
+    if not given.comes_once:
+        count = sum(1 for _ in checked())
+        asked.of_lines(count)
+        return checked(), count
+    if given.file == STDIN and sys.stdin.isatty():
         typer.echo("type a line to translate it; Ctrl-D ends", err=True)
-    return read_lines(file), None
+    return checked(), None
+
+
+def _several(records: Iterator[Record], count: int | None) -> tuple[Iterator[Record], bool]:
+    """Whether there are more than one; at a terminal, where nobody waits for the next, there may be."""
+    if count is not None or sys.stdin.isatty():
+        return records, count != 1
+    first = list(islice(records, 2))
+    return chain(first, records), len(first) > 1
+
+
+@contextmanager
+def _outputs(
+    out: Path | None, tree: Path | None, command: dict[str, Any], restart: bool
+) -> Iterator[Journal | Passing]:
+    if out is not None:
+        with journal({"out": out, **({} if tree is None else {"tree": tree})}, command, restart=restart) as kept:
+            yield kept
+        return
+    with nullcontext(typer.echo) if tree is None else written(tree) as keep:
+        yield Passing({"out": typer.echo, "tree": keep})
 
 
 @contextmanager
@@ -151,31 +202,3 @@ def written(out: Path | None) -> Iterator[Callable[[str], None]]:
         if isinstance(error, OSError):
             raise UserError(f"{out}: cannot be written: {error.strerror}") from error
         raise
-
-
-def _shown(result: "Translation", number: int, *, jsonl: bool, n_best: int) -> str:
-    if jsonl:
-        return json.dumps({"line": number, **result.as_dict()}, ensure_ascii=False, allow_nan=False)
-    if n_best == 1:
-        return result.text
-    return "\n".join(f"{number}\t{one.score:.4f}\t{one.text}" for one in (result, *result.alternatives))
-
-
-def _figures(path: Path, *, several: bool) -> Callable[["Translation", int], None]:
-    """Draws a translation to `path`, or each of several to a numbered one."""
-
-    def draw(result: "Translation", number: int) -> None:
-        if not result.text.strip():
-            return
-        place = path.with_stem(f"{path.stem}-{number}") if several else path
-        result.plot()
-        from matplotlib import pyplot
-
-        try:
-            pyplot.savefig(place)
-        except OSError as error:
-            raise UserError(f"{place}: cannot be written: {error.strerror}") from error
-        finally:
-            pyplot.close()
-
-    return draw

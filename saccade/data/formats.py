@@ -16,11 +16,11 @@ import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import repeat, zip_longest
 from pathlib import Path
 from typing import Any
 
-from saccade.data.reading import STDIN, Mark, TextPair, marked_lines, mistake, name, opened
+from saccade.data.reading import STDIN, Mark, TextPair, marked_lines, mistake, name, opened, read_lines
 from saccade.errors import UserError
 
 Fields = tuple[str, str]
@@ -55,6 +55,12 @@ class PairFiles:
         if kind == ".csv":
             return _csv(self.source, self.fields or DEFAULT, mark)
         return _tsv(self.source, self.fields, mark or (1, 0))
+
+    def records(self) -> Iterator[Mapping[str, Any]]:
+        """All that stands beside each pair, by name: the fields of an object a line; of other files, nothing."""
+        if self.target is not None or _kind(self.source) not in (".jsonl", ".ndjson"):
+            return repeat({})
+        return (json.loads(line) if line.strip() else {} for line in read_lines(self.source))
 
     def kept_in(self, folder: Path) -> "PairFiles":
         """The same pairs, with what can be read only once (standard input, a pipe) copied into `folder`: training
@@ -147,25 +153,35 @@ def _jsonl(path: Path | str, fields: Fields, start: Mark) -> Marked:
 
 def pair_of(record: Mapping[str, Any], fields: Fields, place: str) -> TextPair:
     """The texts of two fields, of which one may be nested: translation.en"""
-    texts = []
-    for field in fields:
-        value: Any = record
-        for part in [field] if field in record else field.split("."):
-            if not isinstance(value, Mapping) or part not in value:
-                raise UserError(f"{place}: there is no {field!r}; {_fields_there(record)}")
-            value = value[part]
-        if not isinstance(value, str):
-            given = json.dumps(value, ensure_ascii=False, default=repr)
-            raise UserError(f"{place}: {field!r} is {given[:30]}; expected a text; {_fields_there(record)}")
-        texts.append(value)
-    return TextPair(*texts)
+    source, target = (text_of(record, field, place, _name_two(record)) for field in fields)
+    return TextPair(source, target)
 
 
-def _fields_there(record: Mapping[str, Any]) -> str:
+def text_of(record: Mapping[str, Any], field: str, place: str, otherwise: str) -> str:
+    """The text of a field; `otherwise` tells how to name another."""
+    value: Any = record
+    for part in [field] if field in record else field.split("."):
+        if not isinstance(value, Mapping) or part not in value:
+            there = ", ".join(_fields_there(record)) or "none"
+            raise UserError(f"{place}: there is no {field!r}; the texts there are {there}; {otherwise}")
+        value = value[part]
+    if not isinstance(value, str):
+        given, there = json.dumps(value, ensure_ascii=False, default=repr), ", ".join(_fields_there(record)) or "none"
+        raise UserError(
+            f"{place}: {field!r} is {given[:30]}; expected a text; the texts there are {there}; {otherwise}"
+        )
+    return value
+
+
+def _fields_there(record: Mapping[str, Any]) -> list[str]:
     named = [f"{key}.{inner}" for key, value in record.items() if isinstance(value, Mapping) for inner in value]
-    named += [key for key, value in record.items() if isinstance(value, str)]
+    return named + [key for key, value in record.items() if isinstance(value, str)]
+
+
+def _name_two(record: Mapping[str, Any]) -> str:
+    named = _fields_there(record)
     example = json.dumps(named[:2] if len(named) > 1 else ["en", "fr"], ensure_ascii=False)
-    return f"the texts there are {', '.join(named) or 'none'}; name two by --set 'data.fields={example}'"
+    return f"name two by --set 'data.fields={example}'"
 
 
 def _csv(path: Path | str, fields: Fields, start: Mark | None) -> Marked:
@@ -176,7 +192,7 @@ def _csv(path: Path | str, fields: Fields, start: Mark | None) -> Marked:
         _, header = next(named, ((1, 0), []))
         missing = [field for field in fields if field not in header]
         if missing:
-            there = _fields_there(dict.fromkeys(header, ""))
+            there = f"the texts there are {', '.join(header)}; {_name_two(dict.fromkeys(header, ''))}"
             raise mistake(path, 1, f"the header has no {missing[0]!r}; {there}") if header else _empty(path)
         columns = [header.index(field) for field in fields]
     mark: Mark | None = start

@@ -1,7 +1,7 @@
 """What a decoder read of a source while it wrote a target, between pieces and between words."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -41,19 +41,52 @@ class Segments:
         return cls(ids=tuple(ids), pieces=tuple(pieces), spans=tuple(spans), words=tuple(words(text)))
 
 
+@dataclass(frozen=True, kw_only=True)
+class Reader:
+    """Which of the weights align. A model's own says it all; of another, None is as the model's own has it, except that
+    where a layer is given, None is the mean of its heads."""
+
+    layer: Layer = None
+    head: int | None = None
+    shift: int | None = None
+
+    def weights(self, attended: "Attended") -> NDArray[np.float64]:
+        """(target words, source words)"""
+        shift = attended.usual.shift if self.shift is None else self.shift
+        return replace(attended, usual=replace(attended.usual, shift=shift)).words(self.layer, self.head)
+
+    def links(self, attended: "Attended") -> Links:
+        return links_from_weights(self.weights(attended))
+
+    def settled(self, attended: "Attended") -> "Reader":
+        """The same, with numbers for what is usual."""
+        usual = attended.usual
+        layer, head = (usual.layer, usual.head) if self == Reader(shift=self.shift) else (self.layer, self.head)
+        if layer is None:
+            layer = max(0, len(attended.layers) - 2) if usual.layer is None else usual.layer
+        return Reader(layer=layer, head=head, shift=usual.shift if self.shift is None else self.shift)
+
+    def __str__(self) -> str:
+        layer = (
+            "the usual layer" if self.layer is None else "all layers" if self.layer == "all" else f"layer {self.layer}"
+        )
+        head = "mean of heads" if self.head is None else f"head {self.head}"
+        return f"{layer}, {head}, {'the usual shift' if self.shift is None else f'shift {self.shift}'}"
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Attended:
     """Weights of every layer by which the decoder reads the source, a row a step.
 
-    The source's columns are its pieces and one more, its end. Step i writes piece i, and step i + 1 has it as input:
-    `shift` says at which of the two the piece is aligned. Without a choice, the layer is the last but one where there
-    are several: the last is known to look ahead to what it writes next.
+    The source's columns are its pieces and one more, its end. Step i writes piece i, and step i + 1 has it as input: a
+    reader's shift says at which of the two the piece is aligned. Where none chose a layer, it is the last but one of
+    several: the last is known to look ahead to what it writes next.
     """
 
     source: Segments
     target: Segments
     layers: tuple[PieceWeights, ...]  # each (H, T + 1, S + 1)
-    shift: int
+    usual: Reader  # what is meant where nothing is said
     end: str  # how the end of the source is written
 
     @property
@@ -64,18 +97,24 @@ class Attended:
     def pieces(self, layer: Layer = None) -> PieceWeights:
         """(H, T, S + 1) of one layer, counted from 0, or from the end by −1, −2 …, or of "all", with all their heads;
         row i aligns piece i of the target."""
-        rows = slice(self.shift, self.shift + len(self.target.ids))
-        if layer == "all":
+        shift = self.usual.shift or 0
+        rows = slice(shift, shift + len(self.target.ids))
+        chosen = self.usual.layer if layer is None else layer
+        if chosen == "all":
             return np.concatenate(self.layers)[:, rows]
-        chosen = max(-2, -len(self.layers)) if layer is None else layer
+        if chosen is None:
+            chosen = max(-2, -len(self.layers))
         if not -len(self.layers) <= chosen < len(self.layers):
-            raise UserError(f"layer {layer} does not exist: the model reads the source in {len(self.layers)}, from 0")
+            raise UserError(f"layer {chosen} does not exist: the model reads the source in {len(self.layers)}, from 0")
         return self.layers[chosen][:, rows]
 
     def words(self, layer: Layer = None, head: int | None = None) -> NDArray[np.float64]:
-        """(target words, source words) of one head, or of the mean over heads. The end of the source is no word: what
-        a row read there is left out, so that a row may sum to less than 1."""
+        """(target words, source words) of one head of a layer, or of the mean over its heads; of neither, of what is
+        usual. The end of the source is no word: what a row read there is left out, so that a row may sum to less than
+        1."""
         heads = self.pieces(layer)
+        if layer is None and head is None:
+            head = self.usual.head
         if head is not None and not -len(heads) <= head < len(heads):
             raise UserError(f"head {head} does not exist: the layer has {len(heads)}, counted from 0")
         return to_words(
@@ -92,10 +131,10 @@ class Attended:
 
 
 def attended(
-    source: Segments, target: Segments, readings: Sequence[PieceWeights], *, shift: int, tokeniser: Tokeniser
+    source: Segments, target: Segments, readings: Sequence[PieceWeights], *, usual: Reader, tokeniser: Tokeniser
 ) -> Attended:
     """Of one row of a padded batch, whose readings (H, ≥T + 1, ≥S + 1) begin with the step that reads the start."""
     rows, columns = slice(len(target.ids) + 1), slice(len(source.ids) + 1)
     (end,) = tokeniser.pieces([EOS])
     layers = tuple(np.ascontiguousarray(reading[:, rows, columns]) for reading in readings)
-    return Attended(source=source, target=target, layers=layers, shift=shift, end=end)
+    return Attended(source=source, target=target, layers=layers, usual=usual, end=end)

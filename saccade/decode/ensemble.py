@@ -95,4 +95,11 @@ def combine(
                 f"{name}: its vocabulary is not that of {lead}; models of one ensemble are trained with the same one"
             )
     ensemble = Ensemble([each.model for each in translators.values()], Config(average=average, weights=tuple(weights)))
-    return Translator(ensemble, first.vocabularies, first.device)
+    known = [each.limits.words for each in translators.values() if each.limits.words is not None]
+    return Translator(
+        ensemble,
+        first.vocabularies,
+        first.device,
+        longest_trained=min(known, default=None),
+        reader=next((each.reader for each in translators.values() if each.attends), None),
+    )

@@ -12,6 +12,8 @@ import torch
 
 from saccade import checkpoint, config, files
 from saccade.checkpoint import ModelConfig
+from saccade.decode.attended import Reader
+from saccade.decode.confidence import Calibration
 from saccade.decode.translator import Translator
 from saccade.errors import UserError
 from saccade.models.contract import Seq2Seq
@@ -60,7 +62,13 @@ def load(folder: Path | str, *, device: str | torch.device = "auto") -> Translat
     with torch.random.fork_rng(devices=[]):  # weights drawn only to be replaced leave the caller's numbers alone
         model = model_class(settings, len(vocabularies.source), len(vocabularies.target))
     _fill(model, tensors, folder)
-    return Translator(model.eval(), vocabularies, device)
+    found: dict[str, Any] = {
+        name: config.from_dict(kind, described.extra[name], where=where, at=f"extra.{name}")
+        for name, kind in (("calibration", Calibration), ("reader", Reader))
+        if name in described.extra
+    }
+    longest = described.extra.get("longest_trained")
+    return Translator(model.eval(), vocabularies, device, longest_trained=longest, **found)
 
 
 def model_name(model_class: type[Seq2Seq[Any, Any]]) -> str:

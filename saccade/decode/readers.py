@@ -1,46 +1,15 @@
 """Which of a model's many readings align: of which layer, of which head, at which step; and how to choose."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from itertools import product
 from typing import Any, Literal
 
-from saccade.decode.attended import Attended, Layer
-from saccade.evaluate import GoldLinks, Links, agreement, foretelling, links_from_weights, score_alignments
-from saccade.evaluate.weights import Matrix
+from saccade.decode.attended import Attended, Layer, Reader
+from saccade.evaluate import GoldLinks, Links, agreement, foretelling, score_alignments
 
 SHIFTS = (0, 1)
 Criterion = Literal["gold", "agreement", "foretelling"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reader:
-    """None: the layer that aligns unless said; the mean of the heads; the model's own shift."""
-
-    layer: Layer = None
-    head: int | None = None
-    shift: int | None = None
-
-    def weights(self, attended: Attended) -> Matrix:
-        """(target words, source words)"""
-        shifted = attended if self.shift is None else replace(attended, shift=self.shift)
-        return shifted.words(self.layer, self.head)
-
-    def links(self, attended: Attended) -> Links:
-        return links_from_weights(self.weights(attended))
-
-    def settled(self, attended: Attended) -> "Reader":
-        """The same, with numbers for what is usual."""
-        layers = len(attended.layers)
-        layer = max(0, layers - 2) if self.layer is None else self.layer
-        return replace(self, layer=layer, shift=attended.shift if self.shift is None else self.shift)
-
-    def __str__(self) -> str:
-        layer = (
-            "the usual layer" if self.layer is None else "all layers" if self.layer == "all" else f"layer {self.layer}"
-        )
-        head = "mean of heads" if self.head is None else f"head {self.head}"
-        return f"{layer}, {head}, {'the usual shift' if self.shift is None else f'shift {self.shift}'}"
 
 
 @dataclass(frozen=True, kw_only=True)

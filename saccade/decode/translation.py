@@ -1,14 +1,15 @@
 """One translation: its text, how sure the model was of it, and where it looked."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from saccade.decode.attended import Attended, PieceWeights
+from saccade.decode.attended import Attended, PieceWeights, Segments
+from saccade.decode.confidence import Calibration
 from saccade.decode.recording import SearchTree
 from saccade.errors import UserError
 from saccade.evaluate import Links
@@ -21,6 +22,15 @@ NO_ATTENTION = (
     "this model reads the source as one fixed vector, so no attention weights exist to show or align by; "
     "train one with attention, such as bahdanau2014"
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replaced:
+    """An unknown word that was filled in."""
+
+    words: tuple[int, int]  # of the text, from 0: [first, end)
+    source_word: int
+    text: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,14 +47,43 @@ class Translation:
     token_log_probs: tuple[float, ...]  # of each piece, and of the end where it ended
     ended: bool  # False: cut off at the longest length that the search was given
     alternatives: tuple["Translation", ...] = ()  # the rest of the n best
-    notes: tuple[str, ...] = ()  # what went wrong with placeholders: one that was lost, or made up and left out
+    # What a person should know: a placeholder that was lost, or made up and left out; a text that was too long.
+    notes: tuple[str, ...] = ()
     unmet: tuple[str, ...] = ()  # constraints that it does not meet, each with the reason
+    parts: tuple["Translation", ...] = ()  # of a text that was too long to be translated in one
+    replaced: tuple[Replaced, ...] = ()  # unknown words that were filled in
     tree: SearchTree | None = field(default=None, repr=False, compare=False)  # of the search, where it was recorded
     attend: Callable[[], Attended] | None = field(default=None, repr=False, compare=False)
+    cut: Callable[[], Segments] | None = field(default=None, repr=False, compare=False)  # the pieces into words
+    calibration: Calibration | None = field(default=None, repr=False, compare=False)  # of the model that wrote it
 
     @cached_property
     def attention(self) -> Attended | None:
         return None if self.attend is None else self.attend()
+
+    @property
+    def confidence(self) -> float | None:
+        """The chrF, from 0 to 1, to be expected; None where the model was not calibrated, or the source is blank."""
+        if self.calibration is None or not self.token_log_probs:
+            return None
+        return self.calibration.of_sentence(self.token_log_probs)
+
+    @property
+    def token_confidences(self) -> tuple[float, ...] | None:
+        """How probably each of `token_log_probs` is of a token that is right, if those before it are."""
+        return None if self.calibration is None else self.calibration.of_tokens(self.token_log_probs)
+
+    @property
+    def word_confidences(self) -> tuple[tuple[str, float], ...] | None:
+        """The words, each with how probably all of its tokens are right."""
+        if self.parts:
+            every = [part.word_confidences for part in self.parts]
+            return tuple(word for some in every for word in some or ()) if None not in every else None
+        if self.calibration is None or self.cut is None:
+            return None
+        segments = self.cut()
+        found = self.calibration.of_words(self.token_log_probs, segments.spans, len(segments.words))
+        return tuple(zip(segments.words, found, strict=True))
 
     @property
     def piece_weights(self) -> PieceWeights | None:
@@ -60,6 +99,25 @@ class Translation:
     def alignment(self) -> Links | None:
         """Links (source word, target word), counted from 0"""
         return None if self.attention is None else self.attention.alignment()
+
+    @property
+    def n_best(self) -> tuple["Translation", ...]:
+        """It and its alternatives."""
+        return (self, *self.alternatives)
+
+    def ranked(self, scores: Sequence[float]) -> list[int]:
+        """The places of the n best by other scores, best first; equals stay in order. What meets more constraints still
+        comes first, then what has an end."""
+        worth = [(len(one.unmet), not one.ended, -score) for one, score in zip(self.n_best, scores, strict=True)]
+        return sorted(range(len(worth)), key=worth.__getitem__)
+
+    def rescored(self, scores: Sequence[float]) -> "Translation":
+        """The n best in that order, with those scores."""
+        best, *others = (
+            replace(self.n_best[place], score=scores[place], alternatives=(), tree=None)
+            for place in self.ranked(scores)
+        )
+        return replace(best, alternatives=tuple(others), tree=self.tree)
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """The weights between words as a figure."""
@@ -92,16 +150,23 @@ class Translation:
             "ended": self.ended,
             "notes": list(self.notes),
             "unmet": list(self.unmet),
+            "replaced": [asdict(word) for word in self.replaced],
+            "parts": [{"source": part.source, "text": part.text} for part in self.parts],
             "tokens": list(self.tokens),
             "token_log_probs": list(self.token_log_probs),
+            "confidence": self.confidence,
+            "token_confidences": self.token_confidences and list(self.token_confidences),
+            "word_confidences": self.word_confidences and [list(word) for word in self.word_confidences],
             **aligned,
             "alternatives": [
                 {
                     "text": other.text,
                     "score": other.score,
                     "log_prob": other.log_prob,
+                    "replaced": [asdict(word) for word in other.replaced],
                     "tokens": list(other.tokens),
                     "token_log_probs": list(other.token_log_probs),
+                    "confidence": other.confidence,
                 }
                 for other in self.alternatives
             ],

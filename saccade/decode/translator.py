@@ -9,16 +9,19 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import islice, repeat
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
 from saccade.data.batching import Batch, cut_places, pad_sources
-from saccade.decode.attended import Attended, Segments, attended
+from saccade.decode.attended import Attended, Reader, Segments, attended
+from saccade.decode.confidence import Calibration
 from saccade.decode.constraints import Constraints, Rules
 from saccade.decode.device import find_device, in_halves, is_of_memory
+from saccade.decode.limits import Limits, TooLong, cut
+from saccade.decode.parts import join
 from saccade.decode.recording import Recorder, SearchTree
 from saccade.decode.search import Hypothesis, Search, search
 from saccade.decode.spelling import Lexicon
@@ -30,8 +33,10 @@ from saccade.text import Masked, Vocabularies
 
 BATCH_TOKENS = 8192  # source pieces × hypotheses: what a batch needs of memory
 CHUNK = 512  # lines of a stream that are sorted together
-FOR_PEOPLE = Search(beam=5, length_penalty=1.0)
+_PARTS = 40  # bits: a part of a text draws by a number that no text has
+FOR_PEOPLE = Search(beam=5, length_penalty=1.0, repeats=8)
 
+Done = TypeVar("Done")
 Progress = Callable[[int], None]  # told how many more texts are done
 
 
@@ -41,7 +46,14 @@ class Translator:
     """
 
     def __init__(
-        self, model: Seq2Seq[Any, Any], vocabularies: Vocabularies, device: str | torch.device = "auto"
+        self,
+        model: Seq2Seq[Any, Any],
+        vocabularies: Vocabularies,
+        device: str | torch.device = "auto",
+        *,
+        longest_trained: int | None = None,  # words of a source
+        calibration: Calibration | None = None,
+        reader: Reader | None = None,  # which of its weights align; None: as is usual for such a model
     ) -> None:
         sizes = len(vocabularies.source), len(vocabularies.target)
         if sizes != (model.source_size, model.target_size):
@@ -52,6 +64,9 @@ class Translator:
         self.device = find_device(device)
         self.model = model.to(self.device)
         self.vocabularies = vocabularies
+        self.calibration = calibration
+        self.reader = reader or Reader(shift=model.alignment_shift)
+        self.limits = Limits.of_model(model, words=longest_trained)
 
     @property
     def attends(self) -> bool:
@@ -67,19 +82,21 @@ class Translator:
         record: bool = False,
         batch_tokens: int = BATCH_TOKENS,
         weights: bool = False,
+        too_long: TooLong = "keep",
         progress: Progress | None = None,
     ) -> list[Translation]:
         """A translation a text, by a beam of 5 unless told `how`; of a blank text, a blank one.
 
         `constraints` are of all texts, or a list with those of each; `record` keeps the tree of each search. `weights`
-        finds all attention now, in batches, which is quicker than for each result when it is asked for.
+        finds all attention now, in batches, which is quicker than for each result when it is asked for. `too_long` says
+        what is done with a text over the model's limits: read whole, sentence by sentence, or not at all.
         """
         if isinstance(texts, str):
             raise UserError(f"translate takes a list of texts, got one string; write translate([{texts[:20]!r}])[0]")
         if isinstance(constraints, Sequence):
             same_count(texts=texts, constraints=constraints)
-        asked = list(islice(_each(constraints), len(texts)))
-        return self._translate(texts, asked, 0, how or FOR_PEOPLE, batch_tokens, record, weights, progress)
+        options = _Options(how or FOR_PEOPLE, batch_tokens, record, weights, too_long, progress)
+        return self._translate(texts, list(islice(_each(constraints), len(texts))), 0, options)
 
     def translate_stream(
         self,
@@ -90,15 +107,20 @@ class Translator:
         record: bool = False,
         batch_tokens: int = BATCH_TOKENS,
         weights: bool = False,
+        too_long: TooLong = "keep",
+        progress: Progress | None = None,
         chunk: int = CHUNK,
+        first: int = 0,
     ) -> Iterator[Translation]:
-        """The same for lines without end, `chunk` of them in memory at a time."""
-        rest, first, every = iter(lines), 0, _each(constraints)
+        """The same for lines without end, `chunk` of them in memory at a time; `first` lines went before them, which
+        decides what each draws."""
+        options = _Options(how or FOR_PEOPLE, batch_tokens, record, weights, too_long, progress)
+        rest, every = iter(lines), _each(constraints)
         while some := list(islice(rest, chunk)):
             asked = list(islice(every, len(some)))
             if len(asked) < len(some):
                 raise UserError(f"constraints of {first + len(asked)} lines, but there are more; expected one a line")
-            yield from self._translate(some, asked, first, how or FOR_PEOPLE, batch_tokens, record, weights, None)
+            yield from self._translate(some, asked, first, options)
             first += len(some)
 
     def attend(
@@ -115,19 +137,48 @@ class Translator:
         return self._attend(pairs, batch_tokens)
 
     def _translate(
+        self, texts: Sequence[str], asked: Sequence[Constraints | None], first: int, options: "_Options"
+    ) -> list[Translation]:
+        """`first` is the place of texts[0] in the whole input: every text draws from a stream of its own."""
+        cuts = [
+            cut(text, options.too_long, self.limits, self.vocabularies, constraints)
+            for text, constraints in zip(texts, asked, strict=True)
+        ]
+        for number, one in enumerate(cuts, first + 1):
+            if one.refused is not None:
+                raise UserError(f"text {number}: {one.refused}; cut it, or give too_long='split'")
+        places = [place for place, one in enumerate(cuts) for _ in one.parts]
+        numbers = [first + place + (part << _PARTS) for place, one in enumerate(cuts) for part in range(len(one.parts))]
+        left = [len(one.parts) for one in cuts]
+
+        def done(some: list[int]) -> None:
+            for i in some:
+                left[places[i]] -= 1
+            if options.progress is not None:
+                options.progress(sum(left[place] == 0 for place in {places[i] for i in some}))
+
+        whole = [part for one in cuts for part in one.parts]
+        found = iter(self._translate_whole(whole, [asked[place] for place in places], numbers, options, done))
+        results = []
+        for text, one in zip(texts, cuts, strict=True):
+            parts, notes = list(islice(found, len(one.parts))), () if one.note is None else (one.note,)
+            if len(parts) > 1:
+                results.append(join(text, parts, options.how, notes))
+            else:
+                results.append(replace(parts[0], notes=(*notes, *parts[0].notes)) if notes else parts[0])
+        return results
+
+    def _translate_whole(
         self,
         texts: Sequence[str],
         asked: Sequence[Constraints | None],
-        first: int,  # the place of texts[0] in the whole input, which decides its stream of samples
-        how: Search,
-        batch_tokens: int,
-        record: bool,
-        weights: bool,
-        progress: Progress | None,
+        numbers: Sequence[int],  # each decides what its text draws
+        options: "_Options",
+        done: Callable[[list[int]], None],
     ) -> list[Translation]:
+        how = options.how
         written = [place for place, text in enumerate(texts) if text.strip()]
-        if progress is not None:
-            progress(len(texts) - len(written))
+        done([place for place, text in enumerate(texts) if not text.strip()])
         found: list[Sequence[Hypothesis]] = [[_blank(constraints)] for constraints in asked]
         trees: list[SearchTree | None] = [None] * len(texts)
         read = [self.vocabularies.mask(text) for text in texts]
@@ -135,25 +186,23 @@ class Translator:
 
         def found_of(chosen: list[int]) -> list[tuple[list[Hypothesis], SearchTree | None]]:
             source, readable = (rows.to(self.device) for rows in pad_sources([ids[i] for i in chosen]))
-            indices = [first + written[i] for i in chosen]
+            indices = [numbers[written[i]] for i in chosen]
             rules = [self._rules(asked[written[i]], read[written[i]]) for i in chosen]
-            recorder = Recorder(self.vocabularies.target.pieces(range(self.model.target_size))) if record else None
+            pieces = self.vocabularies.target.pieces(range(self.model.target_size)) if options.record else None
+            recorder = None if pieces is None else Recorder(pieces)
             results = search(self.model, source, readable, how, indices=indices, rules=rules, recorder=recorder)
             recorded = [recorder.trees[index] if recorder else None for index in indices]
             return list(zip(results, recorded, strict=True))
 
-        for chosen in _batches([len(row) + 1 for row in ids], batch_tokens // how.beam):
-            with self._reading():
-                parts = in_halves(chosen, found_of, _halves, self.device)
-            for part, results in parts:
-                for i, (hypotheses, tree) in zip(part, results, strict=True):
-                    found[written[i]], trees[written[i]] = hypotheses[: how.n_best], tree
-            if progress is not None:
-                progress(len(chosen))
+        lengths = [len(row) + 1 for row in ids]
+        for chosen, results in self.in_batches(lengths, options.batch_tokens // how.beam, found_of):
+            for i, (hypotheses, tree) in zip(chosen, results, strict=True):
+                found[written[i]], trees[written[i]] = hypotheses[: how.n_best], tree
+            done([written[i] for i in chosen])
         looked: list[Attended | None] = [None] * len(texts)
-        if weights and self.attends:
+        if options.weights and self.attends:
             pairs = [self._segments(masked, best.tokens) for masked, (best, *_) in zip(read, found, strict=True)]
-            looked = [*self._attend(pairs, batch_tokens)]
+            looked = [*self._attend(pairs, options.batch_tokens)]
         return [self._translation(*result) for result in zip(texts, read, found, trees, looked, strict=True)]
 
     def _rules(self, constraints: Constraints | None, read: Masked) -> Rules | None:
@@ -193,6 +242,8 @@ class Translator:
             unmet=best.unmet,
             tree=tree,
             attend=attend,
+            cut=partial(Segments.of_ids, best.tokens, self.vocabularies.target, read.shown),
+            calibration=self.calibration,
         )
 
     def _segments(self, source: Masked, target: Sequence[int]) -> tuple[Segments, Segments]:
@@ -217,17 +268,24 @@ class Translator:
                 self.model(batch.source, batch.source_readable, batch.target_in)
             return [trace[name].float().cpu().numpy() for name in self.model.cross]  # each (B, H, T + 1, S + 1)
 
-        for chosen in _batches([max(len(s.ids), len(t.ids)) + 1 for s, t in pairs], batch_tokens):
-            with self._reading():
-                parts = in_halves(chosen, read, _halves, self.device)
-            for row, i, sites in ((row, i, sites) for part, sites in parts for row, i in enumerate(part)):
+        for part, sites in self.in_batches([max(len(s.ids), len(t.ids)) + 1 for s, t in pairs], batch_tokens, read):
+            for row, i in enumerate(part):
                 found[i] = attended(
                     *pairs[i],
                     [site[row] for site in sites],
-                    shift=self.model.alignment_shift,
+                    usual=self.reader,
                     tokeniser=self.vocabularies.source,
                 )
         return [found[i] for i in range(len(pairs))]
+
+    def in_batches(
+        self, lengths: Sequence[int], tokens: int, work: Callable[[list[int]], Done]
+    ) -> Iterator[tuple[list[int], Done]]:
+        """The places of texts of like length, and what `work` makes of them; fewer at a time where memory ends."""
+        for chosen in _batches(lengths, tokens):
+            with self._reading():
+                parts = in_halves(chosen, work, _halves, self.device)
+            yield from parts
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -244,6 +302,15 @@ class Translator:
             ) from error
         finally:
             self.model.train(training)
+
+
+class _Options(NamedTuple):
+    how: Search
+    batch_tokens: int
+    record: bool
+    weights: bool
+    too_long: TooLong
+    progress: Progress | None
 
 
 _BLANK = Hypothesis(tokens=(), token_log_probs=(), log_prob=0.0, score=0.0, ended=True)

@@ -22,7 +22,13 @@ from saccade.evaluate.gold import format_gold, format_links, parse_gold, read_go
 from saccade.evaluate.lengths import LengthScores, by_length
 from saccade.evaluate.metrics import METRICS, Tokenisation
 from saccade.evaluate.scores import Measured, Scores, score
-from saccade.evaluate.significance import Difference, significance, significance_over_seeds
+from saccade.evaluate.significance import (
+    Difference,
+    MeanScore,
+    mean_over_seeds,
+    significance,
+    significance_over_seeds,
+)
 from saccade.evaluate.symmetrise import Symmetrisation, symmetrise
 from saccade.evaluate.weights import Span, to_words, weight_matrix
 
@@ -40,6 +46,7 @@ __all__ = [
     "GoldLinks",
     "LengthScores",
     "Links",
+    "MeanScore",
     "Measured",
     "Scores",
     "Span",
@@ -60,6 +67,7 @@ __all__ = [
     "format_links",
     "judge",
     "links_from_weights",
+    "mean_over_seeds",
     "parse_gold",
     "read_gold",
     "repeated_words",

@@ -90,6 +90,8 @@ class Counts:
             if resamples > 1:
                 metric.n_bootstrap = resamples
                 metric.seed, draws = _bootstrap_resample(rows.tolist(), metric, resamples)
+                for draw in draws:
+                    draw.score = float(draw.score)  # a zero is a float, any other NumPy's: their mean cannot be taken
                 found.estimate_ci(draws)
                 low, high = float(found._mean - found._ci), float(found._mean + found._ci)
             measured[name] = Measured(

@@ -1,7 +1,8 @@
-"""A line chart as an inline SVG, its legend and its figures as HTML; colours and shapes come from the page's style."""
+"""Charts as inline SVG, a line chart with its legend; colours and shapes come from the page's style."""
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from saccade.inspect.page import escaped, shown
 
@@ -9,7 +10,7 @@ _WIDTH, _HEIGHT = 640, 340
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56, 16, 26, 66
 _DASHES = ("", "8 4", "2 4", "10 3 2 3", "5 2", "1 3")
 # A line is told by its shape and its dashes as well as by its colour.
-_MARKERS = (
+MARKERS = (
     '<circle r="4.5"/>',
     '<path d="M-4-4H4V4H-4Z"/>',
     '<path d="M0-6 6 0 0 6-6 0Z"/>',
@@ -17,7 +18,47 @@ _MARKERS = (
     '<path d="M0 5.5 5.5-4.5H-5.5Z"/>',
     '<path d="M-5-2H-2V-5H2V-2H5V2H2V5H-2V2H-5Z"/>',
 )
-LINE_STYLES = len(_MARKERS)
+LINE_STYLES = len(MARKERS)
+_ROW, _NAMES, _LETTERS = 34, 190, 24  # of an interval chart: a row's height, the names' width, and what fits in it
+
+
+class Interval(NamedTuple):
+    """A mean with its interval, and the single values that it is the mean of."""
+
+    mean: float
+    low: float
+    high: float
+    each: Sequence[float] = ()
+
+
+def interval_chart(rows: Mapping[str, Interval], *, x: str) -> str:
+    """A row a name: its interval as a bar, its mean as the name's shape, and each single value as a stroke."""
+    values = [value for row in rows.values() for value in (*row[:3], *row.each)]
+    if not all(math.isfinite(value) for value in values):
+        raise ValueError("a value of a chart must be finite")
+    ticks = _ticks(min(values, default=0.0), max(values, default=1.0))
+    floor = 8 + _ROW * len(rows)
+
+    def across(value: float) -> float:
+        return _NAMES + (value - ticks[0]) / (ticks[-1] - ticks[0]) * (_WIDTH - _NAMES - 2 * _RIGHT)
+
+    parts = [f'<svg viewBox="0 0 {_WIDTH} {floor + 42}" role="img" aria-label="{escaped(x)}, with intervals">']
+    for tick in ticks:
+        at = f"{across(tick):.1f}"
+        parts.append(f'<path class="grid" d="M{at} 4V{floor}"/>')
+        parts.append(f'<text class="mid" x="{at}" y="{floor + 18}">{tick:g}</text>')
+    for index, (name, row) in enumerate(rows.items()):
+        y, style = 8 + _ROW * (index + 0.5), index % LINE_STYLES
+        label = name if len(name) <= _LETTERS else name[: _LETTERS - 1] + "…"
+        said = f"{name}: {shown(row.mean)}, interval {shown(row.low)} to {shown(row.high)}"
+        parts.append(f'<text x="0" y="{y}" dy=".35em">{escaped(label)}</text>')
+        bar = f'<path class="bar" d="M{across(row.low):.1f} {y}H{across(row.high):.1f}"/>'
+        strokes = "".join(f"M{across(value):.1f} {y - 8}v16" for value in row.each)
+        dot = f'<g class="dot" transform="translate({across(row.mean):.1f} {y})">{MARKERS[style]}</g>'
+        each = f'<path class="each" d="{strokes}"/>'
+        parts.append(f'<g class="s{style}"><title>{escaped(said)}</title>{bar}{each}{dot}</g>')
+    parts.append(f'<text class="mid" x="{(_NAMES + _WIDTH) / 2:.1f}" y="{floor + 37}">{escaped(x)}</text></svg>')
+    return f'<div class="scroll" tabindex="0"><div class="chart">{"".join(parts)}</div></div>'
 
 
 def line_chart(
@@ -75,7 +116,7 @@ def _line(index: int, points: Sequence[tuple[float, float] | None], titles: Sequ
         pen = "L"
     markers = [
         f'<g class="dot" transform="translate({point[0]:.1f} {point[1]:.1f})"><title>{escaped(title)}</title>'
-        f"{_MARKERS[style]}</g>"
+        f"{MARKERS[style]}</g>"
         for point, title in zip(points, titles, strict=True)
         if point is not None
     ]
@@ -86,7 +127,7 @@ def _legend(names: Sequence[str]) -> str:
     entries = []
     for index, name in enumerate(names):
         style = index % LINE_STYLES
-        swatch = f'<path class="line" {_dash(style)} d="M0 0H36"/><g transform="translate(18 0)">{_MARKERS[style]}</g>'
+        swatch = f'<path class="line" {_dash(style)} d="M0 0H36"/><g transform="translate(18 0)">{MARKERS[style]}</g>'
         sample = f'<svg class="s{style}" viewBox="-2 -7 40 14" width="40" height="14" aria-hidden="true">{swatch}</svg>'
         entries.append(f"<li>{sample} <bdi>{escaped(name)}</bdi></li>")
     return f'<ul class="legend">{"".join(entries)}</ul>'

@@ -29,6 +29,8 @@ td.number,th.number{text-align:end;white-space:nowrap}
 .chart text{fill:var(--ink);font:13px system-ui,sans-serif}.chart text.faint{fill:var(--faint);font-size:12px}
 .mid{text-anchor:middle}.end{text-anchor:end}.grid{stroke:var(--rule)}.axis{stroke:var(--ink);fill:none}
 .beyond{fill:var(--shade);shape-rendering:crispEdges}.line{fill:none;stroke:currentColor;stroke-width:2.5}
+.bar{fill:none;stroke:currentColor;stroke-width:7;stroke-linecap:round;opacity:.35}
+.each{fill:none;stroke:currentColor;stroke-width:1.5}
 .s0,.s1,.s2,.s3,.s4,.s5{fill:currentColor}.dot path,.dot circle{stroke:var(--paper)}
 .s0{color:var(--s0)}.s1{color:var(--s1)}.s2{color:var(--s2)}.s3{color:var(--s3)}.s4{color:var(--s4)}.s5{color:var(--s5)}
 table.heat{border-collapse:separate;border-spacing:1px}
@@ -42,7 +44,18 @@ dl.example{border-inline-start:3px solid var(--rule);padding-inline-start:1rem;m
 grid-template-columns:minmax(5rem,max-content) 1fr;gap:.2rem 1rem}
 dl.example dt{color:var(--faint)}dl.example dd{margin:0;min-width:0}
 @media(max-width:30rem){dl.example{grid-template-columns:1fr}dl.example dd{margin-bottom:.4rem}}
+article{border-top:1px solid var(--rule);margin-top:1.4rem;padding-top:.4rem;break-inside:avoid}
+.beside{display:flex;flex-wrap:wrap;gap:1.2rem 1.6rem;align-items:flex-start;
+margin-right:min(0px,32rem - 50vw)}
+.beside figure{margin:0;flex:0 1 auto;max-width:100%}.beside figcaption{color:var(--ink);max-width:17rem}
+.beside .note{max-width:11rem}
+.beside p{margin:.2rem 0}
+.beside .heat th{font-size:.8125rem;line-height:1.15rem}
+.beside .heat td{min-width:1.2rem;height:1.1rem;line-height:1.1rem;font-size:.625rem;padding:0}
 summary{cursor:pointer;color:var(--faint);font-size:.875rem}
+@media print{.beside{margin-right:0}body{max-width:none;padding:0;font-size:.8rem}section>h2{break-after:avoid}
+tr,figure,dl.example{break-inside:avoid}.scroll{overflow:visible}
+.heat td,.bar,.beyond{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
 """
 _STEPS = "\n".join(f".w{step}{{background:{colour};color:{ink(step)}}}" for step, colour in enumerate(CIVIDIS))
 

@@ -6,6 +6,7 @@ report.save("report.html")
 """
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,10 +14,15 @@ from pathlib import Path
 from saccade.errors import UserError
 from saccade.evaluate.weights import weight_matrix
 from saccade.inspect.cells import percent, steps
-from saccade.inspect.chart import line_chart
+from saccade.inspect.chart import Interval, interval_chart, line_chart
 from saccade.inspect.page import escaped, page, shown
 
 Cell = str | float | None
+_NUMBER = re.compile(r"[+\-−\[]?\d[\d.,]*(\s|$)")
+_LEGEND = (
+    "Rows are target words, columns source words, numbers percent. The weights show where the model read; "
+    "they are not by themselves an explanation of what it wrote."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +43,28 @@ class Example:
     outputs: Mapping[str, str]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Panel:
+    """What one system made of a sentence, and where it read; or, without weights, why there is nothing to see."""
+
+    name: str
+    said: str  # of how good it is
+    text: str
+    weights: object | None  # (T, S)
+    source: Sequence[str] = ()  # words
+    target: Sequence[str] = ()
+    instead: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Beside:
+    """A sentence with its reference, and the panels of all systems."""
+
+    source: str
+    reference: str
+    panels: Sequence[Panel]
+
+
 class Report:
     """Sections in the order of the calls; every method takes the section's heading first."""
 
@@ -48,12 +76,17 @@ class Report:
         """Paragraphs, apart where the text has a blank line."""
         self._add(heading, "".join(f"<p>{_inline(paragraph)}</p>" for paragraph in text.split("\n\n")))
 
-    def table(self, heading: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]], note: str = "") -> None:
-        """Numbers get four digits and stand to the right; None is a dash."""
+    def table(
+        self, heading: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]], note: str = "", folded: str = ""
+    ) -> None:
+        """Numbers get four digits and stand to the right; None is a dash. `folded` is what unfolds a long one."""
         for number, row in enumerate(rows):
             if len(row) != len(columns):
                 raise ValueError(f"row {number} of '{heading}' must have {len(columns)} cells, got {len(row)}")
-        self._add(heading, _table(columns, rows) + _note(note))
+        table = _table(columns, rows)
+        if folded:
+            table = f"<details><summary>{_inline(folded)}</summary>{table}</details>"
+        self._add(heading, table + _note(note))
 
     def targets(self, heading: str, targets: Sequence[Target]) -> None:
         verdicts = {True: '<td class="met">✓ met</td>', False: '<td class="unmet">✗ not met</td>'}
@@ -84,27 +117,26 @@ class Report:
         details = f"<details><summary>The figures of this chart</summary>{figures}</details>"
         self._add(heading, f"<figure>{chart}{details}{_note(note)}</figure>")
 
+    def intervals(self, heading: str, rows: Mapping[str, Interval], *, x: str, note: str = "") -> None:
+        """A row a system: a mean, its interval, and the values of single runs."""
+        self._add(heading, f"<figure>{interval_chart(rows, x=x)}{_note(note)}</figure>")
+
     def heatmap(
         self, heading: str, weights: object, source: Sequence[str], target: Sequence[str], note: str = ""
     ) -> None:
         """Weights (T, S), target rows by source columns, in percent; the full number on hover."""
-        matrix = weight_matrix(weights, targets=len(target), sources=len(source))
-        colours = steps(matrix)
-        head = "".join(f'<th scope="col">{_token(token)}</th>' for token in source)
-        rows = []
-        for row, token in enumerate(target):
-            cells = [
-                f'<td class="w{colours[row, column]}" title="{escaped(token)} ← {escaped(read)}: {weight:.4f}">'
-                f"{percent(weight)}</td>"
-                for column, (read, weight) in enumerate(zip(source, matrix[row], strict=True))
-            ]
-            rows.append(f'<tr><th scope="row">{_token(token)}</th>{"".join(cells)}</tr>')
-        table = f'<table class="heat"><thead><tr><td></td>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
-        legend = (
-            "Rows are target words, columns source words, numbers percent. The weights show where the model read; "
-            "they are not by themselves an explanation of what it wrote."
-        )
-        self._add(heading, f"<figure>{_scroll(table)}<figcaption>{_inline(note)} {legend}</figcaption></figure>")
+        table = _heat(weights, source, target)
+        self._add(heading, f"<figure>{_scroll(table)}<figcaption>{_inline(note)} {_LEGEND}</figcaption></figure>")
+
+    def beside(self, heading: str, sentences: Sequence[Beside], note: str = "") -> None:
+        """For each sentence, what every system made of it, their heatmaps side by side."""
+        articles = []
+        for one in sentences:
+            head = (("source", one.source), ("reference", one.reference))
+            items = "".join(f'<dt>{name}</dt><dd dir="auto" lang="">{escaped(text)}</dd>' for name, text in head)
+            panels = "".join(map(_panel, one.panels))
+            articles.append(f'<article><dl class="example">{items}</dl><div class="beside">{panels}</div></article>')
+        self._add(heading, f'{_note(note)}<p class="note">{_LEGEND}</p>{"".join(articles)}')
 
     def examples(self, heading: str, examples: Sequence[Example]) -> None:
         blocks = []
@@ -142,7 +174,7 @@ class Report:
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
-    numeric = [any(isinstance(row[place], int | float) for row in rows) for place in range(len(columns))]
+    numeric = [_is_of_numbers([row[place] for row in rows]) for place in range(len(columns))]
     head = "".join(
         f'<th scope="col"{" class=number" * number}>{_inline(column)}</th>'
         for column, number in zip(columns, numeric, strict=True)
@@ -152,6 +184,38 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
         for row in rows
     )
     return _scroll(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
+
+
+def _is_of_numbers(column: Sequence[Cell]) -> bool:
+    """Also where they are written out already, as 93.1 ± 0.4."""
+    there = [cell for cell in column if cell is not None]
+    return any(isinstance(cell, int | float) for cell in there) or (
+        bool(there) and all(_NUMBER.match(str(cell)) for cell in there)
+    )
+
+
+def _heat(weights: object, source: Sequence[str], target: Sequence[str]) -> str:
+    matrix = weight_matrix(weights, targets=len(target), sources=len(source))
+    colours = steps(matrix)
+    head = "".join(f'<th scope="col">{_token(token)}</th>' for token in source)
+    rows = []
+    for row, token in enumerate(target):
+        cells = [
+            f'<td class="w{colours[row, column]}" title="{escaped(token)} ← {escaped(read)}: {weight:.4f}">'
+            f"{percent(weight)}</td>"
+            for column, (read, weight) in enumerate(zip(source, matrix[row], strict=True))
+        ]
+        rows.append(f'<tr><th scope="row">{_token(token)}</th>{"".join(cells)}</tr>')
+    return f'<table class="heat"><thead><tr><td></td>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
+
+
+def _panel(panel: Panel) -> str:
+    caption = f'<strong>{_inline(panel.name)}</strong> <span class="note">{_inline(panel.said)}</span>'
+    text = f'<p dir="auto" lang="">{escaped(panel.text)}</p>'
+    seen = _note(panel.instead)
+    if panel.weights is not None:
+        seen = _scroll(_heat(panel.weights, panel.source, panel.target))
+    return f"<figure><figcaption>{caption}{text}</figcaption>{seen}</figure>"
 
 
 def _cell(value: Cell, *, number: bool = False) -> str:

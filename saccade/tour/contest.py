@@ -7,9 +7,11 @@ minutes of its own core and then judged on the same unseen sentences.
 import json
 import multiprocessing
 import os
+import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -149,8 +151,9 @@ def contest(effort: Effort, folder: Path, tell: Callable[[dict[str, str]], None]
     folder.mkdir(parents=True, exist_ok=True)
     spawn = multiprocessing.get_context("spawn")
     places = {system: folder / SYSTEMS[system] for system in SYSTEMS}
-    with ProcessPoolExecutor(len(SYSTEMS), mp_context=spawn, initializer=_one_thread) as pool:
-        running = {system: pool.submit(compete, system, effort, places[system]) for system in SYSTEMS}
+    with ProcessPoolExecutor(len(SYSTEMS), mp_context=spawn, initializer=_one_thread) as pool, _ending_together():
+        with _deaf():
+            running = {system: pool.submit(compete, system, effort, places[system]) for system in SYSTEMS}
         while any(not future.done() for future in running.values()):
             wait(running.values(), timeout=1.0, return_when=FIRST_COMPLETED)
             tell({system: _where(places[system], future.done()) for system, future in running.items()})
@@ -163,6 +166,27 @@ def contest(effort: Effort, folder: Path, tell: Callable[[dict[str, str]], None]
         "aligners": aligner_baselines(effort),
         "test": [asdict(replace(pair, sense=None)) for pair in unseen_pairs(effort)],
     }
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """A terminal's Ctrl-C reaches every process. Those begun here do not hear it, not even while they still import:
+    whoever began them ends them, and says so once."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _ending_together() -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        for process in multiprocessing.active_children():
+            process.terminate()
+        raise
 
 
 def _one_thread() -> None:

@@ -7,7 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from saccade import checkpoint, config
 from saccade.decode import folder as model_folder
+from saccade.decode.aligner import CHOSEN_ON, Aligner
+from saccade.decode.attended import Layer, Reader
+from saccade.decode.calibrating import FEWEST, calibrate
 from saccade.decode.translator import Translator
 from saccade.models import Seq2Seq
 from saccade.train.averaging import mean_of
@@ -85,6 +89,42 @@ def try_average(run: Run) -> None:
     )
     run.log.checked(step=standing.step, loss=result.loss, bleu=result.bleu, better=better, averaged=count)
     save_standing(run, partial(_keep, averaged, run) if better else None)
+
+
+def calibrate_best(run: Run) -> None:
+    """Fit the confidence of the model that was kept, on the validation pairs that are translated."""
+    some = run.material.valid[: run.recipe.train.judge_on]
+
+    def fit() -> str:
+        if len(some) < FEWEST:
+            return f"confidence is not calibrated: that takes at least {FEWEST} validation pairs, there are {len(some)}"
+        found = calibrate(model_folder.load(run.out, device=run.device), some)
+        checkpoint.add_extra(run.out, calibration=config.to_dict(found))
+        return str(found)
+
+    run.log.say(run.workers.told(fit))
+
+
+def choose_reader(run: Run) -> None:
+    """Settle which of the weights of the model that was kept align words, on validation pairs: those that were guided,
+    or those whose links foretell best. A layer, a head and a shift that suit one model ruin another's alignments."""
+    some, how = run.material.valid[:CHOSEN_ON], run.recipe.train
+    if not run.model.cross or len(some) < FEWEST:
+        return
+
+    def choose() -> str:
+        if how.guided:
+            layer: Layer = "all" if how.guided_layer is None else how.guided_layer
+            reader = Reader(layer=layer, head=how.guided_head, shift=run.model.alignment_shift)
+            said = f"words are aligned by {reader}, as they were guided"
+        else:
+            aligner = Aligner(model_folder.load(run.out, device=run.device))
+            _, choice = aligner.chosen(((pair.source, pair.target) for pair in some), every_head=True, every_shift=True)
+            reader, said = choice.reader, f"words are aligned by {choice}"
+        checkpoint.add_extra(run.out, reader=config.to_dict(reader))
+        return said
+
+    run.log.say(run.workers.told(choose))
 
 
 def _keep(model: Seq2Seq[Any, Any], run: Run, folder: Path) -> None:

@@ -138,7 +138,12 @@ def _clock(seconds: float) -> str:
 
 
 def _memory() -> str:
+    return f"{peak_memory() / 2**30:.1f} GiB"
+
+
+def peak_memory() -> int:
+    """Bytes that this process had at most: of the GPU, where it uses one, else resident."""
     if "torch" in sys.modules and sys.modules["torch"].cuda.is_initialized():
-        return f"{sys.modules['torch'].cuda.max_memory_allocated() / 2**30:.1f} GiB"
+        return int(sys.modules["torch"].cuda.max_memory_allocated())
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # KiB on Linux, bytes on macOS
-    return f"{peak / (2**30 if sys.platform == 'darwin' else 2**20):.1f} GiB"
+    return peak if sys.platform == "darwin" else 1024 * peak

@@ -15,7 +15,7 @@ from saccade.data.batching import Batch, Batches
 from saccade.errors import UserError
 from saccade.models import Seq2Seq, build_model
 from saccade.train.averaging import RunningMean
-from saccade.train.checks import Observer, check, try_average
+from saccade.train.checks import Observer, calibrate_best, check, choose_reader, try_average
 from saccade.train.compiling import compile_forward
 from saccade.train.distributed import WorkerLostError, Workers, working_together
 from saccade.train.fine_tuning import freeze, take_weights
@@ -63,6 +63,8 @@ def train(
                 if standing.checked != standing.step:
                     check(run, observe)
                 try_average(run)
+                calibrate_best(run)
+                choose_reader(run)
             else:
                 save_standing(run)
             log.say(f"{reason}; the model is in {out}" if finished else f"{reason}; go on with --resume")

@@ -28,9 +28,7 @@ from saccade.train.run import Standing
 Say = Callable[[str], None]
 
 _RESULT = "result.json"
-_VALUE = re.compile(
-    r"""(?:\[[^\]]*\]|"[^"]*"|'[^']*'|[^,\[\]"'])+"""
-)  # a comma inside brackets or quotes parts nothing
+_VALUE = re.compile(r"""(?:\[[^\]]*\]|"[^"]*"|'[^']*'|[^,\[\]"'])+""")
 _LONGEST_NAME = 150
 
 
@@ -89,17 +87,27 @@ def points(path: Path, grid: Sequence[str], seeds: Sequence[int], overrides: Ite
     for values in product(*axes.values()):
         settings = dict(zip(axes, values, strict=True))
         for seed in seeds:
-            changes = [*(f"{key}={value}" for key, value in settings.items()), f"train.seed={seed}"]
-            recipe = recipe_of(config.override(base, changes), str(path))
-            with torch.device("meta"):  # sizes and names are checked, nothing is allocated
-                build_model(recipe.model, recipe.settings, 300, 300)
-            found.append(Point(settings=settings, seed=seed, recipe=recipe))
+            changed = config.override(base, (f"{key}={value}" for key, value in settings.items()))
+            found.append(point_of(changed, str(path), settings, seed))
     return found
+
+
+def point_of(mapping: Mapping[str, Any], where: str, settings: Mapping[str, str], seed: int) -> Point:
+    """One run of the recipe that `mapping` is; its names and sizes are checked, nothing is allocated."""
+    recipe = recipe_of(config.override(mapping, [f"train.seed={seed}"]), where)
+    with torch.device("meta"):
+        build_model(recipe.model, recipe.settings, 300, 300)
+    return Point(settings=settings, seed=seed, recipe=recipe)
+
+
+def parts(text: str) -> list[str]:
+    """What commas part; one inside brackets or quotes parts nothing."""
+    return [value.strip() for value in _VALUE.findall(text)]
 
 
 def _axis(text: str) -> tuple[str, list[str]]:
     key, equals, values = (part.strip() for part in text.partition("="))
-    found = [value.strip() for value in _VALUE.findall(values)]
+    found = parts(values)
     if not equals or not key or not all(found) or not found:
         raise UserError(f"--grid {text}: expected KEY=VALUE,VALUE such as --grid train.lr=1e-3,3e-4")
     if len(set(found)) < len(found):
@@ -115,7 +123,7 @@ def sweep(runs: Sequence[Point], out: Path, say: Say) -> Iterator[Result]:
     interrupted is the last.
     """
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        raise UserError("a sweep runs in one process; start it without torchrun")
+        raise UserError("several runs are trained one after another, in one process; start it without torchrun")
     for number, point in enumerate(runs, 1):
         folder = out / point.folder
         kept = folder / _RESULT

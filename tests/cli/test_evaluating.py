@@ -123,7 +123,7 @@ def test_runs_with_other_seeds(run: Run, tsv: Path, outputs: Callable[..., Path]
     assert code == 0 and "one-1.txt" in out and "by hierarchical bootstrap" in out
     assert re.search(r"exact +75\.0 +0\.0 +-75\.00", out)
     code, _, err = run(one, tsv, "--against", two, "--test", "randomisation", *FEW)
-    assert code == 2 and "single runs" in err
+    assert code == 2 and "as many of both, got 3 and 2" in err
 
 
 def test_references_alone_and_several(run: Run, tmp_path: Path, tsv: Path, outputs: Callable[..., Path]) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,11 @@ def test_a_file_of_constraints(run: Run, model_folder: Path, tmp_path: Path) -> 
         assert done.code == 2 and said in done.err and done.err.count("\n") == 1, done.err
         assert not list(tmp_path.glob("out*"))
     asked.write_text("\n\n", encoding="utf-8")
-    assert "2 lines, for 3 to translate" in run("translate", model_folder, source, "--constraints", asked).err
+    assert (
+        "2 lines, but there are more to translate" in run("translate", model_folder, source, "--constraints", asked).err
+    )
+    asked.write_text("\n" * 4, encoding="utf-8")
+    assert "4 lines, for 3 to translate" in run("translate", model_folder, source, "--constraints", asked).err
     assert "give it alone" in run("translate", model_folder, source, "--constraints", asked, "--prefix", "a").err
     assert "no such file" in run("translate", model_folder, source, "--constraints", tmp_path / "none").err
 
@@ -133,3 +138,22 @@ def test_a_coverage_penalty_needs_attention(
     save(tmp_path / "fixed", untrained("cho2014"), vocabularies)
     done = run("translate", tmp_path / "fixed", "--coverage-penalty", "1", stdin=CAT)
     assert done.code == 2 and "one fixed vector" in done.err
+
+
+def test_nothing_is_said_nine_times_in_a_row_unless_it_may(
+    run: Run,  # noqa: F811
+    tmp_path: Path,
+    untrained: Callable[..., Seq2Seq[Any, Any]],
+    vocabularies: Vocabularies,
+) -> None:
+    model = untrained("vaswani2017")
+    state = model.state_dict()
+    for name in state:
+        state[name] = state[name] * 0  # every piece is as probable as any, so that the first that may be is said
+    model.load_state_dict(state)
+    save(tmp_path / "model", model, vocabularies)
+    arguments = ("translate", tmp_path / "model", "--jsonl", "--beam", "1", "--shortest", "20", "--longest", "21")
+    said = [json.loads(run(*arguments, *more, stdin=b"it\n").out)["tokens"] for more in ((), ("--repeats", "0"))]
+    runs = [max(len(list(same)) for _, same in groupby(tokens)) for tokens in said]
+    assert runs == [8, 21]
+    assert run(*arguments, "--repeats", "-1", stdin=b"it\n").code == 2

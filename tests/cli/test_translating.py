@@ -152,7 +152,8 @@ def test_ctrl_c_keeps_what_was_done(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Translator, "translate_stream", interrupted)
-    done = run("translate", model_folder, "--out", tmp_path / "out.txt", stdin=b"it sleeps\na dog eats\n")
+    arguments = ("translate", model_folder, "--out", tmp_path / "out.txt", "--chunk", "1")
+    done = run(*arguments, stdin=b"it sleeps\na dog eats\n")
     assert done.code == 1 and "interrupted" in done.err and "out.txt.unfinished" in done.err
     assert (tmp_path / "out.txt.unfinished").read_text(encoding="utf-8") == "il dort\n"
     assert not (tmp_path / "out.txt").exists()

@@ -14,7 +14,7 @@ from saccade.data import TextPair
 from saccade.data.batching import Batch
 from saccade.decode import Translator
 from saccade.decode.aligner import CHUNK, Aligner, Entropies
-from saccade.decode.readers import Reader
+from saccade.decode.attended import Reader
 from saccade.errors import UserError
 from saccade.evaluate import GoldLinks, score_alignments, symmetrise
 from saccade.models import MODELS, Seq2Seq

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from saccade.data import TextPair
-from saccade.decode.attended import Segments, attended
+from saccade.decode.attended import Reader, Segments, attended
 from saccade.errors import UserError
 from saccade.text import Vocabularies
 
@@ -36,7 +36,7 @@ def test_words_get_the_sum_over_source_pieces_and_the_mean_over_target_pieces(vo
     reading[0, :, first] = 0.6 / len(first)  # head 0 reads 0.6 of the long word in all
     reading[0, :, -1] = 0.4  # and 0.4 of the end, which is no word
     reading[1, :, -2] = 1.0  # head 1 reads the last piece of "black"
-    found = attended(source, target, [reading], shift=0, tokeniser=vocabularies.source)
+    found = attended(source, target, [reading], usual=Reader(shift=0), tokeniser=vocabularies.source)
     assert found.words(head=0) == pytest.approx(np.array([[0.6, 0.0]] * 3))
     assert found.words(head=1) == pytest.approx(np.array([[0.0, 1.0]] * 3))
     assert found.words() == pytest.approx(np.array([[0.3, 0.5]] * 3))
@@ -50,7 +50,7 @@ def test_the_shift_says_which_step_aligns(vocabularies: Vocabularies) -> None:
     steps = len(target.ids) + 3  # padded
     reading = np.arange(steps, dtype=np.float32)[None, :, None].repeat(len(source.ids) + 5, 2)
     for shift in (0, 1):
-        pieces = attended(source, target, [reading], shift=shift, tokeniser=vocabularies.source).pieces()
+        pieces = attended(source, target, [reading], usual=Reader(shift=shift), tokeniser=vocabularies.source).pieces()
         assert pieces.shape == (1, len(target.ids), len(source.ids) + 1)
         assert pieces[0, :, 0].tolist() == [step + shift for step in range(len(target.ids))]
 
@@ -59,7 +59,7 @@ def test_the_last_layer_but_one_aligns(vocabularies: Vocabularies) -> None:
     source, target = segments(vocabularies)
     readings = [np.full((1, len(target.ids) + 1, len(source.ids) + 1), n, np.float32) for n in range(3)]
     for count, default in ((1, 0), (2, 0), (3, 1)):
-        found = attended(source, target, readings[:count], shift=0, tokeniser=vocabularies.source)
+        found = attended(source, target, readings[:count], usual=Reader(shift=0), tokeniser=vocabularies.source)
         assert found.pieces()[0, 0, 0] == default
         assert found.pieces(-1)[0, 0, 0] == found.pieces(count - 1)[0, 0, 0] == count - 1
     for layer, head in ((3, None), (-4, None), (0, 1)):

@@ -1,10 +1,12 @@
 """Which weights align: candidates, and the choice by gold, by agreement, by foretelling."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from saccade.decode.attended import Attended, Segments
-from saccade.decode.readers import Reader, choose, readers, turn
+from saccade.decode.attended import Attended, Reader, Segments
+from saccade.decode.readers import choose, readers, turn
 from saccade.evaluate import GoldLinks, Links
 
 SENTENCES = ["a b c d", "b d a c", "c a d b", "d c b a", "a d c b", "b a d c"]
@@ -37,7 +39,7 @@ def read(text: str) -> Attended:
         source=source,
         target=target,
         layers=tuple(np.stack([one_hot(head, size + 1) for head in heads]) for heads in layers),
-        shift=1,
+        usual=Reader(shift=1),
         end="</s>",
     )
 
@@ -54,6 +56,21 @@ def test_a_reader_takes_its_layer_head_and_step() -> None:
     assert Reader(layer="all", shift=1).weights(one).shape == (4, 4)
     assert Reader(layer="all", shift=1).weights(one) == pytest.approx(
         (Reader(layer=0).weights(one) + Reader(layer=1).weights(one)) / 2
+    )
+
+
+def test_a_model_has_its_own_reader() -> None:
+    """Where nothing is said it is taken, head and all; where a layer is, the mean of that layer's heads."""
+    one = replace(ATTENDED[0], usual=Reader(layer=1, head=0, shift=0))
+    assert one.alignment() == Reader().links(one) == RIGHT[0]
+    assert Reader().settled(one) == one.usual == readers(one, Reader())[0]
+    assert Reader(shift=1).settled(one) == Reader(layer=1, head=0, shift=1)
+    assert Reader(head=1).settled(one) == Reader(layer=1, head=1, shift=0)
+    assert Reader(layer=1).settled(one) == Reader(layer=1, shift=0)
+    assert one.words(1) == pytest.approx((one.words(1, 0) + one.words(1, 1)) / 2)
+    assert one.pieces().shape == one.pieces(1).shape
+    assert replace(one, usual=Reader(layer="all", shift=1)).words() == pytest.approx(
+        Reader(layer="all").weights(ATTENDED[0])
     )
 
 

@@ -73,6 +73,11 @@ def test_intervals_are_those_of_sacrebleu() -> None:
     assert score(hypotheses, FRENCH * 4).measured["bleu"].low is None
 
 
+def test_an_interval_where_some_draws_score_nothing() -> None:
+    measured = score([FRENCH[0], "x"], FRENCH, resamples=50).measured["bleu"]
+    assert measured.low is not None and measured.high is not None and measured.low < measured.value < measured.high
+
+
 def test_several_references_are_any_of_them() -> None:
     import sacrebleu
 

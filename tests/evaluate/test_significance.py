@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from saccade.errors import UserError
-from saccade.evaluate.significance import significance, significance_over_seeds
+from saccade.evaluate.significance import mean_over_seeds, significance, significance_over_seeds
 
 WORDS = [f"w{n}" for n in range(40)]
 
@@ -87,6 +87,39 @@ def test_over_seeds_a_better_system_is_found() -> None:
     for found in significance_over_seeds(a, b, REFERENCES, resamples=300):
         assert found.p < 0.01
         assert found.low > 0
+
+
+def test_randomisation_over_seeds_swaps_run_for_run() -> None:
+    good, bad = ([spoilt(REFERENCES, rate, 10 * n) for n in range(3)] for rate in (0.1, 0.4))
+    options: Any = {"metrics": ["wer"], "test": "randomisation", "resamples": 2000}
+    for found in significance_over_seeds(bad, good, REFERENCES, **options):
+        assert found.p == pytest.approx(1 / 2001) and found.test == "randomisation of all runs"
+        assert found.runs == (3, 3)
+    for found in significance_over_seeds(good, good, REFERENCES, **options):
+        assert found.p == 1 and found.difference == 0
+    alike = [spoilt(REFERENCES, 0.4, 10 * n + 5) for n in range(3)]
+    (nothing,) = significance_over_seeds(bad, alike, REFERENCES, **options)
+    assert nothing.p > 0.05
+    options["metrics"] = ["chrf"]  # of so many values that none comes twice
+    (single,) = significance(bad[0], alike[0], REFERENCES, **options)
+    (one,) = significance_over_seeds(bad[:1], alike[:1], REFERENCES, **options)
+    assert one.p == pytest.approx(single.p, abs=0.05)  # sacrebleu's
+    with pytest.raises(UserError, match="as many of both, got 3 and 2"):
+        significance_over_seeds(bad, good[:2], REFERENCES, **options)
+
+
+def test_a_mean_over_seeds_has_the_interval_of_sentences_and_seeds() -> None:
+    runs = [spoilt(REFERENCES, rate, n) for n, rate in enumerate((0.1, 0.3, 0.2))]
+    bleu, wer = mean_over_seeds(runs, REFERENCES, metrics=["bleu", "wer"], resamples=300)
+    assert wer.mean == pytest.approx(float(np.mean(wer.runs))) and len(wer.runs) == 3
+    assert wer.deviation == pytest.approx(float(np.std(wer.runs, ddof=1)))
+    assert bleu.low < bleu.mean < bleu.high and bleu.to_dict()["runs"] == bleu.runs
+    (alone,) = mean_over_seeds(runs[:1], REFERENCES, metrics=["wer"], resamples=300)
+    assert alone.deviation is None and alone.high - alone.low < wer.high - wer.low
+    (perfect,) = mean_over_seeds([REFERENCES, runs[0]], REFERENCES, metrics=["bleu"], resamples=300)
+    assert perfect.high <= 100
+    (nothing,) = mean_over_seeds([["x"] * 60, runs[0]], REFERENCES, metrics=["exact"], resamples=300)
+    assert nothing.low >= 0
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from saccade.inspect.chart import _ticks, line_chart
+from saccade.inspect.chart import Interval, _ticks, interval_chart, line_chart
 
 LABELS = ["1–5", "6–10", "11–20"]
 
@@ -31,6 +31,21 @@ def test_higher_values_stand_higher_on_one_scale() -> None:
     heights = [float(y) for y in re.findall(r"[ML][\d.]+ ([\d.]+)", line.get("d", ""))]
     assert heights[0] - heights[1] == pytest.approx(heights[1] - heights[2], abs=0.2)
     assert heights[0] > heights[2]
+
+
+def test_intervals_lie_on_one_scale_with_their_runs() -> None:
+    rows = {"one": Interval(50.0, 40.0, 60.0, (45.0, 55.0)), "a name that is much too long": Interval(25.0, 0.0, 100.0)}
+    svg = drawing(interval_chart(rows, x="BLEU"))
+    bars = [path.get("d", "") for path in svg.iter("path") if path.get("class") == "bar"]
+    (low, high), (zero, hundred) = (map(float, re.findall(r"[MH]([\d.]+)", bar)) for bar in bars)
+    assert (high - low) / (hundred - zero) == pytest.approx(0.2, abs=0.01) and low > zero
+    strokes = next(path.get("d", "") for path in svg.iter("path") if path.get("class") == "each")
+    assert strokes.count("M") == 2
+    titles = [title.text for title in svg.iter("title")]
+    assert titles == ["one: 50, interval 40 to 60", "a name that is much too long: 25, interval 0 to 100"]
+    assert "a name that is much too…" in [text.text for text in svg.iter("text")]
+    with pytest.raises(ValueError, match="finite"):
+        interval_chart({"a": Interval(float("nan"), 0.0, 1.0)}, x="x")
 
 
 def test_a_missing_value_parts_the_line() -> None:

@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from saccade.errors import UserError
+from saccade.inspect.chart import Interval
 from saccade.inspect.page import shown
-from saccade.inspect.report import Example, Report, Target
+from saccade.inspect.report import Beside, Example, Panel, Report, Target
 from saccade.provenance import provenance
 
 VOID = {"meta"}
@@ -55,6 +56,11 @@ def full(word: str = "word") -> Report:
     )
     report.heatmap(word, [[0.25, 0.75]], [word, "b"], [word], note=word)
     report.examples(word, [Example(source=word, reference=word, outputs={word: word})])
+    report.intervals(word, {word: Interval(1.0, 0.5, 2.0, (1.0,))}, x=word, note=word)
+    seen = Panel(name=word, said=word, text=word, weights=[[1.0]], source=[word], target=[word])
+    blind = Panel(name=word, said=word, text=word, weights=None, instead=word)
+    report.beside(word, [Beside(source=word, reference=word, panels=[seen, blind])], note=word)
+    report.table(word, [word], [["93.1 ± 0.4"], ["+1"]], folded=word)
     report.provenance(word, {**PROVENANCE, "command": word, "more": {word: word}})
     return report
 
@@ -75,7 +81,14 @@ def test_what_was_given_is_there() -> None:
     for expected in ("déjà 我", "96.83", "0.0763", "✓ met", "✗ not met", "n = 5", "–", "75"):
         assert expected in outline.text
     assert ("title", "déjà 我 ← b: 0.7500") in outline.attributes
-    assert outline.tags.count("section") == 7
+    assert outline.tags.count("section") == 10
+    assert outline.tags.count("article") == 1 and ("class", "heat") in outline.attributes
+
+
+def test_a_column_of_written_numbers_stands_to_the_right() -> None:
+    report = Report("t")
+    report.table("h", ["a", "b"], [["93.1 ± 0.4 [92, 94]", "2 of 3"], ["−1.5", "two"], [None, "4"]])
+    assert report.html().count("<td class=number>") == 3
 
 
 @settings(deadline=None, max_examples=60)

@@ -1,6 +1,11 @@
 """The contest of `saccade try`, at a size that takes seconds, and what is shown of it."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -70,3 +75,25 @@ def test_it_is_shown_and_reported(results: dict[str, Any], tmp_path: Path) -> No
     html = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "http://" not in html and "https://" not in html and "<script" not in html
     assert results["test"][0]["source"] in html
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("during", ["start", "training"])
+def test_ctrl_c_ends_all_of_it_with_one_line(during: str, tmp_path: Path) -> None:
+    """It reaches every process of the terminal: also the two that have just been begun, and still import."""
+    command = [sys.executable, "-m", "saccade", "try", "--minutes", "5", "--out", str(tmp_path / "out")]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, start_new_session=True, stdout=pipe, stderr=subprocess.STDOUT, text=True) as running:
+        sign = tmp_path / "out" / ("" if during == "start" else "bahdanau2014/metrics.jsonl")
+        while not sign.exists():
+            assert running.poll() is None
+            time.sleep(0.05)
+        time.sleep(1.0)
+        os.killpg(running.pid, signal.SIGINT)
+        said, _ = running.communicate(timeout=60)
+        with pytest.raises(ProcessLookupError):  # soon nobody is left
+            for _ in range(100):
+                os.killpg(running.pid, 0)
+                time.sleep(0.1)
+    assert running.returncode == 1
+    assert said.splitlines()[-1] == "saccade: interrupted" and "Traceback" not in said, said

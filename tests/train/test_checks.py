@@ -9,7 +9,8 @@ from lives import metrics
 from test_loop import judged_as
 from test_resume import assert_same_run
 
-from saccade import checkpoint
+from saccade import Search, checkpoint, load
+from saccade.decode import Reader
 from saccade.train import loop
 from saccade.train.loop import train
 from saccade.train.recipe import Recipe
@@ -102,3 +103,31 @@ def test_a_run_killed_while_it_notes_the_mean_notes_it_again(
             train(recipe, tmp_path / "cut")
     train(recipe, tmp_path / "cut", resume=True)
     assert_same_run(tmp_path / "cut", tmp_path / "whole")
+
+
+def test_which_weights_align_is_settled_at_the_end(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    """On validation pairs, and kept with the model; a model that was guided aligns by what was."""
+    layers = {"model.decoder_layers": 2, "data.valid_share": 0.3, "train.max_steps": 2}
+    train(make_recipe("vaswani2017", **layers), tmp_path / "chosen")
+    reader = load(tmp_path / "chosen", device="cpu").reader
+    assert reader.layer is not None and reader.shift in (0, 1)
+    found = load(tmp_path / "chosen", device="cpu").attend(["the cat sleeps"], ["le chat dort"])
+    assert found[0].usual == reader
+    guided = {"data.pairs": "task:phrasebook-en-fr", "data.count": 60, "data.alignments": "task", "train.guided": 0.5}
+    train(make_recipe("vaswani2017", **layers, **guided, **{"train.guided_layer": 0}), tmp_path / "guided")
+    assert load(tmp_path / "guided", device="cpu").reader == Reader(layer=0, shift=1)
+    few = {"data.valid_most": 5, "train.max_steps": 2}
+    train(make_recipe("bahdanau2014", **few), tmp_path / "few")
+    assert load(tmp_path / "few", device="cpu").reader == Reader(shift=0)
+    train(make_recipe("cho2014", **few), tmp_path / "none")
+
+
+def test_the_kept_model_knows_how_sure_it_is(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    settings = {"data.valid_most": 30, "data.valid_share": 0.25, "train.judge_on": 24, "train.max_steps": 3}
+    train(make_recipe(**settings), tmp_path / "run")
+    known = load(tmp_path / "run", device="cpu")
+    assert known.calibration is not None and known.calibration.sentences == 24
+    (one,) = known.translate(["the cat sleeps."], Search(longest=5))
+    assert one.confidence is not None and one.confidence < 0.5  # it has learnt next to nothing
+    train(make_recipe(**{"train.max_steps": 3}), tmp_path / "few")  # judged on three pairs
+    assert load(tmp_path / "few", device="cpu").calibration is None

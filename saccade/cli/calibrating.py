@@ -1,0 +1,50 @@
+"""`saccade calibrate`: fit how sure a model is, and keep that with it."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from saccade.cli.material import Count, Pairs, Seed, material_of, pairs_of
+from saccade.cli.searching import Beam, LengthPenalty, searching
+from saccade.cli.tables import print_table
+from saccade.cli.translating import BatchTokens, Device, Model, bar, interruptible
+
+Targets = Annotated[Path | None, typer.Argument(help="The targets, where PAIRS are the sources.")]
+
+
+def calibrate(
+    model: Model,
+    pairs: Pairs,
+    targets: Targets = None,
+    beam: Beam = None,
+    length_penalty: LengthPenalty = 1.0,
+    count: Count = 500,
+    seed: Seed = 1,
+    device: Device = "auto",
+    batch_tokens: BatchTokens = 8192,
+) -> None:
+    """Fit confidence on pairs that the model was not trained on, and write it to the model's folder.
+
+    Example: [bold]saccade calibrate my-model test.tsv[/]
+    """
+    how = searching(beam, length_penalty)
+
+    from saccade import checkpoint, config
+    from saccade.decode import load
+    from saccade.decode.calibrating import calibrate
+
+    translator = load(model, device=device)
+    with interruptible():
+        material = material_of(pairs_of(pairs, targets, count=count, seed=seed), [])
+        with bar("calibrating", len(material.kept)) as advance:
+            found = calibrate(translator, material.pairs, how, batch_tokens=batch_tokens, progress=advance)
+    checkpoint.add_extra(model, calibration=config.to_dict(found))
+    rows = [
+        [name, f"{size:,}", *(f"{error:.4f}" for error in errors)]
+        for name, size, errors in (
+            ("tokens", found.tokens, found.token_error),
+            ("sentences", found.sentences, found.sentence_error),
+        )
+    ]
+    print_table(["calibration error", "of", "before", "after"], rows)

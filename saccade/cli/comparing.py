@@ -1,0 +1,168 @@
+"""`saccade compare`: systems trained alike, judged on the same sentences, in one table and one report."""
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from saccade.cli.material import Count, material_of, pairs_of
+from saccade.cli.searching import Beam, LengthPenalty, searching
+from saccade.cli.sweeping import seeds_of
+from saccade.cli.tables import print_table
+from saccade.cli.translating import BatchTokens, Device, bar
+from saccade.errors import UserError
+
+if TYPE_CHECKING:
+    from saccade.compare import Comparison, Pairs, Plan
+    from saccade.compare.tables import Table
+
+TRAINED, JUDGED, MEASURED = "What is trained", "What they are judged on", "How"
+
+Given = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="SYSTEM",
+        help="A model's folder (a,b,c: other seeds of one), a recipe.toml, or a name from `saccade models`; the last "
+        "two with settings: luong2015:attention=luong2015-local-p-general,as=local-p.",
+        show_default=False,
+    ),
+]
+Out = Annotated[Path, typer.Option(help="The folder of the runs, report.html and results.json.")]
+DataOption = Annotated[
+    str | None,
+    typer.Option("--data", help="For names: a file of pairs, or task:NAME.", rich_help_panel=TRAINED),
+]
+Seeds = Annotated[str, typer.Option(help="How many, 3, or which: 1,2,3.", rich_help_panel=TRAINED)]
+Minutes = Annotated[float | None, typer.Option(help="Of training, for each run.", min=0.0, rich_help_panel=TRAINED)]
+Steps = Annotated[int | None, typer.Option(help="Updates, of each run.", min=1, rich_help_panel=TRAINED)]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="For all that is trained.", rich_help_panel=TRAINED),
+]
+Unequal = Annotated[
+    bool,
+    typer.Option("--unequal", help="Let data and budget differ; the report says so.", rich_help_panel=TRAINED),
+]
+On = Annotated[
+    str | None,
+    typer.Option(help="Pairs of a TSV file, sources, or task:NAME; else the task's.", rich_help_panel=JUDGED),
+]
+Targets = Annotated[
+    Path | None, typer.Option(help="The references, where --on has the sources.", rich_help_panel=JUDGED)
+]
+Words = Annotated[
+    str | None,
+    typer.Option(help="Lengths of a task's test sources: 3-60; else as in training.", rich_help_panel=JUDGED),
+]
+Rounds = Annotated[int, typer.Option(help="Of measuring speed and memory; 0: none.", min=0, rich_help_panel=MEASURED)]
+Resamples = Annotated[int, typer.Option(help="For intervals and p.", min=10, rich_help_panel=MEASURED)]
+Shown = Annotated[
+    int, typer.Option(help="Sentences that differ, in the report.", min=0, max=50, rich_help_panel=MEASURED)
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.", rich_help_panel=MEASURED)]
+
+
+def compare(
+    systems: Given,
+    out: Out = Path("runs/compare"),
+    data: DataOption = None,
+    seeds: Seeds = "3",
+    minutes: Minutes = None,
+    steps: Steps = None,
+    settings: Settings = None,
+    unequal: Unequal = False,
+    on: On = None,
+    targets: Targets = None,
+    count: Count = 500,
+    words: Words = None,
+    beam: Beam = None,
+    length_penalty: LengthPenalty = 1.0,
+    rounds: Rounds = 3,
+    resamples: Resamples = 1000,
+    shown: Shown = 6,
+    as_json: Json = False,
+    device: Device = "auto",
+    batch_tokens: BatchTokens = 8192,
+) -> None:
+    """Compare models or recipes: equal data and budget, several seeds, one report. The same command goes on.
+
+    Example: [bold]saccade compare cho2014 bahdanau2014 vaswani2017 --data task:phrasebook-en-fr --minutes 2[/]
+    """
+    from saccade import files
+    from saccade.compare import Asked, Effort, plan, write_report
+    from saccade.compare import compare as run
+
+    asked = Asked(
+        data=data,
+        seeds=tuple(_seeds(seeds)),
+        minutes=minutes,
+        steps=steps,
+        overrides=(*([] if device == "auto" else [f"train.device={device}"]), *(settings or ())),
+    )
+    effort = Effort(
+        search=searching(beam, length_penalty),
+        resamples=resamples,
+        rounds=rounds,
+        shown=shown,
+        device=device,
+        batch_tokens=batch_tokens,
+    )
+    planned = plan(systems, asked, unequal=unequal)
+    pairs = _pairs(planned, on, targets, count, _words(words))
+    try:
+        found = run(planned, pairs, out, effort=effort, say=lambda text: typer.echo(text, err=True), bar=bar)
+    except KeyboardInterrupt:
+        typer.echo(f"interrupted; what was done is in {out}, and the same command goes on", err=True)
+        raise typer.Exit(1) from None
+    out.mkdir(parents=True, exist_ok=True)
+    kept = json.dumps(found.to_dict(), ensure_ascii=False, indent=1)
+    files.write_atomically(out / "results.json", kept + "\n")
+    write_report(found, out / "report.html")
+    if as_json:
+        typer.echo(kept)
+    else:
+        _print(found)
+    typer.echo(f"report: {out / 'report.html'}", err=True)
+
+
+def _pairs(planned: "Plan", on: str | None, targets: Path | None, count: int, words: tuple[int, int] | None) -> "Pairs":
+    from saccade.compare import Pairs
+
+    task = planned.task
+    if on is None:
+        if task is None:
+            raise UserError("what are they judged on? Give --on test.tsv, or --on test.en --targets test.fr")
+        on, words = task[0], words or task[1]
+    material = material_of(pairs_of(on, targets, count=count, seed=1, words=words), [])
+    if material.left_out:
+        typer.echo(f"left out: {material.left_out} pairs with a blank side", err=True)
+    return Pairs(name=material.name, sources=material.sources or [], references=material.references)
+
+
+def _print(found: "Comparison") -> None:
+    from saccade.compare.judging import METRICS
+    from saccade.compare.tables import pairs_table, summary
+
+    typer.echo(f"{len(found.pairs.sources)} sentences of {found.pairs.name}")
+    for differing in found.plan.unequal:
+        typer.echo(f"NOT equal: {differing}")
+    tables: list[Table] = [summary(found), pairs_table(found, METRICS[:1])]
+    for columns, rows in tables:
+        print_table(columns, [["–" if cell is None else str(cell) for cell in row] for row in rows], wrap=True)
+
+
+def _seeds(text: str) -> list[int]:
+    """A single number is how many."""
+    many = text.strip()
+    return list(range(1, int(many) + 1)) if many.isdecimal() and int(many) > 0 else seeds_of(text)
+
+
+def _words(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    found = re.fullmatch(r"\s*(\d+)\s*[-–,]\s*(\d+)\s*", text)
+    if found is None or not 0 < int(found[1]) <= int(found[2]):
+        raise UserError(f"--words {text}: expected the shortest and the longest, such as --words 3-60")
+    return int(found[1]), int(found[2])

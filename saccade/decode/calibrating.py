@@ -1,0 +1,73 @@
+"""Fits a model's confidence on pairs that it was not trained on: what it writes of the sources, beside the targets."""
+
+from collections.abc import Iterable
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from saccade.decode.confidence import Array, Calibration, Logistic, calibration_error, log_odds
+from saccade.decode.options import Search
+from saccade.decode.scoring import BATCH_TOKENS, TextPair, forced
+from saccade.decode.translator import Progress, Translator
+from saccade.errors import UserError
+from saccade.evaluate.metrics import make_metrics
+
+FEWEST = 20  # sentences: fewer say nothing about how often something is right
+
+
+def calibrate(
+    translator: Translator,
+    pairs: Iterable[TextPair],
+    how: Search | None = None,
+    *,
+    batch_tokens: int = BATCH_TOKENS,
+    progress: Progress | None = None,
+) -> Calibration:
+    """By the translations that `how` finds (a beam of 5 unless said) and by the targets, forced through the model.
+
+    The quality of a sentence is its chrF: it has degrees, so that a few dozen sentences say something of every level,
+    and it is 1 for what is exactly right in any task; free translations are almost never exactly right.
+    """
+    written = [pair for pair in pairs if all(text.strip() for text in pair)]
+    if len(written) < FEWEST:
+        raise UserError(
+            f"{len(written)} pairs to fit confidence on; expected at least {FEWEST} with text on both sides"
+        )
+    sides = translator.vocabularies
+    ids = [
+        (sides.source.encode(source.text), sides.target.encode(target.text))
+        for source, target in (sides.mask_pair(*pair) for pair in written)
+    ]
+    steps = [row.astype(np.float64) for row in forced(translator, ids, _guesses, batch_tokens=batch_tokens)]
+    results = translator.translate([source for source, _ in written], how, progress=progress)
+    chrf = make_metrics(["chrf"], [target for _, target in written])["chrf"]
+    quality = np.array(
+        [chrf.sentence_score(one.text, [target]).score / 100 for one, (_, target) in zip(results, written, strict=True)]
+    )
+    means = np.array([np.mean(one.token_log_probs) for one in results])
+    sentence = np.repeat(np.arange(len(steps)), [len(row) for row in steps])
+    guessed, right = np.concatenate(steps).T
+    return Calibration(
+        token=Logistic.fit(log_odds(guessed), right),
+        sentence=Logistic.fit(means, quality),
+        tokens=len(right),
+        sentences=len(written),
+        token_error=_errors(log_odds(guessed), np.exp(guessed), right, sentence % 2 == 0),
+        sentence_error=_errors(means, np.exp(means), quality, np.arange(len(written)) % 2 == 0),
+    )
+
+
+def _errors(x: Array, raw: Array, true: Array, half: NDArray[np.bool_]) -> tuple[float, float]:
+    """Before, by what the model says, and after, by what is fitted on the other half."""
+    said = np.empty_like(true)
+    for here in (half, ~half):
+        said[here] = Logistic.fit(x[~here], true[~here])(x[here])
+    return calibration_error(raw, true), calibration_error(said, true)
+
+
+def _guesses(logits: Tensor, targets: Tensor) -> Tensor:
+    """(B, T, 2): the log-probability of the likeliest token, and whether it is the right one"""
+    best, token = torch.log_softmax(logits, -1).max(-1)
+    return torch.stack([best, token.eq(targets).float()], -1)

@@ -1,0 +1,74 @@
+"""Where sentences end, for cutting what is too long for a model, and what stands between them when joined again.
+
+A sentence ends after a full stop of any script, with the quotes and brackets that close there. Stops that are written
+without a space after them (。！？ । ။ ።) end one wherever they stand, unless a word follows such a quote; the others
+(. ! ? … ؟ ۔) only before white space and a letter that is not small. A point ends none after a number of one or two
+digits (German *am 3. Mai*), a single letter (*J. Bach*), a word with points inside (*z.B.*, *U.S.*), a usual
+abbreviation, or a short word before a number (*No. 5*): a sentence too long does less harm than half of one.
+"""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+from saccade.text.scripts import script
+from saccade.text.words import word_spans
+
+_CLOSERS = "\"'”’»›)]}」』）》〉】］｝〕"
+_END = re.compile(rf"(?:[。！？｡।॥။។៕።፧]+|([.!?…؟۔։‽]+))[.!?…。！？{re.escape(_CLOSERS)}]*")
+# Before the last point of a text: what makes that point no end.
+_SHORT = re.compile(
+    r"(?:^|[^\w.])(?:\d{1,2}|\w|(?:\w{1,3}\.)+\w{1,3}"
+    r"|mrs?|ms|dr|prof|st|jr|sr|gen|col|capt|sgt|rev|vs|etc|cf|ca|approx|dept|inc|ltd"
+    r"|mme|mlle|mm|hr|fr|bzw|usw|vgl|ggf|evtl|inkl|sra|srta|dra|uds?|sig|dott|avv|ecc|dhr|mevr|itd|itp|tzn|гг|ул|стр|др)"
+    r"\.$",
+    re.IGNORECASE,
+)
+_NUMBERED = re.compile(r"(?:^|[^\w.])\w{1,4}\.$")  # before a number: No. 5, Fig. 3, Str. 7, Nov. 5
+_NEAR = 24  # characters that are looked at, before and after
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences, without the white space between them. Their words are those of the text."""
+    starts = {start for start, _ in word_spans(text)}
+    found, begin = [], 0
+    for end in _END.finditer(text):
+        after = _next(text, end.end())
+        if after == len(text):
+            break
+        spaced = after > end.end()
+        if end[1] is None:
+            sure = spaced or end[0][-1] not in _CLOSERS or not text[after].isalnum()  # “好。”他说
+        else:
+            sure = spaced and not _goes_on(text, end, after)
+        if sure and after in starts:
+            found.append(text[begin:after].strip())
+            begin = after
+    return [sentence for sentence in (*found, text[begin:].strip()) if sentence]
+
+
+def join_sentences(texts: Sequence[str]) -> str:
+    """With a space between two, but none after what is written without: Chinese and Japanese."""
+    joined = ""
+    for text in filter(None, texts):
+        joined += text if not joined or not _spaced(joined) else f" {text}"
+    return joined
+
+
+def _next(text: str, place: int) -> int:
+    while place < len(text) and text[place].isspace():
+        place += 1
+    return place
+
+
+def _goes_on(text: str, end: re.Match[str], after: int) -> bool:
+    first = next((character for character in text[after : after + _NEAR] if character.isalnum()), "")
+    if first.islower() or end[0].rstrip(_CLOSERS) != ".":
+        return first.islower()
+    before = text[max(0, end.start() - _NEAR) : end.start() + 1]
+    return bool(_SHORT.search(before) or (first.isdigit() and _NUMBERED.search(before)))
+
+
+def _spaced(text: str) -> bool:
+    last = next((c for c in reversed(text) if c not in _CLOSERS or unicodedata.east_asian_width(c) in "WF"), "")
+    return not last or unicodedata.east_asian_width(last) not in "WF" or script(last) == "HANGUL"

@@ -1,0 +1,48 @@
+"""`saccade calibrate`, and what `saccade translate --jsonl` then says."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from saccade.cli import main
+from saccade.data import TextPair
+from saccade.decode import Translator, save
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    def run(*arguments: str | Path) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["saccade", *map(str, arguments), "--device", "cpu"])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = capsys.readouterr()
+        assert "Traceback" not in err
+        return int(ended.value.code or 0), out, err
+
+    return run
+
+
+def test_confidence_is_fitted_kept_and_shown(
+    run: Run, learnt: Translator, pairs: list[TextPair], tmp_path: Path
+) -> None:
+    folder, tsv, lines = tmp_path / "model", tmp_path / "pairs.tsv", tmp_path / "lines"
+    save(folder, learnt.model, learnt.vocabularies)
+    wrong = [TextPair(f"zz{n} dog", "房子") for n in range(12)]
+    tsv.write_text("".join(f"{pair.source}\t{pair.target}\n" for pair in [*pairs, *wrong, *pairs]), encoding="utf-8")
+    lines.write_text("the cat sleeps\n\nzz99 dog\n", encoding="utf-8")
+    assert json.loads(run("translate", folder, lines, "--jsonl")[1].splitlines()[0])["confidence"] is None
+    code, out, _ = run("calibrate", folder, tsv)
+    assert code == 0 and "tokens" in out and "sentences" in out and "before" in out
+    known, blank, strange = map(json.loads, run("translate", folder, lines, "--jsonl")[1].splitlines())
+    assert known["confidence"] > strange["confidence"] and blank["confidence"] is None
+    assert [word for word, _ in known["word_confidences"]] == ["le", "chat", "dort"]
+    kept = (folder / "config.json").read_bytes()
+    tsv.write_text("a\tb\n", encoding="utf-8")
+    code, out, err = run("calibrate", folder, tsv)
+    assert code == 2 and out == "" and "1 pairs to fit confidence on" in err
+    assert (folder / "config.json").read_bytes() == kept

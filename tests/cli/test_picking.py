@@ -1,0 +1,93 @@
+"""Choosing among what was found, from the command line: minimum Bayes risk, other models, tuned weights."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from saccade.cli import main
+from saccade.data import TextPair
+from saccade.decode import Reranker, Search, Translator, least_risk, save
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    def run(*arguments: str | Path) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["saccade", *map(str, arguments), "--device", "cpu"])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = capsys.readouterr()
+        assert "Traceback" not in err
+        return int(ended.value.code or 0), out, err
+
+    return run
+
+
+@pytest.fixture
+def lines(tmp_path: Path) -> Path:
+    path = tmp_path / "lines"
+    path.write_text("the black cat sleeps\n\na big dog\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def other(learnt: Translator, tmp_path: Path) -> Path:
+    save(tmp_path / "r2l", learnt.model, learnt.vocabularies.towards(right_to_left=True))
+    return tmp_path / "r2l"
+
+
+def test_minimum_bayes_risk(run: Run, model_folder: Path, learnt: Translator, lines: Path) -> None:
+    drawn = learnt.translate(["the black cat sleeps", "", "a big dog"], Search(sample=True, beam=8, n_best=8))
+    expected = [least_risk(one) for one in drawn]
+    code, out, _ = run("translate", model_folder, lines, "--sample", "--beam", "8", "--mbr", "chrf")
+    assert code == 0 and out.splitlines() == [one.text for one in expected]
+    *_, third = run("translate", model_folder, lines, "--sample", "--beam", "8", "--mbr", "chrf", "--jsonl")[
+        1
+    ].splitlines()
+    assert json.loads(third)["score"] == pytest.approx(expected[2].score) and json.loads(third)["alternatives"] == []
+    code, out, _ = run("translate", model_folder, lines, "--mbr", "bleu", "--n-best", "2")
+    assert code == 0 and [line.split("\t")[0] for line in out.splitlines()] == ["1", "1", "2", "3", "3"]
+
+
+def test_other_models_and_tuned_weights(
+    run: Run, model_folder: Path, learnt: Translator, other: Path, lines: Path, pairs: list[TextPair], tmp_path: Path
+) -> None:
+    tsv, weights = tmp_path / "pairs.tsv", tmp_path / "weights.json"
+    tsv.write_text("".join(f"{pair.source}\t{pair.target}\n" for pair in pairs), encoding="utf-8")
+    code, out, _ = run("rerank", model_folder, tsv, "--right-to-left", other, "--beam", "4", "--out", weights)
+    assert code == 0 and "chrf of 8 sentences" in out and "right_to_left" in out
+    tuned: dict[str, Any] = json.loads(weights.read_text())
+    assert tuned["sentences"] == 8 and tuned["after"] >= tuned["before"] - 1e-9
+    given = ("translate", model_folder, lines, "--right-to-left", other, "--beam", "4")
+    code, out, _ = run(*given, "--rerank-weights", weights)
+    reranker = Reranker(
+        translator=learnt,
+        right_to_left=Translator(learnt.model, learnt.vocabularies.towards(right_to_left=True), "cpu"),
+        weights=tuned["weights"],
+    )
+    found = learnt.translate(["the black cat sleeps", "", "a big dog"], Search(beam=4, n_best=4))
+    assert code == 0 and out.splitlines() == [one.text for one in reranker.rerank(found)]
+    code, out, _ = run(*given, "--rerank-weights", "model=0,length=0,right-to-left=1", "--chunk", "2")
+    assert code == 0 and len(out.splitlines()) == 3
+
+
+def test_mistakes_are_one_line(run: Run, model_folder: Path, other: Path, lines: Path, tmp_path: Path) -> None:
+    for options, said in (
+        (("--mbr", "ter"), "--mbr ter: expected chrf or bleu"),
+        (("--mbr", "chrf", "--beam", "1"), "nothing to choose"),
+        (("--mbr", "chrf", "--channel", model_folder), "give one of them"),
+        (("--right-to-left", model_folder), "begins at the left"),
+        (("--prior", model_folder), "--prior-source"),
+        (("--channel", tmp_path / "none"), "no such folder"),
+        (("--channel", model_folder, "--rerank-weights", "model=1"), "weights of model for model, length, channel"),
+        (("--rerank-weights", "model=much"), "--rerank-weights model=much"),
+        (("--rerank-weights", tmp_path / "none.json"), "cannot be read"),
+    ):
+        code, out, err = run("translate", model_folder, lines, *options)
+        assert code == 2 and out == "" and said in err and err.count("\n") == 1
+    assert run("rerank", model_folder, lines, "--metric", "ter")[0] == 2

@@ -1,0 +1,249 @@
+"""A translation that was killed goes on to the same bytes, by the same command only, and leaves nothing behind."""
+
+import gzip
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_translating import Done, Run, run  # noqa: F401  (a fixture)
+
+from saccade.cli.resuming import Journal
+from saccade.decode import Translator, save
+from saccade.models import MODELS, Seq2Seq
+from saccade.text import Vocabularies
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "train"))
+from lives import Death, live
+
+TEXTS = [
+    "the cat sleeps",
+    "",
+    "a dog eats. it sleeps. it eats. a cat",
+    "I see the house",
+    "it sleeps",
+    "a big dog",
+    "we",
+]
+VARIANTS = {
+    "text": (),
+    "samples": ("--sample", "--temperature", "3", "--beam", "2", "--n-best", "2"),
+    "n-best and trees": ("--n-best", "3", "--beam", "3", "--tree", "{folder}/trees.jsonl"),
+    "objects and figures": ("--jsonl", "--plot", "{folder}/see.svg"),
+    "constraints": ("--jsonl", "--constraints", "{given}/asked.jsonl"),
+}
+
+
+@pytest.fixture(scope="module")
+def given(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("given")
+    (folder / "in.txt").write_text("".join(f"{text}\n" for text in TEXTS), encoding="utf-8")
+    asked = [{"include": ["chien"]}, None, None, {"exclude": ["房"]}, {"prefix": "le"}, None, {}]
+    lines = ("" if one is None else json.dumps(one) for one in asked)
+    (folder / "asked.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def short_sighted(learnt: Translator, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """It was trained on no more than five words, so that one of the lines is translated in parts."""
+    folder = tmp_path_factory.mktemp("models") / "short-sighted"
+    save(folder, learnt.model, learnt.vocabularies, extra={"longest_trained": 5})
+    return folder
+
+
+def command(model: Path, given: Path, folder: Path, variant: str) -> list[str]:
+    folder.mkdir(exist_ok=True)
+    options = [option.format(folder=folder, given=given) for option in VARIANTS[variant]]
+    return [
+        *("translate", str(model), str(given / "in.txt"), "--out", str(folder / "out.txt")),
+        *("--chunk", "2", "--device", "cpu", *options),
+    ]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def killed(arguments: list[str], folder: Path, moment: int) -> bool:
+    """Whether the run lived as long as that."""
+    ended = live(*arguments, out=folder, death=Death(operation=moment))
+    assert ended.code in (0, -signal.SIGKILL), ended.said
+    return ended.code != 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_run_killed_at_any_moment_goes_on_to_the_same_bytes(
+    run: Run,  # noqa: F811
+    short_sighted: Path,
+    given: Path,
+    tmp_path: Path,
+    variant: str,
+) -> None:
+    folder, whole = tmp_path / "folder", tmp_path / "whole"  # one name for all runs: it is a part of the command
+    arguments = command(short_sighted, given, folder, variant)
+    assert run(*arguments).code == 0
+    folder.rename(whole)
+    expected = contents(whole)
+    step = 5 if variant == "objects and figures" else 2  # a life that draws takes long
+    for moment in count(1, step):
+        folder.mkdir()
+        lived = not killed(arguments, folder, moment)
+        if not lived:
+            assert not (folder / "out.txt").exists() or not (folder / "out.txt.unfinished").exists()
+            done = run(*arguments)
+            assert done.code == 0, done.err
+        assert contents(folder) == expected, f"killed at {moment}"
+        folder.rename(tmp_path / f"killed-{moment}")
+        if lived:
+            break
+    assert moment > 5 * step
+
+
+@pytest.mark.slow
+def test_killed_again_and_again(run: Run, short_sighted: Path, given: Path, tmp_path: Path) -> None:  # noqa: F811
+    folder, lives = tmp_path / "folder", 0
+    arguments = command(short_sighted, given, folder, "n-best and trees")
+    assert run(*arguments).code == 0
+    whole = contents(folder)
+    for path in folder.iterdir():
+        path.unlink()
+    while killed(arguments, folder, 12):  # enough for one more chunk
+        lives += 1
+        assert lives < 20
+    assert lives >= 2 and contents(folder) == whole
+
+
+@pytest.fixture
+def interrupted(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:  # noqa: F811
+    """The command, ended by Ctrl-C when its second chunk is done."""
+
+    def run_to_there(*arguments: str | Path, stdin: bytes = b"") -> Done:
+        commit, count = Journal.commit, 0
+
+        def interrupt(journal: Journal, lines: int) -> None:
+            nonlocal count
+            commit(journal, lines)
+            count += 1
+            if count == 2:
+                raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Journal, "commit", interrupt)
+            return run(*arguments, stdin=stdin)
+
+    return run_to_there
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+def test_every_model_goes_on_after_ctrl_c(
+    name: str,
+    run: Run,  # noqa: F811
+    interrupted: Run,
+    untrained: Callable[..., Seq2Seq[Any, Any]],
+    vocabularies: Vocabularies,
+    given: Path,
+    tmp_path: Path,
+) -> None:
+    save(tmp_path / "model", untrained(name), vocabularies, extra={"longest_trained": 5})
+    arguments = [*command(tmp_path / "model", given, tmp_path / "folder", "text"), "--jsonl", "--longest", "5"]
+    assert run(*arguments).code == 0
+    whole = contents(tmp_path / "folder")
+    (tmp_path / "folder" / "out.txt").unlink()
+    done = interrupted(*arguments)
+    assert done.code == 1 and "the 4 lines that were done are in" in done.err and "goes on from there" in done.err
+    assert sorted(contents(tmp_path / "folder")) == ["out.txt.unfinished", "out.txt.unfinished.json"]
+    done = run(*arguments)
+    assert done.code == 0 and "going on after the 4 lines" in done.err
+    assert contents(tmp_path / "folder") == whole
+
+
+def test_another_command_does_not_go_on(
+    run: Run,  # noqa: F811
+    interrupted: Run,
+    model_folder: Path,
+    short_sighted: Path,
+    given: Path,
+    tmp_path: Path,
+) -> None:
+    arguments = command(model_folder, given, tmp_path / "folder", "text")
+    assert interrupted(*arguments).code == 1
+    left = contents(tmp_path / "folder")
+    other = [*arguments[:1], str(short_sighted), *arguments[2:]]
+    for changed, said in (
+        ([*arguments, "--beam", "2"], "--beam was not given, is 2; type the same one"),
+        ([*arguments, "--sample", "--seed", "3", "--n-best", "2", "--jsonl"], "(and 1 more)"),
+        (other, "model was"),
+        ([*arguments, "--chunk", "3"], "--chunk was 2, is 3"),
+    ):
+        done = run(*changed)
+        assert done.code == 2 and said in done.err and "--restart" in done.err and done.err.count("\n") == 1, done.err
+        assert contents(tmp_path / "folder") == left
+    assert run(*other, "--restart").code == 0
+    assert sorted(contents(tmp_path / "folder")) == ["out.txt"]
+
+
+def test_other_weights_or_lines_do_not_go_on(
+    run: Run,  # noqa: F811
+    interrupted: Run,
+    learnt: Translator,
+    given: Path,
+    tmp_path: Path,
+    vocabularies: Vocabularies,
+    untrained: Callable[..., Seq2Seq[Any, Any]],
+) -> None:
+    model, source = tmp_path / "model", tmp_path / "in.txt"
+    save(model, learnt.model, learnt.vocabularies)
+    source.write_bytes((given / "in.txt").read_bytes())
+    arguments = command(model, tmp_path, tmp_path / "folder", "text")
+    assert interrupted(*arguments).code == 1
+    source.write_text("\n".join(["the dog sleeps", *TEXTS[1:]]), encoding="utf-8")
+    done = run(*arguments)
+    assert done.code == 2 and "made of other lines: the first 4" in done.err.splitlines()[-1]
+    source.write_text("\n".join([*TEXTS, "one more"]), encoding="utf-8")  # those that are done are the same
+    save(model, untrained("bahdanau2014"), vocabularies)
+    done = run(*arguments)
+    assert done.code == 2 and "model was" in done.err
+    save(model, learnt.model, learnt.vocabularies)
+    assert run(*arguments).code == 0
+    assert len((tmp_path / "folder" / "out.txt").read_text(encoding="utf-8").splitlines()) == len(TEXTS) + 1
+
+
+def test_standard_input_goes_on_too(run: Run, interrupted: Run, model_folder: Path, tmp_path: Path) -> None:  # noqa: F811
+    texts = "".join(f"{text}\n" for text in TEXTS).encode()
+    arguments = ("translate", model_folder, "-", "--chunk", "2", "--out", tmp_path / "out.txt")
+    assert interrupted(*arguments, stdin=texts).code == 1
+    assert "made of other lines" in run(*arguments, stdin=b"it sleeps\n" * 7).err
+    assert run(*arguments, stdin=gzip.compress(texts)).code == 0
+    assert (tmp_path / "out.txt").read_text(encoding="utf-8") == run("translate", model_folder, stdin=texts).out
+
+
+def test_what_something_else_left_is_not_written_over(run: Run, model_folder: Path, tmp_path: Path) -> None:  # noqa: F811
+    left = tmp_path / "out.txt.unfinished"
+    left.write_text("mine\n", encoding="utf-8")
+    done = run("translate", model_folder, "--out", tmp_path / "out.txt", stdin=b"it sleeps\n")
+    assert done.code == 2 and "nothing says what made it" in done.err
+    assert contents(tmp_path) == {left.name: b"mine\n"}
+    assert run("translate", model_folder, "--out", tmp_path / "out.txt", "--restart", stdin=b"it sleeps\n").code == 0
+    assert contents(tmp_path) == {"out.txt": b"il dort\n"}
+
+
+def test_an_unfinished_file_that_was_cut_is_not_gone_on_with(
+    run: Run,  # noqa: F811
+    interrupted: Run,
+    model_folder: Path,
+    given: Path,
+    tmp_path: Path,
+) -> None:
+    arguments = command(model_folder, given, tmp_path / "folder", "text")
+    assert interrupted(*arguments).code == 1
+    os.truncate(tmp_path / "folder" / "out.txt.unfinished", 3)
+    done = run(*arguments)
+    assert done.code == 2 and "shorter than the" in done.err and "Traceback" not in done.err

@@ -1,0 +1,97 @@
+"""`saccade score` as a user meets it."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from saccade.cli import main
+from saccade.data import TextPair
+from saccade.decode import Translator, score_pairs
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    def run(*arguments: str | Path) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["saccade", "score", *map(str, arguments), "--device", "cpu"])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = capsys.readouterr()
+        assert "Traceback" not in err
+        return int(ended.value.code or 0), out, err
+
+    return run
+
+
+@pytest.fixture
+def tsv(tmp_path: Path, pairs: list[TextPair]) -> Path:
+    path = tmp_path / "pairs.tsv"
+    lines = [*(f"{pair.source}\t{pair.target}\n" for pair in pairs[:3]), "\n"]
+    path.write_text("".join(lines), encoding="utf-8")
+    return path
+
+
+def test_a_number_a_line(run: Run, model_folder: Path, learnt: Translator, tsv: Path, pairs: list[TextPair]) -> None:
+    code, out, err = run(model_folder, tsv)
+    expected = [*score_pairs(learnt, [*pairs[:3], ("", "")])]
+    assert code == 0 and [float(line) for line in out.splitlines()] == pytest.approx(
+        [one.log_prob for one in expected], abs=1e-4
+    )
+    assert err.startswith("4 pairs, ") and "perplexity" in err and "a word" in err
+    means = run(model_folder, tsv, "--value", "mean")[1]
+    assert [float(line) for line in means.splitlines()] == pytest.approx([one.mean for one in expected], abs=1e-4)
+
+
+def test_fields_of_json_pass_through(run: Run, model_folder: Path, pairs: list[TextPair], tmp_path: Path) -> None:
+    lines = [json.dumps({"id": n, "source": pair.source, "target": pair.target}) for n, pair in enumerate(pairs[:2])]
+    given = tmp_path / "pairs.jsonl"
+    given.write_text("\n".join([lines[0], "", lines[1]]) + "\n", encoding="utf-8")
+    code, out, _ = run(model_folder, given, "--jsonl")
+    first, blank, second = map(json.loads, out.splitlines())
+    assert code == 0 and (first["id"], first["line"], second["id"], second["line"]) == (0, 1, 1, 3)
+    assert blank["log_prob"] == 0 and blank["tokens"] == [] and "id" not in blank
+    assert first["words"] == ["le", "chat", "dort"] and len(first["word_log_probs"]) == 3
+    assert len(first["token_log_probs"]) == len(first["tokens"]) + 1
+    given.write_text(f'{lines[0]}\n{{"source": "a", "target": "b", "mean": 3}}\n', encoding="utf-8")
+    code, out, err = run(model_folder, given, "--jsonl")
+    assert code == 2 and out == "" and f"{given}:2: has a field 'mean'" in err
+    assert run(model_folder, given)[0] == 0  # numbers alone do not clash
+
+
+def test_two_files_a_task_an_ensemble_and_a_summary(
+    run: Run, model_folder: Path, tsv: Path, pairs: list[TextPair], tmp_path: Path
+) -> None:
+    alone = run(model_folder, tsv)[1].splitlines()
+    for side in ("source", "target"):
+        (tmp_path / side).write_text("".join(f"{getattr(pair, side)}\n" for pair in pairs[:3]), encoding="utf-8")
+    out, summary = tmp_path / "scores", tmp_path / "summary.json"
+    code, shown, _ = run(
+        model_folder,
+        *(tmp_path / "source", tmp_path / "target", "--ensemble", model_folder, "--out", out, "--summary", summary),
+    )
+    assert code == 0 and shown == ""
+    assert [*map(float, out.read_text().splitlines())] == pytest.approx([*map(float, alone[:3])], abs=1e-4)
+    whole = json.loads(summary.read_text())
+    assert whole["pairs"] == 3 and whole["log_prob"] == pytest.approx(sum(map(float, alone[:3])), abs=1e-3)
+    code, out_, _ = run(model_folder, "task:phrasebook-en-fr", "--count", "3")
+    assert code == 0 and len(out_.splitlines()) == 3
+
+
+def test_mistakes_are_one_line_with_their_place(run: Run, model_folder: Path, tsv: Path, tmp_path: Path) -> None:
+    tsv.write_text("the cat\tle chat\na dog\n", encoding="utf-8")
+    out = tmp_path / "out"
+    for arguments, said in (
+        ((model_folder, tsv, "--out", out), f"{tsv}:2: 0 tabs in the line"),
+        ((model_folder, tmp_path / "none.tsv"), "no such file"),
+        ((model_folder, tsv, "--value", "bits"), "--value bits: expected log-prob, mean, perplexity"),
+        ((model_folder, tsv, "--tag", "<fr>"), "--tag <fr>: the tags that"),
+        ((model_folder, tsv, "--out", tmp_path), "a folder"),
+        ((tmp_path, tsv), "not a model folder"),
+    ):
+        code, shown, err = run(*arguments)
+        assert code == 2 and shown == "" and said in err and err.count("\n") == 1
+    assert not out.exists()

@@ -1,0 +1,182 @@
+"""A comparison from end to end: every model of the zoo at once, training that is not repeated, costs, the report."""
+
+import json
+import os
+import re
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from html.parser import HTMLParser
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+
+from saccade.compare import Asked, Comparison, Effort, Pairs, compare, plan, write_report
+from saccade.compare.costs import Bench, Work, _done
+from saccade.compare.outputs import translated
+from saccade.decode import Search
+from saccade.errors import UserError
+from saccade.models import MODELS
+
+QUICK = Effort(search=Search(beam=1, longest=8), resamples=20, rounds=0, shown=2, device="cpu")
+HOSTILE = "<script>alert(\"&'</script>\x1b[31m"
+
+
+class Outline(HTMLParser):
+    """Elements that are closed in order, and the text of the page."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.text = ""
+        self._open: list[str] = []
+        self.feed(page)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag != "meta":
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@pytest.fixture(scope="module")
+def zoo(folder_of: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> tuple[Comparison, Path]:
+    """All models of the table, untrained, on sentences that were made to hurt."""
+    out = tmp_path_factory.mktemp("zoo")
+    pairs = Pairs(
+        name=f"pairs of {HOSTILE}",
+        sources=["the cat sleeps", HOSTILE, "we see the black house"],
+        references=[["le chat dort"], [HOSTILE], ["我们看见黑房子", "nous"]],
+    )
+    return compare(plan([str(folder_of(name)) for name in MODELS], Asked()), pairs, out, effort=QUICK), out
+
+
+def test_every_model_of_the_zoo_at_once(zoo: tuple[Comparison, Path]) -> None:
+    found, out = zoo
+    assert [system.name for system in found.systems] == list(MODELS)
+    assert len(found.pairwise) == 3 * len(MODELS) * (len(MODELS) - 1) // 2
+    for name, looked in found.looked.items():
+        if name in ("aligned-rnn", "kalchbrenner2013", "cho2014", "sutskever2014"):
+            assert looked == MODELS[name].about.reads
+            continue
+        assert not isinstance(looked, str) and len(looked) == len(found.apart)
+        for one, seen in zip(found.apart, looked):
+            assert seen.words().shape == (len(seen.target.words), len(seen.source.words))
+            assert "".join(seen.target.words) in one.outputs[name].replace(" ", "")
+    assert json.loads(json.dumps(found.to_dict()))["systems"][0]["runs"][0]["seed"] is None
+    assert len(list((out / "outputs").iterdir())) == len(MODELS)
+
+
+def test_the_report_is_one_file_and_safe(zoo: tuple[Comparison, Path], tmp_path: Path) -> None:
+    found, _ = zoo
+    write_report(found, tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    outline = Outline(page)
+    assert not {"script", "link", "img", "iframe", "base", "object"} & set(outline.tags)
+    assert not [name for name, _ in outline.attributes if name in ("src", "href", "srcset") or name.startswith("on")]
+    assert not re.search(r"https?:|url\(|@import|//[a-z]", page) and "\x1b" not in page
+    assert "alert(\"&'</script>\\x1b[31m" in outline.text and "prefers-color-scheme:dark" in page
+    assert {"svg", "table", "article", "details", "figure"} <= set(outline.tags)
+    for said in (
+        "What was compared",
+        "BLEU of each system",
+        "Is it better?",
+        "By source length",
+        "Where they differ most",
+        "No heatmap: there is no attention to look at. This model reads one fixed vector",
+        "Settings in which they differ",
+        "Made by",
+        "given as trained models",
+        "A single run cannot tell",
+    ):
+        assert said in outline.text, said
+    for name in MODELS:
+        assert name in outline.text
+    assert len(page) < 400_000
+
+
+def test_what_is_finished_is_not_made_again(recipe: Callable[..., Path], few: Pairs, tmp_path: Path) -> None:
+    asked = [str(recipe("cho2014")), str(recipe("bahdanau2014"))]
+    said: list[str] = []
+    first = compare(plan(asked, Asked(seeds=(1,))), few, tmp_path / "out", effort=QUICK, say=said.append)
+    assert [line.split(":")[0] for line in said if "step" not in line] == ["1 of 2", "2 of 2"]
+    assert [run.seed for run in first.systems[0].runs] == [1] and first.systems[0].runs[0].folder.is_dir()
+    assert first.settings["cho2014"]["train"]["max_steps"] == 2 and first.plan.unequal == ()
+    made = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*") if path.is_file()}
+    said.clear()
+    again = compare(plan(asked, Asked(seeds=(1,))), few, tmp_path / "out", effort=QUICK, say=said.append)
+    assert all(line.endswith("is there already") for line in said) and len(said) == 2
+    assert made == {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*") if path.is_file()}
+    assert {**again.to_dict(), "provenance": None} == {**first.to_dict(), "provenance": None}
+    more = compare(plan(asked, Asked(seeds=(1, 2))), few, tmp_path / "out", effort=QUICK, say=said.append)
+    assert [run.seed for run in more.systems[0].runs] == [1, 2]
+    with pytest.raises(UserError, match=r"was begun with train\.lr"):
+        changed = plan(asked, Asked(overrides=("train.lr=1e-2",)))
+        compare(changed, few, tmp_path / "out", effort=QUICK)
+
+
+def test_outputs_are_kept_for_this_model_and_these_sources(folder_of: Callable[[str], Path], tmp_path: Path) -> None:
+    folder, kept = folder_of("cho2014"), tmp_path / "kept.json"
+    told: list[int] = []
+    first = translated(folder, ["the cat", "a dog"], QUICK.search, kept, device="cpu", progress=told.append)
+    assert len(first) == 2 and sum(told) == 2
+    text = kept.read_text(encoding="utf-8").replace(json.dumps(first[0], ensure_ascii=False), '"kept"')
+    kept.write_text(text, encoding="utf-8")
+    assert translated(folder, ["the cat", "a dog"], QUICK.search, kept, device="cpu")[0] == "kept"
+    other = replace(QUICK.search, longest=3)
+    assert translated(folder, ["the cat", "a dog"], other, kept, device="cpu")[0] != "kept"
+    assert len(translated(folder, ["the cat"], QUICK.search, kept, device="cpu")) == 1
+
+
+def test_a_run_that_fails_is_said_and_the_others_are_kept(
+    recipe: Callable[..., Path], few: Pairs, tmp_path: Path
+) -> None:
+    one = recipe("cho2014")
+    asked = plan([f"{one}:data.longest=1,as=bad", str(one)], Asked(), unequal=True)
+    with pytest.raises(UserError, match=r"1 of 2 runs failed, the others are kept .* bad with seed 1: no pair is left"):
+        compare(asked, few, tmp_path / "out", effort=QUICK)
+    assert (tmp_path / "out" / "system=cho2014,seed=1" / "result.json").exists()
+
+
+def test_what_a_round_measures(folder_of: Callable[[str], Path], few: Pairs) -> None:
+    targets = [some[0] for some in few.references]
+    work = Work.of(few.sources, targets, how=QUICK.search, tokens=20, device="cpu", threads=1)
+    assert work.sources == sorted(few.sources, key=len)
+    bench = Bench(folder_of("bahdanau2014"), work)
+    before = {name: weight.clone() for name, weight in bench.model.state_dict().items()}
+    assert bench.trained() > 0 and bench.translated() > 0 and len(bench.batches) > 1
+    assert all(weight.equal(before[name]) for name, weight in bench.model.state_dict().items())
+
+
+@pytest.mark.slow
+def test_a_process_that_dies_is_said_in_a_line() -> None:
+    said = "measuring mine: its process was killed"
+    with ProcessPoolExecutor(1, mp_context=get_context("forkserver")) as pool, pytest.raises(UserError, match=said):
+        _done("mine", pool.submit(os._exit, 1))
+
+
+@pytest.mark.slow
+def test_costs_are_of_each_system_alone(folder_of: Callable[[str], Path], few: Pairs, tmp_path: Path) -> None:
+    systems = plan([str(folder_of("cho2014")), str(folder_of("vaswani2017"))], Asked())
+    found = compare(systems, few, tmp_path, effort=replace(QUICK, rounds=1))
+    assert list(found.costs) == ["cho2014", "vaswani2017"]
+    for cost in found.costs.values():
+        assert cost.trained > 0 and cost.translated > 0 and cost.device == "cpu"
+        assert cost.memory >= cost.memory_before > 2**20
+    assert found.costs["cho2014"].parameters < found.costs["vaswani2017"].parameters
+    write_report(found, tmp_path / "report.html")
+    text = Outline((tmp_path / "report.html").read_text(encoding="utf-8")).text
+    assert f"{found.costs['cho2014'].parameters:,}" in text and "memory, MiB" in text

@@ -1,0 +1,67 @@
+"""The correction for many pairs, the sentences that differ, and means by hand."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from saccade.compare import holm
+from saccade.compare.judging import Judged, apart, judge, versus
+
+REFERENCES = [["le chat dort bien"], ["un chien mange une pomme"], ["il dort"], ["il dort"], ["la maison est grande"]]
+SOURCES = ["the cat sleeps well", "a dog eats an apple", "it sleeps", "it sleeps", "the house is big"]
+RIGHT = [one for (one,) in REFERENCES]
+
+
+def judged(**systems: list[list[str]]) -> tuple[Judged, ...]:
+    runs = {name: [(seed, Path(name), texts) for seed, texts in enumerate(some)] for name, some in systems.items()}
+    return judge(runs, SOURCES, REFERENCES, longest_trained=4, resamples=20)
+
+
+def test_holm_by_hand() -> None:
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([0.5, 0.9]) == [1.0, 1.0] and holm([]) == []
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
+def test_holm_keeps_the_order_and_never_helps(ps: list[float]) -> None:
+    found = holm(ps)
+    assert all(p <= q <= 1 for p, q in zip(ps, found))
+    assert max(found) <= min(1, len(ps) * max(ps))
+    order = sorted(range(len(ps)), key=lambda place: ps[place])
+    assert [found[place] for place in order] == sorted(found)
+
+
+def test_means_over_runs() -> None:
+    wrong = ["le chien dort bien", *RIGHT[1:]]
+    (system,) = judged(one=[RIGHT, wrong])
+    assert system.scores["exact"].mean == pytest.approx(90) and system.scores["exact"].runs == (100, 80)
+    assert system.scores["exact"].deviation == pytest.approx(200**0.5)
+    labels = [row.bucket.label for row in system.runs[0].evaluation.lengths]
+    assert labels[:2] == ["1–4", "5"] and system.lengths("exact")[:2] == [pytest.approx((100 + 75) / 2), 100]
+    assert system.runs[0].evaluation.lengths[1].beyond
+    assert system.behaviour()["length_ratio"] == pytest.approx(1.0)
+
+
+def test_every_pair_by_every_metric() -> None:
+    wrong = ["x"] * len(RIGHT)
+    systems = judged(good=[RIGHT], bad=[wrong], both=[RIGHT, wrong])
+    found = versus(systems, REFERENCES, resamples=50)
+    assert [(one.baseline, one.system) for one in found[:3]] == [("good", "bad"), ("good", "both"), ("bad", "both")]
+    assert [one.difference.metric for one in found] == ["bleu"] * 3 + ["chrf"] * 3 + ["exact"] * 3
+    exact = found[6:]
+    assert [one.difference.difference for one in exact] == pytest.approx([-100, -50, 50])
+    assert exact[0].randomised is not None and exact[1].randomised is None  # one run against two
+    assert all(one.corrected >= one.difference.p for one in found)
+    assert exact[0].to_dict() == exact[0].to_dict() | {"baseline": "good", "system": "bad", "system_score": 0.0}
+
+
+def test_sentences_that_differ_most_come_first_and_once() -> None:
+    other = ["le chat dort", "x", "il mange", "il mange", RIGHT[4]]
+    found = apart(judged(one=[RIGHT], two=[other]), SOURCES, REFERENCES, 9)
+    assert [one.source for one in found] == [SOURCES[1], "it sleeps", SOURCES[0]]  # the last is the same
+    assert found[0].outputs == {"one": RIGHT[1], "two": "x"} and found[0].chrf["one"] == pytest.approx(100)
+    assert len(apart(judged(one=[RIGHT], two=[other]), SOURCES, REFERENCES, 1)) == 1
+    assert apart(judged(one=[RIGHT], two=[RIGHT]), SOURCES, REFERENCES, 9) == ()

@@ -1,0 +1,78 @@
+"""Confidence fitted on pairs, kept with the model, and given with every translation."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from saccade import checkpoint, config
+from saccade.data import TextPair
+from saccade.decode import Calibration, Search, Translator, calibrate, combine, load, save
+from saccade.errors import UserError
+from saccade.models import MODELS
+from saccade.text import Vocabularies, words
+
+STRANGE = [TextPair(f"{pair} zz{n}", "dort un chat") for n in range(8) for pair in ("a dog", "house we")]
+
+
+@pytest.fixture(scope="module")
+def calibration(learnt: Translator, pairs: list[TextPair]) -> Calibration:
+    return calibrate(learnt, [*pairs, *STRANGE], Search())
+
+
+def test_it_tells_what_was_learnt_from_what_was_not(learnt: Translator, calibration: Calibration) -> None:
+    sure = Translator(learnt.model, learnt.vocabularies, "cpu", calibration=calibration)
+    known, strange = sure.translate(["the black cat sleeps", STRANGE[0].source], Search(beam=2, n_best=2))
+    assert known.confidence is not None and strange.confidence is not None
+    assert known.confidence > 0.6 > 0.4 > strange.confidence
+    assert known.token_confidences is not None and len(known.token_confidences) == len(known.token_log_probs)
+    assert known.word_confidences is not None
+    assert [word for word, _ in known.word_confidences] == words(known.text)
+    assert all(0 < one < 1 for _, one in known.word_confidences)
+    shown = known.as_dict()
+    assert shown["confidence"] == known.confidence and len(shown["word_confidences"]) == 4
+    assert shown["alternatives"][0]["confidence"] == known.alternatives[0].confidence
+    assert "token" in str(calibration) and calibration.sentences == 24
+    for before, after in (calibration.token_error, calibration.sentence_error):
+        assert 0 <= after < before <= 1
+
+
+def test_without_it_nothing_is_claimed(learnt: Translator) -> None:
+    (one,) = learnt.translate(["it sleeps"])
+    assert one.confidence is None and one.token_confidences is None and one.word_confidences is None
+    assert one.as_dict()["confidence"] is None and one.as_dict()["word_confidences"] is None
+
+
+def test_it_is_kept_with_the_model(learnt: Translator, calibration: Calibration, tmp_path: Path) -> None:
+    save(tmp_path, learnt.model, learnt.vocabularies, extra={"longest_trained": 6})
+    checkpoint.add_extra(tmp_path, calibration=config.to_dict(calibration))
+    loaded = load(tmp_path, device="cpu")
+    assert loaded.calibration == calibration
+    assert checkpoint.load_config(tmp_path).extra["longest_trained"] == 6
+    blank, written = loaded.translate([" ", "it sleeps"])
+    assert blank.confidence is None and blank.word_confidences == () and written.confidence is not None
+    assert combine({"a": loaded, "b": loaded}).calibration is None  # of an ensemble nothing was fitted
+    checkpoint.add_extra(tmp_path, calibration={"token": {"slope": 1.0}})
+    with pytest.raises(UserError, match=r"config\.json.*extra\.calibration"):
+        load(tmp_path, device="cpu")
+
+
+def test_a_right_to_left_model_has_its_words_in_order(learnt: Translator, calibration: Calibration) -> None:
+    turned = learnt.vocabularies.towards(right_to_left=True)
+    (one,) = Translator(learnt.model, turned, "cpu", calibration=calibration).translate(["the black cat sleeps"])
+    assert one.word_confidences is not None and [word for word, _ in one.word_confidences] == words(one.text)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_any_model(name: str, untrained: Any, vocabularies: Vocabularies, pairs: list[TextPair]) -> None:
+    translator = Translator(untrained(name), vocabularies, "cpu")
+    found = calibrate(translator, pairs[:5] * 4, Search(longest=4))
+    assert found.sentences == 20 and found.token_error[1] <= 1
+    sure = Translator(translator.model, vocabularies, "cpu", calibration=found)
+    (one,) = sure.translate(["it sleeps"], Search(longest=4))
+    assert one.confidence is not None and one.confidence < 0.5
+
+
+def test_too_few_pairs(learnt: Translator, pairs: list[TextPair]) -> None:
+    with pytest.raises(UserError, match="8 pairs to fit confidence on; expected at least 20"):
+        calibrate(learnt, [*pairs, ("", "x"), ("y", " ")] + [("", "")] * 30)

@@ -1,0 +1,151 @@
+"""Texts that are longer than a model can be expected to read: kept, translated in parts, or refused; never cut off."""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from saccade.decode import Constraints, Search, Translator, combine
+from saccade.decode.limits import Limits, cut
+from saccade.errors import UserError
+from saccade.models import MODELS, Seq2Seq
+from saccade.text import Policy, Vocabularies, words
+
+Untrained = Callable[..., Seq2Seq[Any, Any]]
+TEXT = "The cat sleeps. A dog eats! I see the house. It sleeps."
+SENTENCES = ["The cat sleeps.", "A dog eats!", "I see the house.", "It sleeps."]
+HOW = Search(beam=3, n_best=3, longest=6, length_penalty=0.7)
+
+
+@pytest.fixture(params=MODELS)
+def translator(request: pytest.FixtureRequest, untrained: Untrained, vocabularies: Vocabularies) -> Translator:
+    return Translator(untrained(request.param), vocabularies, "cpu", longest_trained=5)
+
+
+def test_parts_are_what_their_sentences_are_alone(translator: Translator) -> None:
+    whole, blank, short = translator.translate([TEXT, "", "It sleeps."], HOW, too_long="split")
+    alone = translator.translate(SENTENCES, HOW)
+    assert [part.source for part in whole.parts] == SENTENCES
+    assert [part.text for part in whole.parts] == [one.text for one in alone]
+    assert whole.tokens == tuple(token for one in alone for token in one.tokens)
+    assert whole.log_prob == pytest.approx(sum(one.log_prob for one in alone), abs=1e-4)
+    assert whole.log_prob == pytest.approx(sum(whole.token_log_probs), abs=1e-4)
+    assert whole.score == pytest.approx(HOW.score(whole.log_prob, len(whole.token_log_probs)), abs=1e-5)
+    assert (
+        whole.source == TEXT
+        and whole.notes[0].endswith("translated in 4 parts")
+        and "more than the 5" in whole.notes[0]
+    )
+    assert short.parts == blank.parts == () and short.notes == ()
+    scores = [one.score for one in (whole, *whole.alternatives) if one.ended]
+    assert len(whole.alternatives) == 2 and scores == sorted(scores, reverse=True)
+    assert len({one.tokens for one in (whole, *whole.alternatives)}) == 3
+    assert whole.as_dict()["parts"] == [{"source": part.source, "text": part.text} for part in whole.parts]
+
+
+def test_the_attention_of_parts_is_that_of_the_whole(translator: Translator) -> None:
+    (whole,) = translator.translate([TEXT], HOW, too_long="split", weights=True)
+    for one in (whole, *whole.alternatives):
+        if not translator.attends:
+            assert one.attention is None
+            continue
+        assert one.attention is not None and one.weights is not None and one.piece_weights is not None
+        assert list(one.attention.source.words) == words(TEXT)
+        assert one.weights.shape == (len(one.attention.target.words), len(words(TEXT)))
+        assert one.piece_weights.shape[1:] == (len(one.tokens), len(one.attention.source_pieces))
+        assert one.piece_weights.sum(-1) == pytest.approx(1, abs=1e-4)
+        row = column = 0
+        for part in one.parts:
+            assert part.weights is not None
+            rows, columns = part.weights.shape
+            block = one.weights[row : row + rows, column : column + columns]
+            np.testing.assert_allclose(block, part.weights, atol=1e-6)
+            assert one.weights[row : row + rows].sum() == pytest.approx(block.sum(), abs=1e-5)
+            row, column = row + rows, column + columns
+
+
+def test_samples_of_parts_do_not_depend_on_company(translator: Translator) -> None:
+    how = Search(sample=True, longest=6, beam=2, n_best=2)
+    again = "It sleeps. It sleeps. It sleeps. It sleeps."
+    one, other = (
+        [result.text for result in translator.translate([TEXT, again], how, too_long="split", batch_tokens=tokens)]
+        for tokens in (1, 8192)
+    )
+    assert one == other
+    (drawn,) = translator.translate([again], how, too_long="split")
+    assert len({part.tokens for part in drawn.parts}) > 1  # each from a stream of its own
+
+
+def test_keep_and_refuse(learnt: Translator) -> None:
+    translator = Translator(learnt.model, learnt.vocabularies, "cpu", longest_trained=5)
+    (kept,) = translator.translate([TEXT])
+    assert kept.parts == () and kept.notes == ()
+    with pytest.raises(UserError, match=r"^text 2: 16 words, more than the 5 .*too_long='split'"):
+        translator.translate(["It sleeps.", TEXT], too_long="refuse")
+    with pytest.raises(UserError, match="text 12: "):
+        list(translator.translate_stream(["It sleeps.", TEXT], too_long="refuse", first=10))
+    with pytest.raises(UserError, match="too_long must be keep, split"):
+        translator.translate(["a"], too_long=cast(Any, "cut"))
+
+
+def test_what_has_no_sentence_ends_is_kept_with_a_note_or_refused(learnt: Translator) -> None:
+    translator = Translator(learnt.model, learnt.vocabularies, "cpu", longest_trained=4)
+    endless, mixed = "a big dog eats an apple", "It sleeps. A big dog eats an apple."
+    one, two = translator.translate([endless, mixed], too_long="split")
+    assert one.parts == () and "no sentence ends" in one.notes[0]
+    assert len(two.parts) == 2 and "in 2 parts, one of which still has 7 words" in two.notes[0]
+    for text, said in ((endless, "6 words"), (mixed, "a sentence of it still has 7 words")):
+        with pytest.raises(UserError, match=said):
+            translator.translate([text], too_long="split-or-refuse")
+    assert len(translator.translate(["It sleeps. It sleeps. It."], too_long="split-or-refuse")[0].parts) == 3
+
+
+def test_constraints_are_of_the_whole(learnt: Translator) -> None:
+    translator = Translator(learnt.model, learnt.vocabularies, "cpu", longest_trained=5)
+    asked = Constraints(include=("chien",))
+    (kept,) = translator.translate([TEXT], constraints=asked, too_long="split")
+    assert kept.parts == () and "its constraints are of the whole" in kept.notes[0]
+    assert "chien" in words(kept.text) or kept.unmet
+    with pytest.raises(UserError, match="constraints are of the whole"):
+        translator.translate([TEXT], constraints=asked, too_long="split-or-refuse")
+    assert translator.translate([TEXT], constraints=Constraints(), too_long="split")[0].parts
+
+
+def test_the_trees_are_of_the_parts(learnt: Translator) -> None:
+    translator = Translator(learnt.model, learnt.vocabularies, "cpu", longest_trained=5)
+    (whole,) = translator.translate([TEXT], too_long="split", record=True)
+    assert whole.tree is None and all(part.tree is not None for part in whole.parts)
+
+
+def test_progress_counts_texts_not_parts(learnt: Translator) -> None:
+    translator = Translator(learnt.model, learnt.vocabularies, "cpu", longest_trained=5)
+    told: list[int] = []
+    translator.translate([TEXT, "", "It sleeps.", TEXT], too_long="split", batch_tokens=1, progress=told.append)
+    assert sum(told) == 4 and max(told) == 1
+
+
+def test_learned_places_are_a_limit_of_pieces(untrained: Untrained, vocabularies: Vocabularies) -> None:
+    assert Limits.of_model(untrained("vaswani2017", positions="learned", longest=12)).pieces == 12
+    assert Limits.of_model(untrained("gehring2017", longest=12)).pieces == 12
+    assert Limits.of_model(untrained("luong2015", attention="luong2015-global-location")).pieces == 256
+    assert Limits.of_model(untrained("vaswani2017")) == Limits()
+    translator = Translator(untrained("gehring2017", longest=12), vocabularies, "cpu")
+    (whole,) = translator.translate([TEXT], HOW, too_long="split")
+    assert "pieces with the end, more than the 12" in whole.notes[0]
+
+
+def test_an_ensemble_has_the_lower_limits(untrained: Untrained, vocabularies: Vocabularies) -> None:
+    members = {
+        "a": Translator(untrained("gehring2017", longest=30), vocabularies, "cpu", longest_trained=9),
+        "b": Translator(untrained("bahdanau2014"), vocabularies, "cpu", longest_trained=7),
+        "c": Translator(untrained("cho2014"), vocabularies, "cpu"),
+    }
+    assert combine(members).limits == Limits(words=7, pieces=30)
+
+
+def test_a_tag_is_put_before_each_part(pairs: Any) -> None:
+    vocabularies = Vocabularies.train(pairs, Policy(kind="bpe", size=330), tags=["<fr>"])
+    found = cut("<fr> It sleeps. It eats.", "split", Limits(words=3), vocabularies)
+    assert found.parts == ["<fr> It sleeps.", "<fr> It eats."] and found.note is not None
+    assert cut("<fr> It sleeps.", "split", Limits(words=3), vocabularies).note is None  # the tag is no word

@@ -1,0 +1,122 @@
+"""Reranking: the weighted sum of what each model says, weights that are tuned or given, and models that do not fit."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from saccade.data import TextPair
+from saccade.decode import Reranker, Search, Translation, Translator, Weights, score_pairs
+from saccade.errors import UserError
+from saccade.models import MODELS
+from saccade.text import Policy, Vocabularies, words
+
+FIVE = Search(beam=5, n_best=5)
+
+
+def turned(translator: Translator) -> Translator:
+    return Translator(translator.model, translator.vocabularies.towards(right_to_left=True), "cpu")
+
+
+@pytest.fixture(scope="module")
+def channel(untrained: Any, vocabularies: Vocabularies) -> Translator:
+    return Translator(untrained("bahdanau2014"), vocabularies, "cpu")
+
+
+def test_a_score_is_the_weighted_sum_of_features(learnt: Translator, channel: Translator) -> None:
+    weights = {"model": 1.0, "length": 0.5, "right_to_left": 0.3, "channel": 2.0, "prior": 0.7}
+    reranker = Reranker(
+        translator=learnt,
+        right_to_left=turned(learnt),
+        channel=channel,
+        prior=channel,
+        prior_source="text",
+        weights=weights,
+    )
+    found = learnt.translate(["the black cat sleeps", "", "a dog eats"], FIVE)
+    ranked = reranker.rerank(found)
+    assert [one.source for one in ranked] == [one.source for one in found] and ranked[1].text == ""
+    for before, after in zip(found, ranked, strict=True):
+        assert {one.text for one in before.n_best} == {one.text for one in after.n_best}
+        scores = [one.score for one in after.n_best if one.ended]
+        assert scores == sorted(scores, reverse=True)
+        if not before.source:
+            continue
+        for one in after.n_best:
+            pairs = [(one.source, one.text), (one.text, one.source), ("text", one.text)]
+            (right,), (back,), (alone,) = (
+                score_pairs(model, [pair])
+                for model, pair in zip((turned(learnt), channel, channel), pairs, strict=True)
+            )
+            expected = np.mean(one.token_log_probs) + 0.5 * len(words(one.text)) / len(words(one.source))
+            expected += 0.3 * right.mean + 2 * back.mean + 0.7 * alone.mean
+            assert one.score == pytest.approx(expected, abs=1e-4)
+    streamed = [*reranker.rerank_stream(iter(found), chunk=2)]
+    assert [[one.text for one in some.n_best] for some in streamed] == [
+        [one.text for one in some.n_best] for some in ranked
+    ]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_any_model_judges(name: str, learnt: Translator, untrained: Any, vocabularies: Vocabularies) -> None:
+    other = Translator(untrained(name), vocabularies.towards(right_to_left=True), "cpu")
+    found = learnt.translate(["it sleeps"], FIVE)
+    (features,) = Reranker(translator=learnt, right_to_left=other).features(found)
+    assert features.shape == (5, 3) and np.isfinite(features).all() and (features[:, 2] < 0).all()
+
+
+def test_tuning_finds_what_helps_and_never_ends_below_the_model(learnt: Translator, tmp_path: Path) -> None:
+    """The model that wrote hypotheses is untrained; the one that judges them knows better."""
+    sources = ["the black cat sleeps", "a dog eats", "it sleeps"] * 2
+    references = ["le chat noir dort", "un chien mange", "il dort"] * 2
+    drawn = learnt.translate(sources, Search(sample=True, temperature=1.3, beam=8, n_best=8))
+    worst_first = [one.rescored([-other.log_prob for other in one.n_best]) for one in drawn]
+    reranker = Reranker(translator=turned(learnt), right_to_left=learnt)  # by the order in which it was trained
+    tuned = reranker.tuned(worst_first, references)
+    assert tuned == reranker.tuned(worst_first, references) and tuned.after > tuned.before
+    assert set(tuned.weights) == {"model", "length", "right_to_left"} and tuned.weights["model"] == 1
+    chosen = Reranker(translator=turned(learnt), right_to_left=learnt, weights=tuned.weights).rerank(worst_first)
+    from saccade.evaluate import score
+
+    assert score([one.text for one in chosen], references).chrf == pytest.approx(tuned.after)
+    assert tuned.candidates == sum(len(one.n_best) for one in drawn) and tuned.sentences == 6
+    tuned.save(tmp_path / "weights.json")
+    assert Weights.load(tmp_path / "weights.json") == tuned
+    with pytest.raises(UserError, match="chrf or bleu, got 'ter'"):
+        reranker.tuned(drawn, references, "ter")  # type: ignore[arg-type]
+
+
+def test_a_tag_is_not_asked_of_the_channel(learnt: Translator) -> None:
+    sides = Vocabularies.train([TextPair("the cat", "le chat")] * 3, Policy(kind="char", size=300), tags=["<fr>"])
+    kind = MODELS["cho2014"]
+    tagged = Translator(kind(kind.PRESETS["tiny"], len(sides.source), len(sides.target)).eval(), sides, "cpu")
+    one = Translation(
+        source="<fr> the cat", text="le chat", tokens=(), score=0, log_prob=-1, token_log_probs=(-1,), ended=True
+    )
+    (features,) = Reranker(translator=tagged, channel=learnt).features([one])
+    (back,) = score_pairs(learnt, [("le chat", "the cat")])
+    assert features[0].tolist() == pytest.approx([-1, 1, back.mean])
+
+
+def test_models_and_weights_that_do_not_fit(learnt: Translator, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"begins at the left; train one with data\.right_to_left=true"):
+        Reranker(translator=learnt, right_to_left=learnt)
+    with pytest.raises(UserError, match="weights of model, channel for model, length"):
+        Reranker(translator=learnt, weights={"model": 1.0, "channel": 1.0})
+    greek = Vocabularies.train([TextPair("γάτα", "σπίτι")] * 3, Policy(kind="char", size=300))
+    kind = MODELS["cho2014"]
+    other = Translator(kind(kind.PRESETS["tiny"], len(greek.source), len(greek.target)).eval(), greek, "cpu")
+    found = learnt.translate([f"the black cat sleeps {n}" for n in range(4)], FIVE)
+    with pytest.raises(UserError, match=r"channel: the model does not know .* of the pieces"):
+        Reranker(translator=learnt, channel=other).rerank(found)
+    path = tmp_path / "weights.json"
+    with pytest.raises(UserError, match="cannot be read"):
+        Weights.load(path)
+    path.write_text("{")
+    with pytest.raises(UserError, match="not JSON"):
+        Weights.load(path)
+    path.write_text(json.dumps({"weights": {"model": "much"}}))
+    with pytest.raises(UserError, match=r"weights\.json"):
+        Weights.load(path)
