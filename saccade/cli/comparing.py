@@ -79,7 +79,7 @@ def compare(
     words: Words = None,
     beam: Beam = None,
     length_penalty: LengthPenalty = 1.0,
-    rounds: Rounds = 3,
+    rounds: Rounds = 5,
     resamples: Resamples = 1000,
     shown: Shown = 6,
     as_json: Json = False,

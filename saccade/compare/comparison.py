@@ -40,7 +40,7 @@ class Effort:
 
     search: Search = FOR_PEOPLE
     resamples: int = 1000  # of each bootstrap, and swaps
-    rounds: int = 3  # in which costs are measured; 0: they are not
+    rounds: int = 5  # in which costs are measured; 0: they are not
     shown: int = 6  # sentences that differ
     device: str = "auto"
     batch_tokens: int = 8192

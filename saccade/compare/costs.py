@@ -1,7 +1,7 @@
 """What a system costs: parameters, how fast it trains and translates, and how much memory that takes.
 
 Each system works in a process of its own, so that its memory is its own, and they take turns: round after round each
-does the same work, one at a time. What else the machine does then slows all of them alike; the median round counts.
+does the same work, one at a time. What else the machine does can only slow a round down: the fastest counts.
 """
 
 import time
@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from multiprocessing import get_context
 from pathlib import Path
-from statistics import median
 from typing import Any, TypeVar
 
 import numpy as np
@@ -73,7 +72,7 @@ class Cost:
 
 
 def costs(
-    folders: Mapping[str, Path], work: Work, *, rounds: int = 3, progress: Callable[[int], None] | None = None
+    folders: Mapping[str, Path], work: Work, *, rounds: int = 5, progress: Callable[[int], None] | None = None
 ) -> dict[str, Cost]:
     """Of the model in each folder, by name; a first round to warm up does not count."""
     server = get_context("forkserver")  # a fork of this process could inherit locks of threads that it has not
@@ -90,8 +89,8 @@ def costs(
     return {
         name: Cost(
             parameters=facts[name][0],
-            trained=median(one[0] for one in some[1:]),
-            translated=median(one[1] for one in some[1:]),
+            trained=max(one[0] for one in some[1:]),
+            translated=max(one[1] for one in some[1:]),
             memory=some[-1][2],
             memory_before=facts[name][1],
             device=facts[name][2],

@@ -19,7 +19,7 @@ from saccade.inspect import Beside, Interval, Panel, Report
 
 
 def write_report(found: Comparison, path: Path) -> None:
-    report = Report(f"{', '.join(system.name for system in found.systems)}: compared")
+    report = Report(f"Comparison of {', '.join(system.name for system in found.systems)}")
     _about(report, found)
     metric = METRICS[0]
     rows = {
@@ -89,8 +89,8 @@ def _costs_note(found: Comparison) -> str:
     cost = next(iter(found.costs.values()))
     return (
         f"Measured in {found.effort.rounds} rounds in which the systems took turns, each in a process of its own, on "
-        f"{cost.device} with {found.threads} threads; the median counts. Training is forwards, "
-        "backwards and the update, in target pieces; translating is by a beam of "
+        f"{cost.device} with {found.threads} thread{'s' * (found.threads > 1)}; the fastest counts. Training is "
+        "forwards, backwards and the update, in target pieces; translating is by a beam of "
         f"{found.effort.search.beam}. Memory is at its peak; {cost.memory_before / 2**20:,.0f} MiB of it are PyTorch's "
         "before a model is loaded."
     )

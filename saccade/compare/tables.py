@@ -62,7 +62,7 @@ def pairs_table(found: Comparison, metrics: Sequence[str]) -> Table:
     rows = [
         [
             f"{one.system} − {one.baseline}",
-            title(one.difference.metric),
+            *([title(one.difference.metric)] if len(metrics) > 1 else []),
             f"{one.difference.difference:+.1f}",
             f"{one.difference.low:+.1f} … {one.difference.high:+.1f}",
             p_of(one.difference.p),
@@ -73,7 +73,8 @@ def pairs_table(found: Comparison, metrics: Sequence[str]) -> Table:
         for one in found.pairwise
         if one.difference.metric in metrics
     ]
-    return ["pair", "by", "difference", "95 % interval", "p", "p, Holm", "p, randomised", "in words"], rows
+    by = ["pair", "by"] if len(metrics) > 1 else [title(metrics[0])]
+    return [*by, "difference", "95 % interval", "p", "p, Holm", "p, randomised", "in words"], rows
 
 
 def verdict(one: Versus) -> str:

@@ -3,8 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+import numpy as np
 import torch
 
+from saccade.data.batching import cut_places
 from saccade.errors import UserError
 
 Whole = TypeVar("Whole")
@@ -54,3 +56,15 @@ def in_halves(
     # Outside of `except`: the error's frames hold on to the very tensors that did not fit.
     release_unused(device)
     return [done for part in parts for done in in_halves(part, work, halve, device)]
+
+
+def batches(lengths: Sequence[int], tokens: int) -> list[list[int]]:
+    """Places of texts of like length, longest first: what does not fit into memory fails at once."""
+    order = np.argsort(np.array(lengths, np.int64), kind="stable")
+    cuts = cut_places(np.array(lengths, np.int64)[order], max(1, tokens))
+    return [batch.tolist() for batch in np.split(order, cuts[1:-1])][::-1] if lengths else []
+
+
+def halves(chosen: list[int]) -> list[list[int]]:
+    middle = len(chosen) // 2
+    return [chosen[:middle], chosen[middle:]] if middle else []

@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from saccade.data.batching import Batch, cut_places, pad_sources
+from saccade.data.batching import Batch, pad_sources
 from saccade.decode.attended import Attended, Reader, Segments, attended
 from saccade.decode.confidence import Calibration
 from saccade.decode.constraints import Constraints, Rules
-from saccade.decode.device import find_device, in_halves, is_of_memory
+from saccade.decode.device import batches, find_device, halves, in_halves, is_of_memory
 from saccade.decode.limits import Limits, TooLong, cut
 from saccade.decode.parts import join
 from saccade.decode.recording import Recorder, SearchTree
@@ -282,9 +282,9 @@ class Translator:
         self, lengths: Sequence[int], tokens: int, work: Callable[[list[int]], Done]
     ) -> Iterator[tuple[list[int], Done]]:
         """The places of texts of like length, and what `work` makes of them; fewer at a time where memory ends."""
-        for chosen in _batches(lengths, tokens):
+        for chosen in batches(lengths, tokens):
             with self._reading():
-                parts = in_halves(chosen, work, _halves, self.device)
+                parts = in_halves(chosen, work, halves, self.device)
             yield from parts
 
     @contextmanager
@@ -327,15 +327,3 @@ def _each(constraints: Constraints | Iterable[Constraints | None] | None) -> Ite
 
 def _same(looked: Attended) -> Attended:
     return looked
-
-
-def _batches(lengths: Sequence[int], tokens: int) -> list[list[int]]:
-    """Places of texts of like length, longest first: what does not fit into memory fails at once."""
-    order = np.argsort(np.array(lengths, np.int64), kind="stable")
-    cuts = cut_places(np.array(lengths, np.int64)[order], max(1, tokens))
-    return [batch.tolist() for batch in np.split(order, cuts[1:-1])][::-1] if lengths else []
-
-
-def _halves(chosen: list[int]) -> list[list[int]]:
-    middle = len(chosen) // 2
-    return [chosen[:middle], chosen[middle:]] if middle else []

@@ -47,7 +47,7 @@ dl.example dt{color:var(--faint)}dl.example dd{margin:0;min-width:0}
 article{border-top:1px solid var(--rule);margin-top:1.4rem;padding-top:.4rem;break-inside:avoid}
 .beside{display:flex;flex-wrap:wrap;gap:1.2rem 1.6rem;align-items:flex-start;
 margin-right:min(0px,32rem - 50vw)}
-.beside figure{margin:0;flex:0 1 auto;max-width:100%}.beside figcaption{color:var(--ink);max-width:17rem}
+.beside figure{margin:0;flex:0 1 auto;max-width:100%}.beside figcaption{color:var(--ink);max-width:14rem}
 .beside .note{max-width:11rem}
 .beside p{margin:.2rem 0}
 .beside .heat th{font-size:.8125rem;line-height:1.15rem}
