@@ -20,7 +20,6 @@ from saccade.text import words
 
 METRICS = ("bleu", "chrf", "exact")
 LONGEST_SHOWN = 14  # source words: of longer ones the heatmaps are not seen side by side
-MOST_WRITTEN = 28  # words, likewise
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,12 +151,7 @@ def apart(
     """The sentences on which systems differ most: by the widest gap between their chrF, each the mean over runs."""
     each = {system.name: [_sentence_chrf(run.texts, references) for run in system.runs] for system in systems}
     means = [[fmean(run[place] for run in runs) for runs in each.values()] for place in range(len(sources))]
-    shown = [
-        place
-        for place, source in enumerate(sources)
-        if len(words(source)) <= LONGEST_SHOWN
-        and all(len(words(system.runs[0].texts[place])) <= MOST_WRITTEN for system in systems)
-    ]
+    shown = [place for place, source in enumerate(sources) if len(words(source)) <= LONGEST_SHOWN]
     order = sorted(shown, key=lambda place: min(means[place]) - max(means[place]))
     order = list({sources[place]: place for place in reversed(order)}.values())[::-1]  # each sentence once
     return tuple(

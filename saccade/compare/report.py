@@ -17,6 +17,8 @@ from saccade.compare.tables import (
 from saccade.decode import Attended
 from saccade.inspect import Beside, Interval, Panel, Report
 
+MOST_DRAWN = 30  # words of an output: one that repeats itself without end is no figure
+
 
 def write_report(found: Comparison, path: Path) -> None:
     report = Report(f"Comparison of {', '.join(system.name for system in found.systems)}")
@@ -137,8 +139,9 @@ def _panel(name: str, one: Apart, looked: Sequence[Attended] | str, place: int) 
         instead = f"No heatmap: there is no attention to look at. This model reads {looked}."
         return Panel(name=name, said=said, text=text, weights=None, instead=instead)
     seen = looked[place]
-    if not seen.target.words:
-        return Panel(name=name, said=said, text=text, weights=None, instead="No heatmap: it wrote no words.")
+    if not 0 < len(seen.target.words) <= MOST_DRAWN:
+        instead = f"No heatmap: it wrote {len(seen.target.words)} words; from 1 to {MOST_DRAWN} are drawn."
+        return Panel(name=name, said=said, text=text, weights=None, instead=instead)
     return Panel(
         name=name,
         said=said,
