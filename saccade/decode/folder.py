@@ -14,6 +14,7 @@ from saccade import checkpoint, config, files
 from saccade.checkpoint import ModelConfig
 from saccade.decode.attended import Reader
 from saccade.decode.confidence import Calibration
+from saccade.decode.ensemble import Ensemble
 from saccade.decode.translator import Translator
 from saccade.errors import UserError
 from saccade.models.contract import Seq2Seq
@@ -34,6 +35,10 @@ def save(
     """Write all of it, or none. `extra` are plain JSON values to keep with the model; without a `card`, one that is
     there stays.
     """
+    if isinstance(model, Ensemble):
+        raise UserError(
+            "an ensemble is not a folder of its own: save its members, and combine them when they are loaded"
+        )
     with files.atomic_folder(Path(folder)) as new:
         vocabularies.save(new)
         described = ModelConfig(

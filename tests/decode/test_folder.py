@@ -14,7 +14,7 @@ import torch
 import saccade
 from saccade import checkpoint, config
 from saccade.data import TextPair
-from saccade.decode import Search, Translator, load, save
+from saccade.decode import Ensemble, Search, Translator, load, save
 from saccade.errors import UserError
 from saccade.models import Seq2Seq
 from saccade.text import Policy, Vocabularies
@@ -154,3 +154,10 @@ def test_vocabularies_of_two_models_are_not_mixed(
 def test_settings_survive_as_they_were(folder: Path) -> None:
     model = load(folder, device="cpu").model
     assert config.to_dict(model.config) == checkpoint.load_config(folder).config
+
+
+def test_an_ensemble_is_saved_by_its_members(learnt: Translator, tmp_path: Path) -> None:
+    both = Ensemble([learnt.model, learnt.model])
+    with pytest.raises(UserError, match="save its members"):
+        save(tmp_path / "both", both, learnt.vocabularies)
+    assert not (tmp_path / "both").exists()
