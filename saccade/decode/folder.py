@@ -37,7 +37,7 @@ def save(
     """
     if isinstance(model, Ensemble):
         raise UserError(
-            "an ensemble is not a folder of its own: save its members, and combine them when they are loaded"
+            "an ensemble has no folder of its own: save its members, and combine them when they are loaded"
         )
     with files.atomic_folder(Path(folder)) as new:
         vocabularies.save(new)
