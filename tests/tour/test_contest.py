@@ -15,6 +15,7 @@ from rich.console import Console
 from saccade.tour.contest import EDGES, SYSTEMS, Effort, aligner_baselines, compete, recipe, unseen_pairs
 from saccade.tour.showing import GAP_AT, look, show, targets, write_report
 
+pytestmark = pytest.mark.slow
 LABELS = ["1–5", "6–10", "11–15", "16–20", "21–30", "31–40", "41–60", "61–80"]
 TINY = Effort(minutes=0.02, pairs=200, judged=1, aligned=3, ambiguous=4)
 
@@ -33,7 +34,6 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     }
 
 
-@pytest.mark.slow
 def test_both_systems_get_the_same(results: dict[str, Any]) -> None:
     fixed, attention = (recipe(system, Effort()) for system in SYSTEMS)
     assert (fixed.data, fixed.train) == (attention.data, attention.train)
@@ -47,7 +47,7 @@ def test_both_systems_get_the_same(results: dict[str, Any]) -> None:
     assert 0 <= results["systems"]["attention"]["alignment"]["aer"] <= 1
 
 
-def test_the_baselines_know_the_lengths_or_nothing(results: dict[str, Any]) -> None:
+def test_the_baselines_know_the_lengths_or_nothing() -> None:
     baselines = aligner_baselines(Effort())
     assert baselines["diagonal"] < baselines["uniform"]
 
@@ -77,7 +77,6 @@ def test_it_is_shown_and_reported(results: dict[str, Any], tmp_path: Path) -> No
     assert results["test"][0]["source"] in html
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("during", ["start", "training"])
 def test_ctrl_c_ends_all_of_it_with_one_line(during: str, tmp_path: Path) -> None:
     """It reaches every process of the terminal: also the two that have just been begun, and still import."""

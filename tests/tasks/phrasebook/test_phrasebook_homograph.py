@@ -79,6 +79,7 @@ def test_any_feasible_distance_can_be_had(distance: int) -> None:
         assert pair.sense.distance == distance
 
 
+@pytest.mark.slow
 def test_distances_are_spread_evenly_and_senses_fifty_fifty() -> None:
     pairs = list(Phrasebook(source="en", target="fr").ambiguous(2000, seed=3, distance=(1, 20)))
     senses = [pair.sense for pair in pairs if pair.sense]
@@ -107,6 +108,7 @@ def test_apart_from_the_cue_both_senses_have_the_same_sentence() -> None:
         assert len(targets) == 2
 
 
+@pytest.mark.slow
 def test_nothing_but_the_cue_predicts_the_sense() -> None:
     """A naive Bayes classifier for each word, on all words but the cue, stays at chance; with the cue it does not."""
     pairs = list(Phrasebook(source="en", target="fr").ambiguous(4000, seed=8, split="train", distance=(1, 12)))
