@@ -27,8 +27,8 @@ def scores() -> str:
     seeds = ", ".join(str(run["seed"]) for run in first["runs"])
     place = (
         f"{_found()['pairs']['sentences']} sentences of {_found()['pairs']['name']}; seeds {seeds}. One thread of "
-        f"{made['machine']['cpu']}, which others used too: speeds were taken in turns, and compare with each other "
-        f"only. torch {made['versions']['torch']}, {made['date'][:10]}."
+        f"{made['machine']['cpu']}; speeds were taken in turns. "
+        f"torch {made['versions']['torch']}, {made['date'][:10]}."
     )
     return table(head, rows, right=True) + f"\n\n{place}"
 

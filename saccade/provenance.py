@@ -18,7 +18,7 @@ def provenance(seed: int | None = None, command: str | None = None) -> dict[str,
     """All of it as plain values for JSON; what cannot be known is None. Without `command`, that of this process."""
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": command if command is not None else shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "command": command if command is not None else shlex.join([_program(Path(sys.argv[0])), *sys.argv[1:]]),
         "seed": seed,
         "commit": _commit(),
         "machine": {
@@ -30,6 +30,11 @@ def provenance(seed: int | None = None, command: str | None = None) -> dict[str,
         },
         "versions": {"python": platform.python_version(), **_versions()},
     }
+
+
+def _program(path: Path) -> str:
+    """A package that is run by `python -m` is `__main__.py` in a folder of its name."""
+    return path.parent.name if path.name == "__main__.py" else path.name
 
 
 def _commit() -> str | None:

@@ -36,6 +36,8 @@ def test_everything_is_there_and_goes_to_json() -> None:
 def test_the_command_is_that_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["/somewhere/bin/saccade", "train", "my pairs.tsv"])
     assert provenance()["command"] == "saccade train 'my pairs.tsv'"
+    monkeypatch.setattr(sys, "argv", ["/somewhere/saccade/__main__.py", "try"])  # python -m saccade try
+    assert provenance()["command"] == "saccade try"
 
 
 def test_it_does_not_import_torch() -> None:

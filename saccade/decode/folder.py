@@ -36,9 +36,7 @@ def save(
     there stays.
     """
     if isinstance(model, Ensemble):
-        raise UserError(
-            "an ensemble has no folder of its own: save its members, and combine them when they are loaded"
-        )
+        raise UserError("an ensemble has no folder of its own: save its members, and combine them when they are loaded")
     with files.atomic_folder(Path(folder)) as new:
         vocabularies.save(new)
         described = ModelConfig(
