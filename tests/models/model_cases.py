@@ -170,14 +170,15 @@ def _cases() -> list[Case]:
 
 
 CASES = _cases()
-# One attention of each kind meets these models in the quick tests, every other in the slow ones.
-COMMON = ("luong2015-global-dot", "luong2015-local-p-general", "luong2015-global-location", "graves2014", "xu2015")
-COMMON += ("tu2016", "martins2016", "raffel2017", "vaswani2017", "shaw2018", "liu2018")
+# In the quick tests every attention meets bahdanau2014, and one of each kind the other models; the rest is slow.
+COMMON = {"luong2015-global-dot", "luong2015-local-p-general", "luong2015-global-location", "graves2014", "xu2015"}
+COMMON |= {"tu2016", "martins2016", "raffel2017", "vaswani2017", "shaw2018", "liu2018"}
 RARE = {
     case
     for case in CASES
-    if case.model in ("luong2015", "gehring2017", "russin2019")
-    and case.options.get("attention", COMMON[0]) not in COMMON
+    if case.model != "bahdanau2014"
+    and [site for site in case.options if "attention" in site]
+    and not COMMON & {name for site, name in case.options.items() if "attention" in site}
 }
 UNFED = [  # by the target
     case for case in CASES if case.model in ("aligned-rnn", "russin2019") and not case.options.get("feedback")

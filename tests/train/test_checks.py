@@ -119,7 +119,6 @@ def test_which_weights_align_is_settled_at_the_end(make_recipe: MakeRecipe, tmp_
     few = {"data.valid_most": 5, "train.max_steps": 2}
     train(make_recipe("bahdanau2014", **few), tmp_path / "few")
     assert load(tmp_path / "few", device="cpu").reader == Reader(shift=0)
-    train(make_recipe("cho2014", **few), tmp_path / "none")
 
 
 def test_the_kept_model_knows_how_sure_it_is(make_recipe: MakeRecipe, tmp_path: Path) -> None:
