@@ -7,7 +7,7 @@ COMPLETE := $(VENV)/.complete
 # Modules are compiled when they are first imported: most of what is installed never is.
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile -c constraints.txt -e
 
-.PHONY: try test check suite slow clean
+.PHONY: try test check suite slow long clean
 
 try: $(READY)
 	$(BIN)/saccade try
@@ -24,7 +24,11 @@ suite: $(READY)
 	$(BIN)/python -m pytest
 
 slow: $(COMPLETE)
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m 'slow and not long'
+
+# A test of many minutes, which would keep continuous integration over its time.
+long: $(COMPLETE)
+	$(BIN)/python -m pytest -m long
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

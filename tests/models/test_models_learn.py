@@ -12,7 +12,11 @@ import learning
 
 pytestmark = pytest.mark.slow
 REORDERING = [model for model in MODELS if model not in learning.ORDER_KEEPING]
-CASES = [(model, task) for task in learning.TASKS for model in REORDERING]
+LONG = ("kalchbrenner2013", "dates")  # eight minutes
+CASES = [
+    pytest.param(*case, marks=[pytest.mark.long] * (case == LONG))
+    for case in ((model, task) for task in learning.TASKS for model in REORDERING)
+]
 
 
 @pytest.mark.parametrize(("model", "task"), CASES)

@@ -83,11 +83,11 @@ def test_ctrl_c_ends_all_of_it_with_one_line(during: str, tmp_path: Path) -> Non
     command = [sys.executable, "-m", "saccade", "try", "--minutes", "5", "--out", str(tmp_path / "out")]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, start_new_session=True, stdout=pipe, stderr=subprocess.STDOUT, text=True) as running:
-        sign = tmp_path / "out" / ("" if during == "start" else "bahdanau2014/metrics.jsonl")
+        sign = tmp_path / "out" / ("" if during == "start" else "bahdanau2014/cache")
         while not sign.exists():
             assert running.poll() is None
             time.sleep(0.05)
-        time.sleep(1.0)
+        time.sleep(1.0 if during == "start" else 5.0)
         os.killpg(running.pid, signal.SIGINT)
         said, _ = running.communicate(timeout=60)
         with pytest.raises(ProcessLookupError):  # soon nobody is left
