@@ -9,7 +9,7 @@ import typer
 
 from saccade.errors import UserError
 
-EXAMPLE = "the little girl does not see the big black dog that I follow in the garden."
+EXAMPLE = "the small girl does not see the big black dog that I follow in the garden."
 
 
 def try_(

@@ -12,7 +12,19 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from saccade.tour.contest import EDGES, SYSTEMS, Effort, aligner_baselines, compete, recipe, unseen_pairs
+from saccade.cli.trying import EXAMPLE
+from saccade.text import words
+from saccade.tour.contest import (
+    BOOK,
+    EDGES,
+    SYSTEMS,
+    TRAINED,
+    Effort,
+    aligner_baselines,
+    compete,
+    recipe,
+    unseen_pairs,
+)
 from saccade.tour.showing import GAP_AT, look, show, targets, write_report
 
 pytestmark = pytest.mark.slow
@@ -50,6 +62,11 @@ def test_both_systems_get_the_same(results: dict[str, Any]) -> None:
 def test_the_baselines_know_the_lengths_or_nothing() -> None:
     baselines = aligner_baselines(Effort())
     assert baselines["diagonal"] < baselines["uniform"]
+
+
+def test_the_example_is_of_words_that_are_taught() -> None:
+    taught = {word for pair in BOOK.pairs(5000, seed=1, words=TRAINED) for word in words(pair.source)}
+    assert set(words(EXAMPLE)) <= taught
 
 
 def test_targets_are_judged_by_what_was_reached(results: dict[str, Any]) -> None:
