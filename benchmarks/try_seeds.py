@@ -19,6 +19,7 @@ def run(seed: int, folder: Path) -> dict[str, Any]:
     subprocess.run([sys.executable, "-m", "saccade", "try", "--seed", str(seed), "--out", str(out)], check=True)
     figures: dict[str, Any] = json.loads((out / "figures.json").read_text(encoding="utf-8"))
     del figures["test"], figures["heatmap"]
+    figures["provenance"]["command"] = f"saccade try --seed {seed}"  # without the folder, which is gone by now
     for system in figures["systems"].values():
         del system["translations"]
     return figures
