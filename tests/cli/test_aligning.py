@@ -3,12 +3,12 @@
 import json
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from saccade.cli import main
 from saccade.data import TextPair
 from saccade.decode import Translator, save
 from saccade.decode.aligner import Aligner
@@ -21,16 +21,8 @@ GOLD = "0-0 1-1 2-2\n0-0 1-2 2-1 3-3\n\n0-0 1-1 2?2\n"
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    def run(*arguments: str | Path) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["saccade", "align", *map(str, arguments), "--device", "cpu"])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsys.readouterr()
-        assert "Traceback" not in err
-        return int(ended.value.code or 0), out, err
-
-    return run
+def run(saccade: Run) -> Run:
+    return partial(saccade, "align", "--device", "cpu")
 
 
 @pytest.fixture

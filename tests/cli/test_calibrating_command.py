@@ -1,13 +1,11 @@
 """`saccade calibrate`, and what `saccade translate --jsonl` then says."""
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from saccade.cli import main
 from saccade.data import TextPair
 from saccade.decode import Translator, save
 
@@ -15,16 +13,8 @@ Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    def run(*arguments: str | Path) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["saccade", *map(str, arguments), "--device", "cpu"])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsys.readouterr()
-        assert "Traceback" not in err
-        return int(ended.value.code or 0), out, err
-
-    return run
+def run(saccade: Run) -> Run:
+    return lambda command, *others: saccade(command, "--device", "cpu", *others)
 
 
 def test_confidence_is_fitted_kept_and_shown(

@@ -4,11 +4,11 @@ import json
 import signal
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from saccade.cli import main
 from saccade.data import TextPair
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "train"))
@@ -32,16 +32,8 @@ SMALL = (
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    def run(*arguments: str | Path) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["saccade", "compare", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsys.readouterr()
-        assert "Traceback" not in err
-        return int(ended.value.code or 0), out, err
-
-    return run
+def run(saccade: Run) -> Run:
+    return partial(saccade, "compare")
 
 
 @pytest.fixture

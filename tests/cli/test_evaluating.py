@@ -2,14 +2,13 @@
 
 import json
 import re
-import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from saccade.cli import main
 from saccade.data import TextPair
 from saccade.decode import save
 from saccade.models import Seq2Seq
@@ -20,16 +19,8 @@ FEW = ("--resamples", "0")  # no intervals: quicker
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    def run(*arguments: str | Path) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["saccade", "evaluate", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsys.readouterr()
-        assert "Traceback" not in err
-        return int(ended.value.code or 0), out, err
-
-    return run
+def run(saccade: Run) -> Run:
+    return partial(saccade, "evaluate")
 
 
 @pytest.fixture

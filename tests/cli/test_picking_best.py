@@ -1,14 +1,12 @@
 """Choosing among what was found, from the command line: minimum Bayes risk, other models, tuned weights."""
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from saccade.cli import main
 from saccade.data import TextPair
 from saccade.decode import Reranker, Search, Translator, least_risk, save
 
@@ -16,16 +14,8 @@ Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    def run(*arguments: str | Path) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["saccade", *map(str, arguments), "--device", "cpu"])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsys.readouterr()
-        assert "Traceback" not in err
-        return int(ended.value.code or 0), out, err
-
-    return run
+def run(saccade: Run) -> Run:
+    return lambda command, *others: saccade(command, "--device", "cpu", *others)
 
 
 @pytest.fixture

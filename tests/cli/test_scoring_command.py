@@ -1,13 +1,12 @@
 """`saccade score` as a user meets it."""
 
 import json
-import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from saccade.cli import main
 from saccade.data import TextPair
 from saccade.decode import Translator, score_pairs
 
@@ -15,16 +14,8 @@ Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    def run(*arguments: str | Path) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["saccade", "score", *map(str, arguments), "--device", "cpu"])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsys.readouterr()
-        assert "Traceback" not in err
-        return int(ended.value.code or 0), out, err
-
-    return run
+def run(saccade: Run) -> Run:
+    return partial(saccade, "score", "--device", "cpu")
 
 
 @pytest.fixture

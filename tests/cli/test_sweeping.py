@@ -1,14 +1,15 @@
 """`saccade sweep` as a user meets it: what it prints, and that nothing is lost or made twice."""
 
 import json
-import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from saccade.cli import main
 from saccade.tasks import task
+
+Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
@@ -31,20 +32,11 @@ def recipe(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    def run(*arguments: str | Path) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["saccade", "sweep", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsys.readouterr()
-        assert "Traceback" not in err
-        assert ended.value.code is None or isinstance(ended.value.code, int)
-        return ended.value.code or 0, out, err
-
-    return run
+def run(saccade: Run) -> Run:
+    return partial(saccade, "sweep")
 
 
-def test_a_table_of_combinations(recipe: Path, run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+def test_a_table_of_combinations(recipe: Path, run: Run, tmp_path: Path) -> None:
     asked = (recipe, "--grid", "train.lr=1e-2,1e-3", "--seeds", "1,2", "--out", tmp_path / "out")
     code, out, err = run(*asked)
     assert code == 0 and "train.lr" in out and "±" in out and "BLEU" in out
@@ -59,13 +51,13 @@ def test_a_table_of_combinations(recipe: Path, run: Callable[..., tuple[int, str
     assert scores == sorted(scores, reverse=True) and (tmp_path / "out" / "results.md").exists()
 
 
-def test_mistakes_leave_nothing(recipe: Path, run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+def test_mistakes_leave_nothing(recipe: Path, run: Run, tmp_path: Path) -> None:
     for wrong in (["--grid", "train.lrr=1"], ["--seeds", "1,1"], ["--seeds", "one"], ["--set", "train.lr=no"]):
         code, out, err = run(recipe, "--out", tmp_path / "out", *wrong)
         assert code == 2 and not out and len(err.splitlines()) == 1 and err.startswith("saccade: ")
     assert not (tmp_path / "out").exists()
 
 
-def test_what_failed_is_said_at_the_end(recipe: Path, run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+def test_what_failed_is_said_at_the_end(recipe: Path, run: Run, tmp_path: Path) -> None:
     code, out, err = run(recipe, "--grid", "data.longest=1,100", "--out", tmp_path / "out")
     assert code == 2 and "failed" in out and "1 of 2 runs failed; the first: no pair is left" in err

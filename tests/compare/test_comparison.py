@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
-from html.parser import HTMLParser
 from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
+from outline import Outline
 
 from saccade.compare import Asked, Comparison, Effort, Pairs, compare, plan, write_report
 from saccade.compare.costs import Bench, Work, _done
@@ -21,35 +21,6 @@ from saccade.models import MODELS
 
 QUICK = Effort(search=Search(beam=1, longest=8), resamples=20, rounds=0, shown=2, device="cpu")
 HOSTILE = "<script>alert(\"&'</script>\x1b[31m"
-
-
-class Outline(HTMLParser):
-    """Elements that are closed in order, and the text of the page."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.attributes: list[tuple[str, str | None]] = []
-        self.text = ""
-        self._open: list[str] = []
-        self.feed(page)
-        self.close()
-        assert self._open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.attributes += attrs
-        if tag != "meta":
-            self._open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self._open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
 
 
 @pytest.fixture(scope="module")
