@@ -3,6 +3,8 @@
 Names are resolved when first used, so that `import saccade` loads no torch.
 """
 
+import os
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +51,15 @@ __all__ = [
     "combine",
     "load",
 ]
+
+
+# A thread that waits at a barrier of OpenMP spins, by default. Where another program has its core, the others spin for
+# as long as that program runs, at every barrier: training becomes 30 times slower. A library of OpenMP reads these
+# once, when torch loads it (GNU's reads the first, Intel's and LLVM's both).
+_SLEEP_AT_BARRIERS = {"OMP_WAIT_POLICY": "PASSIVE", "KMP_BLOCKTIME": "0"}
+if "torch" not in sys.modules:
+    for _name, _value in _SLEEP_AT_BARRIERS.items():
+        os.environ.setdefault(_name, _value)
 
 
 def __getattr__(name: str) -> Any:

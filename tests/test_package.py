@@ -1,6 +1,7 @@
 """Who may import whom, and what a file may be."""
 
 import ast
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -67,6 +68,25 @@ def test_public_names_resolve() -> None:
         assert getattr(saccade, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'Atention'"):
         saccade.Atention  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "expected"),
+    [
+        ({}, "import saccade", ["PASSIVE", "0"]),
+        ({"OMP_WAIT_POLICY": "ACTIVE", "KMP_BLOCKTIME": "7"}, "import saccade", ["ACTIVE", "7"]),
+        # Too late for OpenMP, which has read its settings: those of later processes stay as they are.
+        ({}, "import sys; sys.modules['torch'] = sys; import saccade", ["None", "None"]),
+    ],
+    ids=["by default", "unless the user chose", "not after torch"],
+)
+def test_threads_sleep_at_barriers(given: dict[str, str], code: str, expected: list[str]) -> None:
+    names = ["OMP_WAIT_POLICY", "KMP_BLOCKTIME"]
+    inherited = {name: value for name, value in os.environ.items() if name not in names}
+    code += f"; import os; print(*map(os.environ.get, {names}))"
+    started = [sys.executable, "-c", code]
+    ran = subprocess.run(started, env=inherited | given, check=True, capture_output=True, text=True)
+    assert ran.stdout.split() == expected
 
 
 @pytest.mark.slow
