@@ -1,12 +1,13 @@
 import itertools
 
 import numpy as np
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from saccade.data import Corpus, Mixture, Report
-from saccade.data.batching import Batch, Batches, pad_sources
+from saccade.data.batching import Batch, Batches, cut_places, pad_sources
 from saccade.data.corpus import Side
 from saccade.text import BOS, EOS, PAD
 
@@ -44,6 +45,25 @@ def test_every_pair_once_an_epoch_within_the_budget(pairs: Lengths, tokens: int,
         for batch in seen:
             size = max(batch.source.numel(), batch.target_in.numel())
             assert size <= tokens or len(batch) == 1
+
+
+def test_a_batch_may_hold_exactly_as_many_tokens_as_the_budget() -> None:
+    batches = list(Batches(corpus_of([(4, 2), (3, 4)] * 3), tokens=15))  # with eos, 5 ids on the longer side
+    assert [max(batch.source.numel(), batch.target_in.numel()) for batch in batches] == [15, 15]
+
+
+@pytest.mark.parametrize(
+    ("lengths", "tokens", "cuts"),
+    [
+        ([5, 5, 5, 5], 10, [0, 2, 4]),
+        ([5, 5, 5, 5], 9, [0, 1, 2, 3, 4]),
+        ([1, 2, 3, 4], 9, [0, 3, 4]),  # 3 · 3 = 9 fits, 4 · 4 does not
+        ([2, 30], 10, [0, 1, 2]),
+        ([], 10, [0]),
+    ],
+)
+def test_each_batch_is_as_large_as_fits(lengths: list[int], tokens: int, cuts: list[int]) -> None:
+    assert cut_places(np.array(lengths, np.int64), tokens) == cuts
 
 
 @settings(deadline=None, max_examples=50)

@@ -4,6 +4,7 @@ import pytest
 
 from saccade.data import Corpus, Listed, PairFiles, Selection, TextPair, cache_folder, cache_key
 from saccade.data import cached as kept
+from saccade.data.arrays import FORMAT
 from saccade.text import Policy, Vocabularies
 
 TEXTS = [TextPair(f"the dog number {n} sleeps", f"le chien numéro {n} dort") for n in range(20)]
@@ -85,6 +86,13 @@ def test_the_key_follows_everything_that_shaped_the_corpus(tmp_path: Path) -> No
     )
     (tmp_path / "pairs.tsv").write_text("a\tc\n")
     assert cache_key(files.digest(), VOCABULARIES.hash, 256) != before
+
+
+def test_another_format_of_the_files_is_another_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or a newer version would read arrays that an older one has laid out otherwise."""
+    before = cache_key("digest", 256)
+    monkeypatch.setattr("saccade.data.cache.FORMAT", FORMAT + 1)
+    assert cache_key("digest", 256) != before
 
 
 def test_where_it_is_by_default(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

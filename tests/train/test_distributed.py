@@ -6,8 +6,10 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,8 @@ from torch import Tensor, nn
 from saccade import checkpoint
 from saccade.errors import UserError
 from saccade.train.distributed import Workers
+from saccade.train.optimisers import make_optimiser
+from saccade.train.recipe import Training
 
 WriteRecipe = Callable[..., Path]
 
@@ -292,6 +296,39 @@ def test_alone_nothing_is_exchanged() -> None:
     parameter = nn.Parameter(torch.ones(2))
     alone.sum_gradients([parameter])
     assert parameter.grad is None
+
+
+def summed_by_two(*parameters_of: list[nn.Parameter], monkeypatch: pytest.MonkeyPatch) -> None:
+    """`sum_gradients` of workers that are threads here, and whose exchange is a plain sum."""
+    sent: dict[int, Tensor] = {}
+    barrier = threading.Barrier(len(parameters_of), timeout=20)
+
+    def all_reduce(tensor: Tensor, group: object) -> None:
+        sent[threading.get_ident()] = tensor.clone()
+        barrier.wait()
+        tensor.copy_(torch.stack(list(sent.values())).sum(0))
+
+    monkeypatch.setattr("saccade.train.distributed.dist.all_reduce", all_reduce)
+    workers = [Workers(rank, len(parameters_of)) for rank in range(len(parameters_of))]
+    with ThreadPoolExecutor(len(workers)) as pool:
+        list(pool.map(lambda worker, parameters: worker.sum_gradients(parameters), workers, parameters_of))
+
+
+def test_gradients_are_summed_and_what_nobody_used_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gradient of zeros is not none: the optimiser would let an unused matrix decay."""
+    models = [nn.ModuleList(nn.Linear(2, 2, bias=False) for _ in range(4)) for _ in range(2)]
+    for rank, (both, one, _, frozen) in enumerate(models):
+        both.weight.grad = torch.full((2, 2), 1.0 + rank)
+        one.weight.grad = torch.ones(2, 2) if rank else None
+        frozen.weight.requires_grad_(False)
+    summed_by_two(*(list(model.parameters()) for model in models), monkeypatch=monkeypatch)
+    for model in models:
+        both, one, unused, frozen = model
+        assert torch.equal(both.weight.grad, torch.full((2, 2), 3.0)) and torch.equal(one.weight.grad, torch.ones(2, 2))
+        assert unused.weight.grad is None and frozen.weight.grad is None
+        before = unused.weight.detach().clone()
+        make_optimiser(Training(weight_decay=0.5, lr=0.1), model).step()
+        assert torch.equal(unused.weight, before)
 
 
 def fail() -> int:

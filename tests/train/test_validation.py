@@ -1,7 +1,9 @@
 """Validation loss and BLEU, and that looking changes nothing."""
 
 import math
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -11,10 +13,13 @@ from saccade.data.batching import Batch
 from saccade.decode import Translator
 from saccade.decode.search import Search
 from saccade.evaluate import score
+from saccade.models import Seq2Seq
 from saccade.train.losses import Objective, batch_loss
 from saccade.train.material import Material, load_material
 from saccade.train.recipe import Data, Training
 from saccade.train.validation import validate
+
+Untrained = Callable[..., Seq2Seq[Any, Any]]
 
 
 @pytest.fixture
@@ -52,6 +57,14 @@ def test_bleu_is_of_greedy_translations_of_the_first_sentences(learnt: Translato
     known = validate(learnt, material, Training(judge_on=8))
     assert known.bleu == pytest.approx(100) and everything.bleu is not None and everything.bleu < 100
     assert known.loss == everything.loss
+
+
+def test_nothing_is_dropped_while_a_model_in_training_is_judged(untrained: Untrained, material: Material) -> None:
+    model = untrained("bahdanau2014", dropout=0.5)
+    translator = Translator(model, material.vocabularies, "cpu")
+    still = validate(translator, material, Training(judge="loss"))
+    model.train()
+    assert validate(translator, material, Training(judge="loss")) == still
 
 
 def test_a_model_in_training_is_left_as_it_was(learnt: Translator, material: Material) -> None:
