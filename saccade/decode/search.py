@@ -232,4 +232,9 @@ def _ranked(sentence: _Sentence, how: Search) -> list[Hypothesis]:
         for rank, h in enumerate(sorted(group, key=lambda h: (worth(h), -h.score)))
     ]
     best = [entry[-1] for entry in sorted(ranked, key=lambda entry: entry[:-1])]
-    return best if how.groups == 1 else [*{(h.tokens, h.ended): h for h in reversed(best)}.values()][::-1]
+    if how.groups == 1:
+        return best
+    once: dict[tuple[tuple[int, ...], bool], Hypothesis] = {}
+    for hypothesis in best:
+        once.setdefault((hypothesis.tokens, hypothesis.ended), hypothesis)  # where it stands first, it stands best
+    return list(once.values())

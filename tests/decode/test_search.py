@@ -1,6 +1,7 @@
 """The one search: right on a chain whose probabilities are known, and on every model of the record."""
 
 import math
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -215,6 +216,18 @@ def test_what_is_fixed_is_a_row_a_sentence_and_finished_sentences_leave() -> Non
         assert [len(found[0].tokens) for found in results] == [12, 0, 1]
 
 
+@pytest.mark.parametrize("how", [{}, {"beam": 3}, {"beam": 4, "groups": 2}, {"beam": 2, "sample": True}], ids=str)
+def test_the_shortest_length_is_each_sentences_own(how: dict[str, int]) -> None:
+    """Half of 1, 6 and 3 tokens, in any order; the end is nearly sure at every step."""
+    chain, sources, shortest = random_chain(10), [(4,), (5,) * 6, (6,) * 3], [1, 3, 2]
+    chain.logits[..., EOS] = 30.0
+    for order in ((0, 1, 2), (2, 0, 1), (1, 2, 0)):
+        chain.rows.clear()
+        results = search(chain, *batch(*(sources[i] for i in order)), Search(shortest_ratio=0.5, **how))
+        assert [len(found[0].tokens) for found in results] == [shortest[i] for i in order]
+        assert all(found[0].ended for found in results)
+
+
 def test_an_empty_batch_has_no_results() -> None:
     assert search(random_chain(1), torch.zeros(0, 3).long(), torch.zeros(0, 3).bool(), Search(beam=2)) == []
 
@@ -230,6 +243,40 @@ def test_groups_without_diversity_are_the_same_beam() -> None:
     beam = search(chain, *source, Search(beam=3))
     chain.rows.clear()
     assert search(chain, *source, Search(beam=9, groups=3, diversity=0.0)) == beam
+
+
+FIRST = {4: -1.0, 5: -1.15, 6: -1.6, UNK: -2.3}  # log-probabilities of the only word
+
+
+@pytest.mark.parametrize(
+    ("how", "ends", "expected"),
+    [
+        # The groups hold 4 5 | 6 UNK.
+        (Search(beam=4, groups=2, diversity=3.0, n_best=4), {}, {4: -1.0, 6: -1.6, 5: -1.15, UNK: -2.3}),
+        # At 0.8 for each earlier use, the groups choose by −1, −1.15 | −1.6, −1.8 | −1.95, −2.3, and hold 4 5 | 6 4 |
+        # UNK 5 in the order of their scores: 4 is the best of the first, and the second best of the second.
+        (
+            Search(beam=6, groups=3, diversity=0.8, n_best=6),
+            {4: -1.0, 5: -3.0},
+            {6: -1.6, 4: -2.0, UNK: -2.3, 5: -4.15},
+        ),
+    ],
+    ids=["apart", "overlapping"],
+)
+def test_the_best_of_each_group_come_first_and_each_finding_once(
+    how: Search, ends: dict[int, float], expected: dict[int, float]
+) -> None:
+    """One word, then the end, whose log-probability is 0 unless it is in `ends`. PAD, never written, has the rest."""
+    chain = random_chain(1)
+    chain.logits[:] = -60.0
+    chain.logits[0, ..., list(FIRST)] = torch.tensor(list(FIRST.values()))
+    chain.logits[0, ..., PAD] = math.log(1 - sum(map(math.exp, FIRST.values())))
+    chain.logits[1, ..., EOS] = 0.0
+    for word, end in ends.items():
+        chain.logits[1, :, word, EOS], chain.logits[1, :, word, PAD] = end, math.log(1 - math.exp(end))
+    (found,) = search(chain, *one(4), replace(how, longest=3, length_norm="none"))
+    assert [h.tokens for h in found] == [(word,) for word in expected]
+    assert [h.score for h in found] == pytest.approx(list(expected.values()), abs=1e-5)
 
 
 @SOME
