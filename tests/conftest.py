@@ -1,5 +1,6 @@
 """What tests of several folders share: a model that has learnt a handful of pairs by heart, in seconds."""
 
+import random
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -76,4 +77,34 @@ def learnt(untrained: Untrained, vocabularies: Vocabularies) -> Translator:
 def model_folder(learnt: Translator, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models") / "learnt"
     save(folder, learnt.model, learnt.vocabularies, card="# Learnt by heart\n")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def speller() -> Translator:
+    """A model of characters that writes a word in capitals, and reads each letter as it writes it."""
+    draw = random.Random(0)
+    drawn = ["".join(draw.sample("abcdefgh", draw.randint(3, 5))) for _ in range(400)]
+    words = [TextPair(word, word.upper()) for word in drawn]
+    vocabularies = Vocabularies.train(words, Policy(kind="char", size=60, byte_fallback=False))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(1)
+        kind = MODELS["bahdanau2014"]
+        model = kind(replace(kind.PRESETS["tiny"], dropout=0.0), len(vocabularies.source), len(vocabularies.target))
+    optimiser = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    for _ in range(80):
+        sides = zip(*map(vocabularies.encode, draw.sample(words, 32)))
+        batch = Batch.of(*map(list, sides), range(32))
+        logits = model(batch.source, batch.source_readable, batch.target_in)
+        optimiser.zero_grad()
+        cross_entropy(logits.flatten(0, 1), batch.target_out.flatten(), ignore_index=PAD).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+    return Translator(model.eval(), vocabularies, "cpu")
+
+
+@pytest.fixture(scope="session")
+def speller_folder(speller: Translator, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("models") / "speller"
+    save(folder, speller.model, speller.vocabularies)
     return folder

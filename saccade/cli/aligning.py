@@ -1,4 +1,4 @@
-"""`saccade align`: the words of given pairs, linked by a model's attention."""
+"""`saccade align`: the words or pieces of given pairs, linked by a model's attention."""
 
 import json
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ import typer
 
 from saccade.cli.material import Count, Gold, GoldBase, Pairs, Seed, Source, Tokenised, pairs_of
 from saccade.cli.tables import print_table
-from saccade.cli.translating import BatchTokens, Device, Model, bar, interruptible, written
+from saccade.cli.translating import BatchTokens, ByOption, Device, Model, bar, interruptible, written
 from saccade.errors import UserError
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ def align(
     targets: Targets = None,
     out: Out = None,
     format: Format = "pharaoh",
+    by: ByOption = "auto",
     layer: Layer = None,
     head: Head = None,
     mean: Mean = False,
@@ -90,6 +91,7 @@ def align(
 
     from saccade.decode import load
     from saccade.decode.aligner import Aligner
+    from saccade.text.units import read_by
 
     aligner = Aligner(
         load(model, device=device),
@@ -98,10 +100,14 @@ def align(
         reverse_reader=reader,
         how=cast("Symmetrisation", symmetrise),
         tokenised=tokenised,
+        by=read_by(by) if gold is None or by != "auto" else "word",
         batch_tokens=batch_tokens,
     )
     with interruptible(), TemporaryDirectory() as kept:
         source = pairs_of(pairs, targets, count=count, seed=seed, gold=gold, kept=Path(kept))
+        aligner = aligner.with_unit(aligner.unit(source.pairs))
+        if aligner.by == "piece" and by == "auto":
+            typer.echo("links are between pieces; --by word links words", err=True)
         truth, total = _gold(source, gold, gold_base, aligner)
         choice, on, known = None, source, truth
         if best_head or shift == "auto":
@@ -140,7 +146,7 @@ def _gold(
     from saccade.evaluate import read_gold
 
     if gold is None:
-        return source.gold, sum(1 for _ in source.pairs)
+        return source.gold if aligner.by == "word" else None, sum(1 for _ in source.pairs)
     lengths = [aligner.lengths(pair) for pair in source.pairs]
     return read_gold(gold, lengths=lengths, base=base), len(lengths)
 
@@ -154,8 +160,9 @@ def _lines(one: "Aligned", number: int, form: str) -> list[str]:
         return format_gold(one.links, number)
     found = {
         "line": number,
-        "source_words": list(one.source),
-        "target_words": list(one.target),
+        "unit": one.unit,
+        f"source_{one.unit}s": list(one.source),
+        f"target_{one.unit}s": list(one.target),
         "alignment": [list(link) for link in sorted(one.links, key=lambda link: (link[1], link[0]))],
         "weights": one.weights.round(4).tolist(),
     }
@@ -218,6 +225,7 @@ class _Told:
         found = {
             **about,
             "symmetrised": self.aligner.how if self.aligner.reverse is not None else None,
+            "unit": self.aligner.by,
             "reader": asdict(self.reader),
             "choice": choice and choice.to_dict(),
             "scores": {name: one.to_dict() for name, one in self.scores().items()},

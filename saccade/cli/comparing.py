@@ -11,7 +11,7 @@ from saccade.cli.material import Count, material_of, pairs_of
 from saccade.cli.searching import Beam, LengthPenalty, searching
 from saccade.cli.sweeping import seeds_of
 from saccade.cli.tables import print_table
-from saccade.cli.translating import BatchTokens, Device, bar
+from saccade.cli.translating import BatchTokens, ByOption, Device, bar
 from saccade.errors import UserError
 
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ def compare(
     resamples: Resamples = 1000,
     shown: Shown = 6,
     as_json: Json = False,
+    by: ByOption = "auto",
     device: Device = "auto",
     batch_tokens: BatchTokens = 8192,
 ) -> None:
@@ -93,7 +94,9 @@ def compare(
     from saccade import files
     from saccade.compare import Asked, Effort, plan, write_report
     from saccade.compare import compare as run
+    from saccade.text.units import read_by
 
+    unit = read_by(by)
     asked = Asked(
         data=data,
         seeds=tuple(_seeds(seeds)),
@@ -119,7 +122,7 @@ def compare(
     out.mkdir(parents=True, exist_ok=True)
     kept = json.dumps(found.to_dict(), ensure_ascii=False, indent=1)
     files.write_atomically(out / "results.json", kept + "\n")
-    write_report(found, out / "report.html")
+    write_report(found, out / "report.html", unit)
     if as_json:
         typer.echo(kept)
     else:

@@ -14,8 +14,8 @@ from saccade.cli.tables import print_table
 
 if TYPE_CHECKING:
     from saccade.evaluate import AlignmentScores, Difference, GoldLinks
+    from saccade.text.units import By
 
-WIDEST_DRAWN = 30  # words
 BEHAVIOUR = {
     "length_ratio": "length ratio",
     "short": "short outputs, %",
@@ -188,8 +188,9 @@ def difference_table(found: "Sequence[Difference]") -> Table:
     return ["", "first", "this", "difference", "95 % interval", "p"], rows
 
 
-def write_report(path: Path, results: Results) -> None:
-    from saccade.inspect import Example, Report
+def write_report(path: Path, results: Results, by: "By" = "auto") -> None:
+    """`by`: what the heatmaps are between."""
+    from saccade.inspect import MOST_DRAWN, Example, Report
     from saccade.provenance import provenance
 
     material, runs = results.material, results.runs
@@ -231,9 +232,11 @@ def write_report(path: Path, results: Results) -> None:
     report.examples("Examples, from short to long", examples)
     for run in runs:
         for attended in run.output.drawn:
-            source, target = attended.source.words, attended.target.words
-            if 0 < len(source) <= WIDEST_DRAWN and target:
-                report.heatmap(f"Where {run.name} read: {' '.join(source)}", attended.words(), source, target)
+            unit = attended.unit(by)
+            source, target = attended.units(unit)
+            if 0 < len(source) <= MOST_DRAWN[unit] and target:
+                heading = f"Where {run.name} read: {' '.join(attended.source.words)}"
+                report.heatmap(heading, attended.weights(by=unit), source, target, unit=unit)
     report.text("How it was counted", signatures)
     report.provenance("Made by", provenance(command=" ".join(["saccade", *sys.argv[1:]])))
     report.save(path)

@@ -11,7 +11,7 @@ from saccade.cli.evaluated import Results, print_results, write_report
 from saccade.cli.material import Count, Gold, GoldBase, Material, Seed, Source, Tokenised, material_of, pairs_of
 from saccade.cli.searching import Beam, LengthPenalty, searching
 from saccade.cli.systems import Judging, System, judged
-from saccade.cli.translating import BatchTokens, Device, interruptible
+from saccade.cli.translating import BatchTokens, ByOption, Device, interruptible
 from saccade.errors import UserError
 
 if TYPE_CHECKING:
@@ -85,6 +85,7 @@ def evaluate(
     by_frequency: ByFrequency = False,
     as_json: Json = False,
     report: ReportFile = None,
+    by: ByOption = "auto",
     device: Device = "auto",
     batch_tokens: BatchTokens = 8192,
 ) -> None:
@@ -94,6 +95,9 @@ def evaluate(
     """
     if report is not None and not report.parent.is_dir():
         raise UserError(f"--report {report}: there is no folder {report.parent}")
+    from saccade.text.units import read_by
+
+    unit = read_by(by)
     with interruptible(), TemporaryDirectory() as kept:
         source = None
         if pairs is not None:
@@ -122,7 +126,7 @@ def evaluate(
     else:
         print_results(results, by_length=by_length, by_frequency=by_frequency)
     if report is not None:
-        write_report(report, results)
+        write_report(report, results, unit)
         typer.echo(f"report: {report}", err=True)
 
 

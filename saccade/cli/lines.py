@@ -18,6 +18,7 @@ from saccade.errors import UserError
 if TYPE_CHECKING:
     from saccade.decode import Constraints, Search, Translation, Translator
     from saccade.decode.limits import TooLong
+    from saccade.text.units import By
 
 _UNDATED = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 _NEVER = object()
@@ -35,6 +36,7 @@ class Work:
     batch_tokens: int
     chunk: int
     heatmap: bool
+    by: "By"  # what heatmaps and alignments are between
     figure: Callable[["Translation", int], None] | None = None
     picker: Picker | None = None  # chooses among all that were found
     fill: Callable[["Translation"], "Translation"] | None = None  # puts words in place of unknown ones
@@ -90,13 +92,13 @@ class Work:
         for note in (*result.notes, *(f"not met: {reason}" for reason in result.unmet)):
             typer.echo(f"saccade: line {number}: {note}", err=True)
         if self.heatmap and result.text.strip():
-            result.show()
+            result.show(by=self.by)
         if self.figure is not None:
             self.figure(result, number)
 
     def _shown(self, record: Record, result: "Translation") -> str:
         if self.answer is not None:
-            return self.answer.line(record, {"line": record.number, **result.as_dict()})
+            return self.answer.line(record, {"line": record.number, **result.as_dict(by=self.by)})
         every = [(one.score, " ".join(one.text.split("\n"))) for one in (result, *result.alternatives)]
         if self.how.n_best == 1:
             return every[0][1]
@@ -124,14 +126,14 @@ def _tree(result: "Translation") -> dict[str, Any]:
     return result.tree.as_dict() if result.tree else {}
 
 
-def figures(path: Path, *, several: bool) -> Callable[["Translation", int], None]:
+def figures(path: Path, by: "By", *, several: bool) -> Callable[["Translation", int], None]:
     """Draws a translation to `path`, or each of several to a numbered one."""
 
     def draw(result: "Translation", number: int) -> None:
         if not result.text.strip():
             return
         place = path.with_stem(f"{path.stem}-{number}") if several else path
-        result.plot()
+        result.plot(by=by)
         from matplotlib import pyplot, rc_context
 
         try:

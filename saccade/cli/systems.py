@@ -145,8 +145,8 @@ def _translated(
     with bar(f"translating by {name}", len(sources)) as advance:
         for one in found:
             texts.append(one.text)
-            if translator.attends:
-                unread.append(unread_words(one.weights))
+            if one.attention is not None:
+                unread.append(unread_words(one.attention.words()))
             advance(1)
     return texts, unread if translator.attends else None
 
@@ -159,7 +159,8 @@ def _aligned(translator: "Translator", material: Material, how: Judging) -> "Ali
 
     if how.gold is None or not translator.attends:
         return None
-    aligner = Aligner(translator, Reader(layer=how.layer), tokenised=how.tokenised, batch_tokens=how.batch_tokens)
+    reader = Reader(layer=how.layer)
+    aligner = Aligner(translator, reader, tokenised=how.tokenised, by="word", batch_tokens=how.batch_tokens)
     return score_alignments([one.links for one in aligner.align(material.pairs)], how.gold)
 
 

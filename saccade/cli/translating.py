@@ -27,6 +27,13 @@ _NOT_THE_RESULT = frozenset({"out", "restart", "heatmap"})  # options that chang
 Model = Annotated[Path, typer.Argument(help="The folder of a trained model.", show_default=False)]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]
 Tag = Annotated[str | None, typer.Option(help="Put before every line, such as <fr>: what to do with it.")]
+ByOption = Annotated[
+    str,
+    typer.Option(
+        "--by",
+        help="Show attention by word or by piece; auto: by piece for a model of characters or a source of one word.",
+    ),
+]
 BatchTokens = Annotated[int, typer.Option(help="Pieces × hypotheses at a time: fewer need less memory.", min=1)]
 
 
@@ -52,6 +59,7 @@ def translate(
     ] = "split",
     heatmap: Annotated[bool, typer.Option("--heatmap", help="Show after each line where the model read.")] = False,
     plot: Annotated[Path | None, typer.Option(help="Draw it: out.svg (.png, .pdf); out-1.svg … if many.")] = None,
+    by: ByOption = "auto",
     tag: Tag = None,
     tree: Annotated[Path | None, typer.Option(help="Write the tree of each search here: JSON, a line each.")] = None,
     device: Device = "auto",
@@ -79,7 +87,9 @@ def translate(
             raise UserError(f"--{'out' if path is out else 'tree'} {path}: a folder; expected the name of a file")
 
     from saccade.decode.translation import NO_ATTENTION
+    from saccade.text.units import read_by
 
+    unit = read_by(by)
     translator = members.load(model, device)
     if (heatmap or plot is not None) and not translator.attends:
         raise UserError(f"{model}: {NO_ATTENTION}")
@@ -92,6 +102,7 @@ def translate(
         batch_tokens=batch_tokens,
         chunk=1 if given.file == STDIN and sys.stdin.isatty() else chunk,
         heatmap=heatmap,
+        by=unit,
         fill=filling.of(translator, model),
     )
     work.picker = picking.picker(translator, how, device, work.chunk)
@@ -99,7 +110,7 @@ def translate(
     records: Iterator[Record] = checked
     if plot is not None:
         records, several = _several(checked, count)
-        work.figure = figures(plot, several=several)
+        work.figure = figures(plot, unit, several=several)
     command = {} if out is None else command_of(context, without=_NOT_THE_RESULT)
     command |= {"--device": translator.device.type, "--plot": plot and str(plot), "--tree": tree and str(tree)}
     hidden = count is None or (out is None and sys.stdout.isatty())  # a bar would run through the lines

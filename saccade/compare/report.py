@@ -15,12 +15,12 @@ from saccade.compare.tables import (
     title,
 )
 from saccade.decode import Attended
-from saccade.inspect import Beside, Interval, Panel, Report
+from saccade.inspect import MOST_DRAWN, Beside, Interval, Panel, Report
+from saccade.text.units import By
 
-MOST_DRAWN = 30  # words of an output: one that repeats itself without end is no figure
 
-
-def write_report(found: Comparison, path: Path) -> None:
+def write_report(found: Comparison, path: Path, by: By = "auto") -> None:
+    """`by`: what the heatmaps are between."""
     report = Report(f"Comparison of {', '.join(system.name for system in found.systems)}")
     _about(report, found)
     metric = METRICS[0]
@@ -44,7 +44,7 @@ def write_report(found: Comparison, path: Path) -> None:
     if found.apart:
         report.beside(
             "Where they differ most",
-            [_beside(found, place, one) for place, one in enumerate(found.apart)],
+            [_beside(found, place, one, by) for place, one in enumerate(found.apart)],
             note=f"The sentences of at most {LONGEST_SHOWN} words with the widest gap in chrF between systems, each "
             "the mean over runs; shown is the first run of each.",
         )
@@ -128,25 +128,29 @@ def _lengths(report: Report, found: Comparison) -> None:
     )
 
 
-def _beside(found: Comparison, place: int, one: Apart) -> Beside:
-    panels = [_panel(name, one, found.looked[name], place) for name in one.outputs]
+def _beside(found: Comparison, place: int, one: Apart, by: By) -> Beside:
+    panels = [_panel(name, one, found.looked[name], place, by) for name in one.outputs]
     return Beside(source=one.source, reference=one.reference, panels=panels)
 
 
-def _panel(name: str, one: Apart, looked: Sequence[Attended] | str, place: int) -> Panel:
+def _panel(name: str, one: Apart, looked: Sequence[Attended] | str, place: int, by: By) -> Panel:
     said, text = f"chrF {one.chrf[name]:.1f}", one.outputs[name]
     if isinstance(looked, str):
         instead = f"No heatmap: there is no attention to look at. This model reads {looked}."
         return Panel(name=name, said=said, text=text, weights=None, instead=instead)
     seen = looked[place]
-    if not 0 < len(seen.target.words) <= MOST_DRAWN:
-        instead = f"No heatmap: it wrote {len(seen.target.words)} words; from 1 to {MOST_DRAWN} are drawn."
+    unit = seen.unit(by)
+    source, target = seen.units(unit)
+    most = MOST_DRAWN[unit]  # an output that repeats itself without end is no figure
+    if not 0 < len(target) <= most:
+        instead = f"No heatmap: it wrote {len(target)} {unit}s; from 1 to {most} are drawn."
         return Panel(name=name, said=said, text=text, weights=None, instead=instead)
     return Panel(
         name=name,
         said=said,
         text=text,
-        weights=seen.words(),
-        source=seen.source.words,
-        target=seen.target.words,
+        weights=seen.weights(by=unit),
+        source=source,
+        target=target,
+        unit=unit,
     )

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from saccade.errors import UserError
 from saccade.evaluate import Links, links_from_weights, to_words
 from saccade.text import EOS, Tokeniser, WordRange, words
+from saccade.text.units import By, Unit, unit_of
 
 PieceWeights = NDArray[np.float32]  # (H, T, S)
 Layer: TypeAlias = 'int | Literal["all"] | None'  # None: the one that aligns unless said
@@ -23,22 +24,52 @@ class Segments:
     pieces: tuple[str, ...]
     spans: tuple[WordRange, ...]
     words: tuple[str, ...]
+    places: tuple[int, ...] | None = None  # of each piece in the text; None: the pieces are in the order of the text
+    characters: bool = False  # pieces are single characters
 
     @classmethod
     def of_text(cls, text: str, tokeniser: Tokeniser, shown: Mapping[str, str] | None = None) -> "Segments":
         """`shown` is what stands in place of placeholders: the words are those of the text as people have it."""
         ids, spans, written = tokeniser.encode_with_spans(text, shown)
-        return cls._of(ids, spans, written, tokeniser.pieces(ids, shown))
+        return cls._of(ids, spans, written, tokeniser, shown)
 
     @classmethod
     def of_ids(cls, ids: Sequence[int], tokeniser: Tokeniser, shown: Mapping[str, str] | None = None) -> "Segments":
         """Of what a model wrote, which need not be how its text would be cut into pieces."""
         text, spans = tokeniser.decode_with_spans(ids, shown)
-        return cls._of(ids, spans, text, tokeniser.pieces(ids, shown))
+        return cls._of(ids, spans, text, tokeniser, shown)
 
     @classmethod
-    def _of(cls, ids: Sequence[int], spans: Sequence[WordRange], text: str, pieces: Sequence[str]) -> "Segments":
-        return cls(ids=tuple(ids), pieces=tuple(pieces), spans=tuple(spans), words=tuple(words(text)))
+    def _of(
+        cls,
+        ids: Sequence[int],
+        spans: Sequence[WordRange],
+        text: str,
+        tokeniser: Tokeniser,
+        shown: Mapping[str, str] | None,
+    ) -> "Segments":
+        return cls(
+            ids=tuple(ids),
+            pieces=tuple(tokeniser.pieces(ids, shown)),
+            spans=tuple(spans),
+            words=tuple(words(text)),
+            places=tuple(reversed(range(len(ids)))) if tokeniser.right_to_left else None,
+            characters=tokeniser.policy.kind == "char",
+        )
+
+    @property
+    def text_places(self) -> tuple[int, ...]:
+        return tuple(range(len(self.ids))) if self.places is None else self.places
+
+    def units(self, unit: Unit) -> tuple[str, ...]:
+        """The words, or the pieces, in the order of the text."""
+        if unit == "word":
+            return self.words
+        return tuple(piece for _, piece in sorted(zip(self.text_places, self.pieces, strict=True)))
+
+    def spans_of(self, unit: Unit) -> tuple[WordRange, ...]:
+        """For each id, the units that it belongs to."""
+        return self.spans if unit == "word" else tuple((place, place + 1) for place in self.text_places)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,13 +81,13 @@ class Reader:
     head: int | None = None
     shift: int | None = None
 
-    def weights(self, attended: "Attended") -> NDArray[np.float64]:
-        """(target words, source words)"""
+    def weights(self, attended: "Attended", by: By = "word") -> NDArray[np.float64]:
+        """(target units, source units)"""
         shift = attended.usual.shift if self.shift is None else self.shift
-        return replace(attended, usual=replace(attended.usual, shift=shift)).words(self.layer, self.head)
+        return replace(attended, usual=replace(attended.usual, shift=shift)).weights(self.layer, self.head, by=by)
 
-    def links(self, attended: "Attended") -> Links:
-        return links_from_weights(self.weights(attended))
+    def links(self, attended: "Attended", by: By = "word") -> Links:
+        return links_from_weights(self.weights(attended, by))
 
     def settled(self, attended: "Attended") -> "Reader":
         """The same, with numbers for what is usual."""
@@ -108,26 +139,40 @@ class Attended:
             raise UserError(f"layer {chosen} does not exist: the model reads the source in {len(self.layers)}, from 0")
         return self.layers[chosen][:, rows]
 
-    def words(self, layer: Layer = None, head: int | None = None) -> NDArray[np.float64]:
-        """(target words, source words) of one head of a layer, or of the mean over its heads; of neither, of what is
-        usual. The end of the source is no word: what a row read there is left out, so that a row may sum to less than
+    def unit(self, by: By = "auto") -> Unit:
+        """What weights and links are between."""
+        characters = self.source.characters or self.target.characters
+        return unit_of(by, characters=characters, source_words=(len(self.source.words),))
+
+    def units(self, by: By = "auto") -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The source and the target, in words or in pieces: the columns and the rows of `weights`."""
+        unit = self.unit(by)
+        return self.source.units(unit), self.target.units(unit)
+
+    def weights(self, layer: Layer = None, head: int | None = None, *, by: By = "auto") -> NDArray[np.float64]:
+        """(target units, source units) of one head of a layer, or of the mean over its heads; of neither, of what is
+        usual. The end of the source is no unit: what a row read there is left out, so that a row may sum to less than
         1."""
-        heads = self.pieces(layer)
+        unit, heads = self.unit(by), self.pieces(layer)
         if layer is None and head is None:
             head = self.usual.head
         if head is not None and not -len(heads) <= head < len(heads):
             raise UserError(f"head {head} does not exist: the layer has {len(heads)}, counted from 0")
         return to_words(
             heads.mean(0) if head is None else heads[head],
-            [*self.source.spans, None],
-            self.target.spans,
-            source_words=len(self.source.words),
-            target_words=len(self.target.words),
+            [*self.source.spans_of(unit), None],
+            self.target.spans_of(unit),
+            source_words=len(self.source.units(unit)),
+            target_words=len(self.target.units(unit)),
         )
 
-    def alignment(self, layer: Layer = None, head: int | None = None) -> Links:
-        """Each target word linked to the source word that it weighs most: (source word, target word), from 0."""
-        return links_from_weights(self.words(layer, head))
+    def words(self, layer: Layer = None, head: int | None = None) -> NDArray[np.float64]:
+        """(target words, source words), whatever the model reads and writes."""
+        return self.weights(layer, head, by="word")
+
+    def alignment(self, layer: Layer = None, head: int | None = None, *, by: By = "auto") -> Links:
+        """Each target unit linked to the source unit that it weighs most: (source unit, target unit), from 0."""
+        return links_from_weights(self.weights(layer, head, by=by))
 
 
 def attended(

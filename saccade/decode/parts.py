@@ -72,13 +72,18 @@ def _attended(parts: Sequence[Translation]) -> Attended:
 
 
 def _chained(texts: Sequence[Segments]) -> Segments:
-    spans, before = [], 0
+    spans: list[tuple[int, int]] = []
+    places: list[int] = []
+    before = 0
     for text in texts:
         spans += [(first + before, end + before) for first, end in text.spans]
+        places += [len(places) + place for place in text.text_places]
         before += len(text.words)
     return Segments(
         ids=tuple(one for text in texts for one in text.ids),
         pieces=tuple(one for text in texts for one in text.pieces),
         spans=tuple(spans),
         words=tuple(word for text in texts for word in text.words),
+        places=tuple(places),
+        characters=any(text.characters for text in texts),
     )

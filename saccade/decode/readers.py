@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from saccade.decode.attended import Attended, Layer, Reader
 from saccade.evaluate import GoldLinks, Links, agreement, foretelling, score_alignments
+from saccade.text.units import Unit
 
 SHIFTS = (0, 1)
 Criterion = Literal["gold", "agreement", "foretelling"]
@@ -16,7 +17,7 @@ Criterion = Literal["gold", "agreement", "foretelling"]
 class Choice:
     """The best of `tried` readers, and how good it was where it was chosen.
 
-    `value` is 1 − AER by gold, the F of the two directions' links by agreement, bits a word by foretelling.
+    `value` is 1 − AER by gold, the F of the two directions' links by agreement, bits a unit by foretelling.
     """
 
     reader: Reader
@@ -25,12 +26,17 @@ class Choice:
     value: float
     tried: int
     pairs: int
+    unit: Unit = "word"  # what the links were between
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
     def __str__(self) -> str:
-        what = {"gold": "1 − AER", "agreement": "agreement of both directions", "foretelling": "bits foretold a word"}
+        what = {
+            "gold": "1 − AER",
+            "agreement": "agreement of both directions",
+            "foretelling": f"bits foretold a {self.unit}",
+        }
         back = "" if self.reverse is None else f"; of the reverse model, {self.reverse}"
         return (
             f"{self.reader}{back}: the best of {self.tried} on {self.pairs} pairs by {what[self.by]}, {self.value:.3f}"
@@ -59,17 +65,18 @@ def choose(
     gold: Sequence[GoldLinks] | None = None,
     reverse: Sequence[Attended] | None = None,
     among_reverse: Sequence[Reader] = (),
+    unit: Unit = "word",
 ) -> Choice:
     """By the error rate where there is gold; else by agreement with the reverse model, whose reader is chosen with it;
-    else by how well linked words foretell each other."""
-    found = {reader: [reader.links(one) for one in attended] for reader in among}
+    else by how well linked words, or pieces, foretell each other."""
+    found = {reader: [reader.links(one, unit) for one in attended] for reader in among}
     turned = {}
     if reverse is not None:
-        turned = {reader: [turn(reader.links(one)) for one in reverse] for reader in among_reverse}
+        turned = {reader: [turn(reader.links(one, unit)) for one in reverse] for reader in among_reverse}
     tried = len(found) * max(1, len(turned))
 
     def choice(reader: Reader, back: Reader | None, by: Criterion, value: float) -> Choice:
-        return Choice(reader=reader, reverse=back, by=by, value=value, tried=tried, pairs=len(attended))
+        return Choice(reader=reader, reverse=back, by=by, value=value, tried=tried, pairs=len(attended), unit=unit)
 
     if gold is not None:
         right = {reader: 1 - score_alignments(links, gold).aer for reader, links in found.items()}
@@ -80,7 +87,8 @@ def choose(
         agreed = {(one, back): agreement(found[one], turned[back]) for one in found for back in turned}
         best, back = max(agreed, key=agreed.__getitem__)
         return choice(best, back, "agreement", agreed[best, back])
-    sources, targets = [one.source.words for one in attended], [one.target.words for one in attended]
+    texts = [(one.source, one.target) for one in attended]
+    sources, targets = ([side.units(unit) for side in sides] for sides in zip(*texts, strict=True))
     told = {reader: foretelling(links, sources, targets) for reader, links in found.items()}
     best = max(told, key=told.__getitem__)
     return choice(best, None, "foretelling", told[best])

@@ -13,6 +13,7 @@ from saccade.decode.confidence import Calibration
 from saccade.decode.recording import SearchTree
 from saccade.errors import UserError
 from saccade.evaluate import Links
+from saccade.text.units import By, Unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -91,13 +92,19 @@ class Translation:
         return None if self.attention is None else self.attention.pieces()
 
     @property
+    def unit(self) -> Unit | None:
+        """What `weights` and `alignment` are between: words, or pieces (see `saccade.text.units`). `attention.weights`
+        and `attention.alignment` take another, as by="word"."""
+        return None if self.attention is None else self.attention.unit()
+
+    @property
     def weights(self) -> NDArray[np.float64] | None:
-        """(T, S) between words"""
-        return None if self.attention is None else self.attention.words()
+        """(T, S) between words, or between pieces"""
+        return None if self.attention is None else self.attention.weights()
 
     @property
     def alignment(self) -> Links | None:
-        """Links (source word, target word), counted from 0"""
+        """Links (source word, target word), or of pieces, counted from 0"""
         return None if self.attention is None else self.attention.alignment()
 
     @property
@@ -119,28 +126,31 @@ class Translation:
         )
         return replace(best, alternatives=tuple(others), tree=self.tree)
 
-    def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """The weights between words as a figure."""
+    def plot(self, ax: "Axes | None" = None, *, by: By = "auto") -> "Axes":
+        """The weights between words, or between pieces, as a figure."""
         from saccade.inspect import plot_heatmap
 
-        return plot_heatmap(*self._heatmap(), ax=ax)
+        return plot_heatmap(*self._heatmap(by), ax=ax)
 
-    def show(self, console: "Console | None" = None) -> None:
-        """The weights between words in the terminal."""
+    def show(self, console: "Console | None" = None, *, by: By = "auto") -> None:
+        """The weights between words, or between pieces, in the terminal."""
         from saccade.inspect import terminal_heatmap
 
-        terminal_heatmap(*self._heatmap(), console=console)
+        terminal_heatmap(*self._heatmap(by), console=console)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+    def as_dict(self, *, by: By = "auto") -> dict[str, Any]:
+        """Plain values for JSON; `unit` says whether `alignment` counts words or pieces."""
         attention = self.attention
         aligned: dict[str, Any] = {"alignment": None}
         if attention is not None:
-            links = sorted(attention.alignment(), key=lambda link: (link[1], link[0]))
+            links = sorted(attention.alignment(by=by), key=lambda link: (link[1], link[0]))
             aligned = {
+                "unit": attention.unit(by),
                 "alignment": [list(link) for link in links],
                 "source_words": list(attention.source.words),
                 "target_words": list(attention.target.words),
+                "source_pieces": list(attention.source.units("piece")),
+                "target_pieces": list(attention.target.units("piece")),
             }
         return {
             "source": self.source,
@@ -180,23 +190,25 @@ class Translation:
 
         texts = f'<p dir="auto">{escape(self.source)}<br><b>{escape(self.text)}</b></p>'
         attention = self.attention
-        if attention is None or not attention.source.words or not attention.target.words:
+        source, target = ((), ()) if attention is None else attention.units()
+        if attention is None or not source or not target:
             return texts
         upright = "writing-mode:vertical-rl;font-weight:400"
-        head = "".join(f'<th style="{upright}">{escape(visible(word))}</th>' for word in attention.source.words)
-        rows, matrix = [], attention.words()
-        for word, weights, colours in zip(attention.target.words, matrix, steps(matrix), strict=True):
+        head = "".join(f'<th style="{upright}">{escape(visible(unit))}</th>' for unit in source)
+        rows, matrix = [], attention.weights()
+        for unit, weights, colours in zip(target, matrix, steps(matrix), strict=True):
             cells = (
                 f'<td style="background:{CIVIDIS[colour]};color:{ink(colour)};text-align:center">{percent(weight)}</td>'
                 for weight, colour in zip(weights, colours.tolist(), strict=True)
             )
-            rows.append(f'<tr><th style="text-align:right">{escape(visible(word))}</th>{"".join(cells)}</tr>')
+            rows.append(f'<tr><th style="text-align:right">{escape(visible(unit))}</th>{"".join(cells)}</tr>')
         return f"{texts}<table><tr><td></td>{head}</tr>{''.join(rows)}</table>"
 
-    def _heatmap(self) -> tuple[NDArray[np.float64], tuple[str, ...], tuple[str, ...]]:
+    def _heatmap(self, by: By) -> tuple[NDArray[np.float64], tuple[str, ...], tuple[str, ...]]:
         if self.attention is None:
             raise UserError(NO_ATTENTION)
-        source, target = self.attention.source.words, self.attention.target.words
+        source, target = self.attention.units(by)
         if not source or not target:
-            raise UserError(f"nothing to draw: {'the source' if not source else 'the translation'} has no words")
-        return self.attention.words(), source, target
+            side = "the source" if not source else "the translation"
+            raise UserError(f"nothing to draw: {side} has no {self.attention.unit(by)}s")
+        return self.attention.weights(by=by), source, target

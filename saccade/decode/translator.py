@@ -128,13 +128,16 @@ class Translator:
     ) -> list[Attended]:
         """What the model reads of each source when it is made to write the target: one teacher-forced pass."""
         same_count(sources=sources, targets=targets)
-        source, target = self.vocabularies.source, self.vocabularies.target
-        masked = (self.vocabularies.mask_pair(*pair) for pair in zip(sources, targets, strict=True))
-        pairs = [
-            (Segments.of_text(left.text, source, left.shown), Segments.of_text(right.text, target, right.shown))
-            for left, right in masked
-        ]
+        pairs = [self.segments(*pair) for pair in zip(sources, targets, strict=True)]
         return self._attend(pairs, batch_tokens)
+
+    def segments(self, source: str, target: str) -> tuple[Segments, Segments]:
+        """A pair as the model has it, in pieces and words."""
+        left, right = self.vocabularies.mask_pair(source, target)
+        return (
+            Segments.of_text(left.text, self.vocabularies.source, left.shown),
+            Segments.of_text(right.text, self.vocabularies.target, right.shown),
+        )
 
     def _translate(
         self, texts: Sequence[str], asked: Sequence[Constraints | None], first: int, options: "_Options"

@@ -2,6 +2,16 @@
 
 from saccade.inspect.chart import Interval
 from saccade.inspect.heatmap import plot_heatmap, terminal_heatmap
-from saccade.inspect.report import Beside, Example, Panel, Report, Target
+from saccade.inspect.report import MOST_DRAWN, Beside, Example, Panel, Report, Target
 
-__all__ = ["Beside", "Example", "Interval", "Panel", "Report", "Target", "plot_heatmap", "terminal_heatmap"]
+__all__ = [
+    "MOST_DRAWN",
+    "Beside",
+    "Example",
+    "Interval",
+    "Panel",
+    "Report",
+    "Target",
+    "plot_heatmap",
+    "terminal_heatmap",
+]

@@ -7,7 +7,7 @@ report.save("report.html")
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,13 +16,15 @@ from saccade.evaluate.weights import weight_matrix
 from saccade.inspect.cells import percent, steps
 from saccade.inspect.chart import Interval, interval_chart, line_chart
 from saccade.inspect.page import escaped, page, shown
+from saccade.text.units import Unit
 
 Cell = str | float | None
 _NUMBER = re.compile(r"[+\-−\[]?\d[\d.,]*(\s|$)")
-_LEGEND = (
-    "Rows are target words, columns source words, numbers percent. The weights show where the model read; "
-    "they are not by themselves an explanation of what it wrote."
-)
+MOST_DRAWN: Mapping[Unit, int] = {"word": 30, "piece": 60}  # rows or columns of a heatmap that can still be read
+_LEGENDS: Mapping[Unit, str] = {
+    "word": "Rows are target words, columns source words",
+    "piece": "Rows are pieces of the target, columns pieces of the source (▁ is a space)",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,8 +53,9 @@ class Panel:
     said: str  # of how good it is
     text: str
     weights: object | None  # (T, S)
-    source: Sequence[str] = ()  # words
+    source: Sequence[str] = ()  # words, or pieces
     target: Sequence[str] = ()
+    unit: Unit = "word"
     instead: str = ""
 
 
@@ -122,11 +125,18 @@ class Report:
         self._add(heading, f"<figure>{interval_chart(rows, x=x)}{_note(note)}</figure>")
 
     def heatmap(
-        self, heading: str, weights: object, source: Sequence[str], target: Sequence[str], note: str = ""
+        self,
+        heading: str,
+        weights: object,
+        source: Sequence[str],
+        target: Sequence[str],
+        note: str = "",
+        unit: Unit = "word",
     ) -> None:
         """Weights (T, S), target rows by source columns, in percent; the full number on hover."""
         table = _heat(weights, source, target)
-        self._add(heading, f"<figure>{_scroll(table)}<figcaption>{_inline(note)} {_LEGEND}</figcaption></figure>")
+        caption = f"{_inline(note)} {_legend([unit])}"
+        self._add(heading, f"<figure>{_scroll(table)}<figcaption>{caption}</figcaption></figure>")
 
     def beside(self, heading: str, sentences: Sequence[Beside], note: str = "") -> None:
         """For each sentence, what every system made of it, their heatmaps side by side."""
@@ -136,7 +146,8 @@ class Report:
             items = "".join(f'<dt>{name}</dt><dd dir="auto" lang="">{escaped(text)}</dd>' for name, text in head)
             panels = "".join(map(_panel, one.panels))
             articles.append(f'<article><dl class="example">{items}</dl><div class="beside">{panels}</div></article>')
-        self._add(heading, f'{_note(note)}<p class="note">{_LEGEND}</p>{"".join(articles)}')
+        legend = _legend(panel.unit for one in sentences for panel in one.panels if panel.weights is not None)
+        self._add(heading, f'{_note(note)}<p class="note">{legend}</p>{"".join(articles)}')
 
     def examples(self, heading: str, examples: Sequence[Example]) -> None:
         blocks = []
@@ -191,6 +202,14 @@ def _is_of_numbers(column: Sequence[Cell]) -> bool:
     there = [cell for cell in column if cell is not None]
     return any(isinstance(cell, int | float) for cell in there) or (
         bool(there) and all(_NUMBER.match(str(cell)) for cell in there)
+    )
+
+
+def _legend(units: Iterable[Unit]) -> str:
+    rows = ", or: ".join(_LEGENDS[unit] for unit in sorted(set(units)) or ["word"])
+    return (
+        f"{rows}; numbers are percent. The weights show where the model read; they are not by themselves an "
+        "explanation of what it wrote."
     )
 
 

@@ -104,7 +104,7 @@ def compete(system: str, effort: Effort, folder: Path) -> dict[str, Any]:
     if translator.attends:
         some = _aligned(effort)
         attended = translator.attend([p.source for p in some], [p.target for p in some])
-        aligned = asdict(score_alignments([one.alignment() for one in attended], _gold(some)))
+        aligned = asdict(score_alignments([one.alignment(by="word") for one in attended], _gold(some)))
     senses = AmbiguitySet.of(BOOK, effort.ambiguous).judge(translator, edges=(3, 6, 10, 20))
     return {
         "system": system,

@@ -8,7 +8,6 @@ from rich.console import Console
 from rich.table import Table
 
 from saccade.inspect import Example, Report, Target, terminal_heatmap
-from saccade.text import words
 
 FIXED, ATTENTION = "fixed context", "attention"
 GAP_AT = "31–40"
@@ -142,10 +141,6 @@ def look(folder: Path, source: str) -> dict[str, Any]:
     from saccade.decode.folder import load
 
     translation = load(folder, device="cpu").translate([source])[0]
-    weights = translation.weights
-    assert weights is not None
-    return {
-        "source": words(translation.source),
-        "target": words(translation.text),
-        "weights": weights.tolist(),
-    }
+    assert translation.attention is not None
+    read, wrote = translation.attention.units("word")
+    return {"source": list(read), "target": list(wrote), "weights": translation.attention.words().tolist()}

@@ -120,7 +120,7 @@ def choose_reader(run: Run) -> None:
         else:
             aligner = Aligner(model_folder.load(run.out, device=run.device))
             _, choice = aligner.chosen(((pair.source, pair.target) for pair in some), every_head=True, every_shift=True)
-            reader, said = choice.reader, f"words are aligned by {choice}"
+            reader, said = choice.reader, f"{choice.unit}s are aligned by {choice}"
         checkpoint.add_extra(run.out, reader=config.to_dict(reader))
         return said
 

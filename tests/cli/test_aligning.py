@@ -17,6 +17,7 @@ from saccade.models import Seq2Seq
 from saccade.text import Vocabularies
 
 Run = Callable[..., tuple[int, str, str]]
+NO_ERROR = ["0.000", "1.000", "1.000"]  # AER, precision, recall
 GOLD = "0-0 1-1 2-2\n0-0 1-2 2-1 3-3\n\n0-0 1-1 2?2\n"
 
 
@@ -141,6 +142,23 @@ def test_a_task_brings_its_gold(run: Run, model_folder: Path) -> None:
     assert code == 0 and len(out.splitlines()) == 3 and "AER" in err
 
 
+def test_a_model_of_characters_aligns_letters(run: Run, speller_folder: Path, tmp_path: Path) -> None:
+    tsv, gold, summary = tmp_path / "t.tsv", tmp_path / "t.links", tmp_path / "summary.json"
+    tsv.write_text("badge\tBADGE\nfed\tFED\n", encoding="utf-8")
+    code, out, err = run(speller_folder, tsv, "--summary", summary)
+    assert (code, out) == (0, "0-0 1-1 2-2 3-3 4-4\n0-0 1-1 2-2\n")
+    assert err == "links are between pieces; --by word links words\n"
+    assert json.loads(summary.read_text(encoding="utf-8"))["unit"] == "piece"
+    assert run(speller_folder, tsv, "--by", "word") == (0, "0-0\n0-0\n", "")
+    one = json.loads(run(speller_folder, tsv, "--format", "json")[1].splitlines()[1])
+    assert (one["unit"], one["source_pieces"], one["target_pieces"]) == ("piece", [*"fed"], [*"FED"])
+    gold.write_text("0-0\n0-0\n", encoding="utf-8")
+    assert run(speller_folder, tsv, "--gold", gold)[1] == "0-0\n0-0\n"  # gold links are between words
+    gold.write_text("0-0 1-1 2-2 3-3 4-4\n0-0 1-1 2-2\n", encoding="utf-8")
+    code, _, err = run(speller_folder, tsv, "--gold", gold, "--by", "piece")
+    assert code == 0 and next(line for line in err.splitlines() if "attention" in line).split()[1:] == NO_ERROR
+
+
 def test_text_that_was_tokenised(run: Run, model_folder: Path, tmp_path: Path) -> None:
     tsv, gold = tmp_path / "t.tsv", tmp_path / "t.links"
     tsv.write_text("the cat ...\tle chat ...\n", encoding="utf-8")
@@ -173,6 +191,8 @@ def test_mistakes_are_one_line_and_2_and_write_nothing(
         ((model_folder, tsv, uneven), "expected pairs: the same number of lines"),
         ((model_folder, tsv, "--gold", wrong), "wrong.txt:4: link 7-0 is out of range"),
         ((model_folder, tsv, "--gold", uneven), "1 lines of alignments for 4 pairs"),
+        ((model_folder, tsv, "--by", "letter"), "--by letter: expected auto, piece, word"),
+        ((model_folder, tsv, "--by", "piece", "--tokenised"), "leave out tokenised to align by piece"),
         ((model_folder, tsv, "--format", "giza"), "--format giza: expected pharaoh, gold, json"),
         ((model_folder, tsv, "--layer", "0", "--mean"), "give one of the three"),
         ((model_folder, tsv, "--shift", "2"), "--shift 2: expected 0, 1 or auto"),

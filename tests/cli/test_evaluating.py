@@ -157,6 +157,19 @@ def test_the_report_is_one_file_with_heatmaps(
     assert "one.txt against learnt" in page and "<script" not in page
 
 
+def test_the_report_shows_the_letters_that_a_model_of_characters_read(
+    run: Run, speller_folder: Path, tmp_path: Path
+) -> None:
+    tsv, report = tmp_path / "words.tsv", tmp_path / "report.html"
+    tsv.write_text("badge\tBADGE\nfed\tFED\n", encoding="utf-8")
+    assert run(speller_folder, tsv, *FEW, "--report", report)[0] == 0
+    assert "pieces of the target" in (page := report.read_text(encoding="utf-8")) and 'title="B ← b: ' in page
+    assert run(speller_folder, tsv, *FEW, "--report", report, "--by", "word")[0] == 0
+    assert "target words" in (page := report.read_text(encoding="utf-8")) and 'title="BADGE ← badge: ' in page
+    code, _, err = run(speller_folder, tsv, "--by", "letter")
+    assert code == 2 and "--by letter: expected auto, piece, word" in err
+
+
 def test_mistakes_are_one_line_and_2(
     run: Run, model_folder: Path, tsv: Path, gold: Path, tmp_path: Path, outputs: Callable[..., Path]
 ) -> None:

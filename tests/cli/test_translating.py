@@ -103,6 +103,19 @@ def test_the_heatmap_follows_its_line(run: Run, model_folder: Path) -> None:
     assert lines[5:7] == ["", "il dort"]
 
 
+def test_a_model_of_characters_shows_letters(run: Run, speller_folder: Path) -> None:
+    lines = run("translate", speller_folder, "--heatmap", stdin=b"badge\n").out.splitlines()
+    assert lines[:2] == ["BADGE", "     b    a    d    g    e"] and [line[0] for line in lines[2:7]] == [*"BADGE"]
+    lines = run("translate", speller_folder, "--heatmap", "--by", "word", stdin=b"badge\n").out.splitlines()
+    assert lines[0] == "BADGE" and lines[1].split() == ["badge"]
+    one = json.loads(run("translate", speller_folder, "--jsonl", stdin=b"fed\n").out)
+    assert (one["unit"], one["alignment"]) == ("piece", [[0, 0], [1, 1], [2, 2]])
+    one = json.loads(run("translate", speller_folder, "--jsonl", "--by", "word", stdin=b"fed\n").out)
+    assert (one["unit"], one["alignment"]) == ("word", [[0, 0]])
+    done = run("translate", speller_folder, "--by", "letter", stdin=b"fed\n")
+    assert done.code == 2 and done.err.count("\n") == 1 and "--by letter: expected auto, piece, word" in done.err
+
+
 def test_figures(run: Run, model_folder: Path, tmp_path: Path) -> None:
     assert run("translate", model_folder, "--plot", tmp_path / "one.svg", stdin=b"the cat sleeps\n").code == 0
     assert (tmp_path / "one.svg").read_text(encoding="utf-8").startswith("<?xml")

@@ -77,6 +77,9 @@ def test_the_report_is_one_file_and_safe(zoo: tuple[Comparison, Path], tmp_path:
     for name in MODELS:
         assert name in outline.text
     assert len(page) < 400_000
+    assert "Rows are target words" in outline.text and "pieces of the target" not in outline.text
+    write_report(found, tmp_path / "by-piece.html", "piece")
+    assert "pieces of the target" in (tmp_path / "by-piece.html").read_text(encoding="utf-8")
 
 
 def test_what_is_finished_is_not_made_again(recipe: Callable[..., Path], few: Pairs, tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def test_every_model_aligns_or_says_that_it_cannot(
         assert one.weights.shape == (len(one.target), len(one.source))
         assert all(i < len(one.source) and j < len(one.target) for i, j in one.links)
         assert one.attended is not None
-        assert one.links == one.attended.alignment()
+        assert one.links == one.attended.alignment(by="word")
         heads.add(one.attended)
     assert len(heads.mean()) == len(translator.model.cross)
     longest = max(len(one.attended.source_pieces) for one in found if one.attended)
@@ -56,7 +56,7 @@ def test_a_result_does_not_depend_on_its_company_and_blanks_keep_their_place(
     rnn: Translator, pairs: list[TextPair]
 ) -> None:
     many = [*pairs, TextPair("", "le chat"), TextPair("the cat", " "), *pairs] * (1 + CHUNK // 18)
-    aligner = Aligner(rnn)
+    aligner = Aligner(rnn, by="word")  # else the first pairs decide what all are aligned by
     alone = [next(aligner.align([pair])).links for pair in pairs]
     found = [one.links for one in aligner.align(many)]
     assert len(found) == len(many) > CHUNK
@@ -155,3 +155,37 @@ def test_mistakes_are_told_before_any_work(rnn: Translator) -> None:
         Aligner(rnn, how=unknown)
     with pytest.raises(UserError, match="layer 7 does not exist"):
         list(Aligner(rnn, Reader(layer=7)).align([TextPair("a", "b")]))
+
+
+def test_a_model_of_characters_aligns_letters(speller: Translator) -> None:
+    pairs = [TextPair("badge", "BADGE"), TextPair("", "A"), TextPair("fed", "FED")]
+    first, blank, last = Aligner(speller).align(pairs)
+    assert (first.unit, first.source, first.target) == ("piece", (*"badge",), (*"BADGE",))
+    assert first.links == {(place, place) for place in range(5)} and last.links == {(0, 0), (1, 1), (2, 2)}
+    assert (blank.unit, blank.source, blank.target, blank.links) == ("piece", (), ("A",), frozenset())
+    assert Aligner(speller).lengths(pairs[0]) == (5, 5)
+    (by_word,) = Aligner(speller, by="word").align(pairs[:1])
+    assert (by_word.unit, by_word.source, by_word.links) == ("word", ("badge",), {(0, 0)})
+
+
+def test_a_file_has_one_unit_and_single_words_have_pieces(rnn: Translator, pairs: list[TextPair]) -> None:
+    single = TextPair("extraordinarily", "extraordinairement")
+    assert {one.unit for one in Aligner(rnn).align([single, single])} == {"piece"}
+    assert {one.unit for one in Aligner(rnn).align([single, pairs[0]])} == {"word"}
+    many = [single] * CHUNK + [pairs[0]]
+    assert {one.unit for one in Aligner(rnn).align(many)} == {"piece"}  # what it began with
+    chosen, choice = Aligner(rnn).chosen([single, single], every_shift=True)
+    assert chosen.by == choice.unit == "piece" and "bits foretold a piece" in str(choice)
+
+
+def test_two_models_meet_by_piece_only_if_they_cut_alike(
+    speller: Translator, rnn: Translator, untrained: Untrained
+) -> None:
+    pair = TextPair("badge", "BADGE")
+    (both,) = Aligner(speller, reverse=speller, how="union").align([pair])
+    assert both.links >= {(place, place) for place in range(5)}
+    with pytest.raises(UserError, match="pair 1: the two models cut it into different pieces"):
+        list(Aligner(speller, reverse=rnn).align([pair]))
+    with pytest.raises(UserError, match="leave out tokenised to align by piece"):
+        Aligner(speller, tokenised=True, by="piece")
+    assert Aligner(speller, tokenised=True).unit([pair]) == "word"

@@ -65,3 +65,33 @@ def test_the_last_layer_but_one_aligns(vocabularies: Vocabularies) -> None:
     for layer, head in ((3, None), (-4, None), (0, 1)):
         with pytest.raises(UserError, match="does not exist"):
             found.words(layer, head)
+
+
+def test_pieces_are_shown_where_words_tell_nothing_apart(vocabularies: Vocabularies) -> None:
+    source, target = (
+        Segments.of_text("extraordinarily", vocabularies.source),
+        Segments.of_text("chat", vocabularies.target),
+    )
+    reading = np.zeros((1, len(target.ids) + 1, len(source.ids) + 1), np.float32)
+    reading[0, :, 1] = 0.75
+    reading[0, :, -1] = 0.25  # of the end, which is no piece of the text
+    found = attended(source, target, [reading], usual=Reader(shift=0), tokeniser=vocabularies.source)
+    assert found.unit() == "piece" and found.unit("word") == "word"
+    assert found.units() == (source.pieces, target.pieces)
+    assert found.weights() == pytest.approx(reading[0, :-1, :-1])
+    assert found.alignment() == {(1, row) for row in range(len(target.ids))}
+    assert found.weights(by="word").tolist() == found.words().tolist() == [[0.75]]
+    assert found.alignment(by="word") == {(0, 0)}
+
+
+def test_pieces_that_are_written_from_right_to_left_are_shown_in_the_order_of_the_text(
+    vocabularies: Vocabularies,
+) -> None:
+    turned = vocabularies.target.reversed()
+    text = Segments.of_text("le chat noir", turned)
+    assert text.units("piece") == Segments.of_text("le chat noir", vocabularies.target).pieces == text.pieces[::-1]
+    source = Segments.of_text("the cat", vocabularies.source)
+    reading = np.zeros((1, len(text.ids) + 1, len(source.ids) + 1), np.float32)
+    reading[0, 0, 0] = 1.0  # what is written first stands last
+    found = attended(source, text, [reading], usual=Reader(shift=0), tokeniser=vocabularies.source)
+    assert found.alignment(by="piece") == {(0, len(text.ids) - 1)}

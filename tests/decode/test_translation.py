@@ -6,6 +6,7 @@ import json
 from rich.console import Console
 
 from saccade.decode import Translator
+from saccade.decode.limits import Limits
 
 
 def test_a_figure_has_the_words(learnt: Translator) -> None:
@@ -41,6 +42,7 @@ def test_json_holds_the_words_that_the_links_count(learnt: Translator) -> None:
     assert read["text"] == "我们看见黑房子" and read["target_words"] == list("我们看见黑房子")
     assert read["source_words"] == ["we", "see", "the", "black", "house"]
     assert frozenset((i, j) for i, j in read["alignment"]) == result.alignment
+    assert read["unit"] == result.unit == "word"
     assert len(read["token_log_probs"]) == len(read["tokens"]) + 1
 
 
@@ -48,3 +50,42 @@ def test_results_compare_by_what_they_say(learnt: Translator) -> None:
     first, second = learnt.translate(["it sleeps", "it sleeps"], weights=True)
     assert first == second
     assert "attend" not in repr(first)
+
+
+def test_a_model_of_characters_shows_which_letter_it_read(speller: Translator) -> None:
+    from matplotlib import pyplot
+
+    (result,) = speller.translate(["badge"])
+    assert result.text == "BADGE" and result.unit == "piece"
+    assert result.alignment == {(place, place) for place in range(5)}
+    assert result.weights is not None and result.weights.shape == (5, 5)
+    axes = result.plot()
+    assert [label.get_text() for label in axes.get_xticklabels()] == [*"badge"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == [*"BADGE"]
+    pyplot.close()
+    console = Console(record=True, width=80, file=io.StringIO())
+    result.show(console)
+    assert console.export_text().splitlines()[0].split() == [*"badge"]
+    assert result._repr_html_().count("<tr>") == 1 + 5
+    read = result.as_dict()
+    assert (read["unit"], read["source_pieces"], read["target_pieces"]) == ("piece", [*"badge"], [*"BADGE"])
+    assert read["alignment"] == [[place, place] for place in range(5)]
+
+
+def test_words_can_be_asked_for(speller: Translator) -> None:
+    (result,) = speller.translate(["badge"])
+    console = Console(record=True, width=80, file=io.StringIO())
+    result.show(console, by="word")
+    assert console.export_text().split()[0] == "badge"
+    read = result.as_dict(by="word")
+    assert (read["unit"], read["source_words"], read["alignment"]) == ("word", ["badge"], [[0, 0]])
+
+
+def test_a_single_word_in_parts_of_a_split_text_keeps_its_pieces(speller: Translator) -> None:
+    speller.limits = Limits(words=1)
+    try:
+        (result,) = speller.translate(["abc. Def."], too_long="split")
+    finally:
+        speller.limits = Limits()
+    assert len(result.parts) == 2 and result.attention is not None
+    assert result.attention.units()[0] == (*"abc", "<unk>", *"Def", "<unk>")

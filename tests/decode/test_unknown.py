@@ -81,8 +81,8 @@ def test_the_source_word_takes_its_place(
     assert one.source_word == reads[0] and one.text == words(source)[reads[0]]
     assert words(expected)[slice(*one.words)] == [one.text]
     assert after.attention is not None and list(after.attention.target.words) == words(expected)
-    assert after.weights is not None and after.weights.shape == (len(words(expected)), len(words(source)))
-    assert (one.source_word, one.words[0]) in (after.alignment or ())
+    assert after.attention.words().shape == (len(words(expected)), len(words(source)))
+    assert (one.source_word, one.words[0]) in after.attention.alignment(by="word")
     assert after.tokens == before.tokens
     assert after.as_dict()["replaced"] == [{"words": one.words, "source_word": reads[0], "text": one.text}]
 
