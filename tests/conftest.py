@@ -7,6 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+import saccade  # noqa: F401 (first: it makes the threads of torch sleep where they wait)
+
+# isort: split
 import torch
 from torch.nn.functional import cross_entropy
 

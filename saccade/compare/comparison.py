@@ -106,8 +106,8 @@ def compare(
     effort, say = effort or Effort(), say or (lambda _: None)
     bar = bar or (lambda *_: nullcontext(lambda _: None))
     trained = _trained(plan, out, say)
-    threads = next((recipe.train.threads for recipe in plan.recipes.values() if recipe.train.threads), None)
-    if threads is not None:
+    threads = next((recipe.train.threads for recipe in plan.recipes.values()), None)
+    if isinstance(threads, int):
         torch.set_num_threads(threads)
     runs = {
         system.name: [

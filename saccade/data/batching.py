@@ -141,6 +141,12 @@ class Batches:
         return [batches[place].tolist() for place in random.permutation(len(batches))]
 
 
+def endless(batches: Batches) -> Iterator[Batch]:
+    """Epoch after epoch."""
+    while True:
+        yield from batches
+
+
 def cut_places(lengths: npt.NDArray[np.int64], tokens: int) -> list[int]:
     """Where batches begin in texts of rising length, and the end: each as large as fits."""
     cuts = [0]

@@ -2,7 +2,6 @@
 
 import math
 import time
-from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import islice
@@ -11,7 +10,7 @@ from typing import Any
 
 import torch
 
-from saccade.data.batching import Batch, Batches
+from saccade.data.batching import endless
 from saccade.errors import UserError
 from saccade.models import Seq2Seq, build_model
 from saccade.train.averaging import RunningMean
@@ -25,6 +24,7 @@ from saccade.train.log import Log, Unheard
 from saccade.train.material import Material, load_material
 from saccade.train.memory import with_room
 from saccade.train.optimisers import make_optimiser
+from saccade.train.pace import keeping_thread_count, with_threads
 from saccade.train.precision import Precision
 from saccade.train.recipe import Recipe
 from saccade.train.run import Run, Standing, batches_of
@@ -53,7 +53,7 @@ def train(
 
     `observe` is called after every check with where the run stands and a translator with the weights that were judged.
     """
-    with working_together() as workers:
+    with working_together() as workers, keeping_thread_count():
         with leaving_no_false_start(out) if workers.leads and not resume else nullcontext():
             run = _begin(start(recipe, out, workers, resume=resume, log=log), resume)
         standing = run.standing
@@ -83,8 +83,6 @@ def start(
 ) -> Run:
     """All that a run works on, before its first step."""
     how, workers = recipe.train, workers or Workers()
-    if how.threads:
-        torch.set_num_threads(how.threads)
     log = (log or Log(out, tensorboard=how.tensorboard)) if workers.leads else Unheard(out)
     device = workers.in_turn(lambda: workers.device(how.device))
     workers.connect(device)
@@ -102,6 +100,8 @@ def start(
 
     precision = workers.in_turn(lambda: Precision(how.precision, device))
     recipe = workers.told(lambda: prepare(out, recipe, resume))
+    if isinstance(recipe.train.threads, int):
+        torch.set_num_threads(recipe.train.threads)
     material, model, guide = workers.in_turn(prepared)
     workers.share_weights(model)
     return Run(
@@ -134,7 +134,7 @@ def _begin(run: Run, resume: bool) -> Run:
         log.go_back_to(run.standing.step, averaged=run.standing.averaged == run.standing.step)
         log.say(f"resumed at step {run.standing.step:,}")
     else:
-        run = with_room(run)
+        run = with_threads(with_room(run))
         log.go_back_to(-1)
         if not workers.leads:
             seed_worker(run)
@@ -158,7 +158,7 @@ def _updates(run: Run, interrupted: list[str], observe: Observer | None) -> tupl
     """Update after update, with notes, checks and saves between them, until there is a reason to end → that reason, and
     whether the run is finished."""
     how, standing, log = run.recipe.train, run.standing, run.log
-    stream = _endless(run.batches)
+    stream = endless(run.batches)
     noted, saved = time.monotonic(), standing.seconds
     before = saved - noted  # on the clock
     stop: str | None = None
@@ -228,11 +228,6 @@ def _over(run: Run, stop: str | None) -> str | None:
     if run.progress() >= 1:
         return "the budget is spent"
     return None
-
-
-def _endless(batches: Batches) -> Iterator[Batch]:
-    while True:
-        yield from batches
 
 
 def _speed(since: float, tokens: int) -> tuple[float, float]:

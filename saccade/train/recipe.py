@@ -13,6 +13,9 @@ from saccade.train.data_recipe import Data, Ingredient
 __all__ = ["Data", "Ingredient", "Recipe", "Training", "load_recipe", "recipe_of"]
 
 
+MEASURED = ("tokens", "threads")  # of Training: where they are "auto", the run decides when it begins, once
+
+
 @dataclass(frozen=True, kw_only=True)
 class Training:
     optimiser: Literal["adamw", "adadelta", "sgd", "muon"] = "adamw"
@@ -54,14 +57,14 @@ class Training:
     compile: bool = False  # the model's forward pass, by torch.compile
     tensorboard: bool = False  # also writes what is measured for TensorBoard, in the folder tensorboard
     device: str = "auto"
-    threads: int | None = None  # of the CPU; none: all
+    threads: int | Literal["auto"] | None = "auto"  # of the CPU; auto: one or all, whichever is faster; none: all
     seed: int = 1
 
     def __post_init__(self) -> None:
         if self.max_steps is None and self.max_epochs is None and self.max_minutes is None:
             object.__setattr__(self, "max_epochs", 30)
         for name in _POSITIVE:
-            if getattr(self, name) != "auto" and getattr(self, name) <= 0:
+            if getattr(self, name) not in ("auto", None) and getattr(self, name) <= 0:
                 raise ValueError(f"{name} must be positive, got {getattr(self, name)}")
         for name in _NOT_NEGATIVE:
             if (getattr(self, name) or 0) < 0:
@@ -88,7 +91,7 @@ class Training:
 
 _POSITIVE = (
     *("lr", "tokens", "accumulate", "check_every", "patience", "judge_on"),
-    *("decay_every", "decay_patience", "least_lr", "sampling_half"),
+    *("decay_every", "decay_patience", "least_lr", "sampling_half", "threads"),
 )
 _NOT_NEGATIVE = (
     *("max_steps", "max_epochs", "max_minutes", "average", "warmup"),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from saccade import files
 from saccade.errors import UserError
-from saccade.train.recipe import Recipe, load_recipe
+from saccade.train.recipe import MEASURED, Recipe, load_recipe
 
 _MAY_BE_THERE = ("pairs.", ".pairs.", ".recipe.toml-")  # copies of standard input, and what a kill this early leaves
 
@@ -24,9 +24,10 @@ def prepare(out: Path, recipe: Recipe, resume: bool) -> Recipe:
     if not resume:
         recipe = replace(recipe, data=recipe.data.kept_in(out))
         keep_recipe(out, recipe)
-    elif recipe.train.tokens == "auto":  # what memory decided when the run began stays
-        decided = load_recipe(out / "recipe.toml").train.tokens
-        recipe = replace(recipe, train=replace(recipe.train, tokens=decided))
+    else:  # what was decided when the run began stays
+        decided = load_recipe(out / "recipe.toml").train
+        own = {name: getattr(decided, name) for name in MEASURED if getattr(recipe.train, name) == "auto"}
+        recipe = replace(recipe, train=replace(recipe.train, **own))
     return recipe
 
 

@@ -22,7 +22,7 @@ from saccade.errors import UserError
 from saccade.models import build_model
 from saccade.train.log import Log
 from saccade.train.loop import train
-from saccade.train.recipe import Recipe, load_recipe, recipe_of
+from saccade.train.recipe import MEASURED, Recipe, load_recipe, recipe_of
 from saccade.train.run import Standing
 
 Say = Callable[[str], None]
@@ -174,7 +174,7 @@ def _run(point: Point, folder: Path, name: str, say: Say) -> Result:
 def _refuse_other(folder: Path, point: Point) -> None:
     """A folder is gone on with only if it is of the same recipe."""
     found, wanted = load_recipe(folder / "recipe.toml").to_dict(), point.recipe.to_dict()
-    wanted["train"]["tokens"] = found["train"]["tokens"]  # which memory may have decided
+    wanted["train"] |= {name: found["train"][name] for name in MEASURED if wanted["train"][name] == "auto"}
     for table, keys in wanted.items():
         for key, value in keys.items():
             if found[table].get(key) != value:

@@ -1,0 +1,111 @@
+"""Measuring how fast a run is changes nothing about it, and what is chosen by it is kept."""
+
+import io
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from rich.console import Console
+
+from saccade.train import pace
+from saccade.train.log import Log
+from saccade.train.loop import start, train
+from saccade.train.pace import first_updates, seconds_per_update
+from saccade.train.recipe import Recipe, load_recipe
+from saccade.train.run import Run
+from saccade.train.update import update
+
+MakeRecipe = Callable[..., Recipe]
+
+
+@pytest.fixture
+def two_threads() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+def faster_with(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def seconds(run: Run, updates: Any) -> float:
+        return 0.1 if torch.get_num_threads() == threads else 0.2
+
+    monkeypatch.setattr(pace, "seconds_per_update", seconds)
+
+
+def losses(folder: Path) -> list[float]:
+    noted = map(json.loads, (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines())
+    return [one["loss"] for one in noted if "loss" in one]
+
+
+@pytest.mark.parametrize("optimiser", ["adamw", "muon"])
+def test_measuring_leaves_a_run_as_it_is(optimiser: str, make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    def updated(name: str, *, measured: bool) -> tuple[list[float], dict[str, torch.Tensor]]:
+        run = start(make_recipe(**{"train.optimiser": optimiser, "train.lr": 1e-3}), tmp_path / name)
+        made = []
+        for step in range(3):
+            if measured:
+                assert seconds_per_update(run, first_updates(run, 2)) > 0
+                assert run.standing.step == 0 and run.mean is not None and run.mean.count == step
+            made.append(update(run, first_updates(run, 1)[0])[0])
+            assert run.mean is not None
+            run.mean.update(run.model)
+        return made, run.model.state_dict() | {f"mean {name}": value for name, value in run.mean.weights.items()}
+
+    (losses_, weights), (expected_losses, expected) = updated("measured", measured=True), updated("not", measured=False)
+    assert losses_ == expected_losses
+    torch.testing.assert_close(weights, expected, rtol=0, atol=0)
+
+
+def test_batches_that_are_looked_at_come_again(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    run = start(make_recipe(**{"train.accumulate": 2}), tmp_path / "run")
+    looked = first_updates(run, 40)  # over the end of an epoch
+    assert run.batches.state() == {"epoch": 1, "window": 0, "index": 0}
+    again = first_updates(run, 40)
+    assert [len(batches) for batches in looked] == [2] * 40
+    for batches, others in zip(looked, again, strict=True):
+        assert all(torch.equal(one.source, other.source) for one, other in zip(batches, others, strict=True))
+
+
+@pytest.mark.parametrize("fastest", [1, 2])
+def test_the_faster_count_is_used_said_kept_and_resumed(
+    fastest: int, make_recipe: MakeRecipe, tmp_path: Path, two_threads: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = io.StringIO()
+    used: list[int] = []
+    faster_with(fastest, monkeypatch)
+    recipe = make_recipe(**{"train.threads": "auto", "train.max_steps": 4})
+    log = Log(tmp_path / "run", Console(file=said, width=200))
+    train(recipe, tmp_path / "run", log=log, observe=lambda *_: used.append(torch.get_num_threads()))
+    assert set(used) == {fastest}
+    assert torch.get_num_threads() == 2  # as before the run
+    assert load_recipe(tmp_path / "run" / "recipe.toml").train.threads == fastest
+    assert f"threads: {fastest}, by the time that an update takes: " in said.getvalue()
+
+    faster_with(3 - fastest, monkeypatch)  # a resumed run does not measure again
+    used.clear()
+    more = make_recipe(**{"train.threads": "auto", "train.max_steps": 8})
+    train(more, tmp_path / "run", resume=True, observe=lambda *_: used.append(torch.get_num_threads()))
+    assert set(used) == {fastest}
+    assert load_recipe(tmp_path / "run" / "recipe.toml").train.threads == fastest
+
+
+def test_all_threads_are_not_worth_a_small_gain(
+    make_recipe: MakeRecipe, tmp_path: Path, two_threads: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pace, "seconds_per_update", lambda *_: 1.0 if torch.get_num_threads() == 1 else 0.95)
+    train(make_recipe(**{"train.threads": "auto", "train.max_steps": 1}), tmp_path / "run")
+    assert load_recipe(tmp_path / "run" / "recipe.toml").train.threads == 1
+
+
+def test_a_measured_run_learns_what_one_with_that_many_threads_learns(
+    make_recipe: MakeRecipe, tmp_path: Path, two_threads: None
+) -> None:
+    train(make_recipe(**{"train.threads": "auto"}), tmp_path / "auto")
+    chosen = load_recipe(tmp_path / "auto" / "recipe.toml").train.threads
+    assert chosen in (1, 2)
+    train(make_recipe(**{"train.threads": chosen}), tmp_path / "given")
+    assert losses(tmp_path / "auto") == losses(tmp_path / "given")
