@@ -19,6 +19,7 @@ from saccade.attention.bias import Bias
 from saccade.attention.heads import fold, fold_positions, grouped_matmul, merge, query_positions, split, unfold
 from saccade.attention.memory import History, Memory, Reading
 from saccade.attention.normalisers import Normaliser, Softmax
+from saccade.attention.part import Law
 from saccade.attention.positions import Rotary
 from saccade.attention.scores import DotScore, Score
 from saccade.attention.trace import record, tracing
@@ -97,7 +98,7 @@ class Attention(nn.Module):
         return named | {"heads": f"{self.heads}{groups}"}
 
     @property
-    def exempt(self) -> Mapping[str, str]:
+    def exempt(self) -> Mapping[Law, str]:
         """The laws that a part of this composition cannot keep, each with its reason."""
         parts = (self.score, self.window, self.normaliser)
         return {law: reason for part in parts for law, reason in part.exempt.items()}
@@ -154,6 +155,8 @@ class Attention(nn.Module):
         if self.needs_history:
             return self._read_one_by_one(queries, memory, where, history, weights)
         plain_positions = at is None and memory.at is None and memory.readers == 1
+        if rows == 0:  # not every kernel can be started on nothing
+            return self._read(queries, memory, where, None, weights)
         if not weights and plain_positions and self.window.band is not None and not self._flexes(queries, memory):
             return self._read_in_chunks(queries, memory, self.window.band)
         if self.why_not_fused(weights=weights) is None:
@@ -189,7 +192,8 @@ class Attention(nn.Module):
         return fold(by_head, memory.readers), fold_positions(where, memory.readers)
 
     def _view(self, queries: Tensor, memory: Memory, query_at: Tensor) -> tuple[Tensor | None, Tensor | None]:
-        flat = queries.reshape(memory.sentences, -1, queries.shape[-1])  # (B, Q, query_dim)
+        per_sentence = memory.readers * queries.shape[1]
+        flat = queries.reshape(memory.sentences, per_sentence, queries.shape[-1])  # (B, Q, query_dim)
         view = self.window(flat, query_at, memory)
         limits = [] if view.allowed is None else [view.allowed]
         if memory.readable is not None:

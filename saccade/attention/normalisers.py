@@ -1,6 +1,7 @@
 """Normalisers: from scores to weights. All work in float32 at least, and a row with nothing allowed gets zeros."""
 
 import math
+from collections.abc import Mapping
 from typing import ClassVar
 
 import torch
@@ -8,9 +9,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from saccade.attention.memory import Memory
-from saccade.attention.part import Part
+from saccade.attention.part import Law, Part
+from saccade.attention.precision import wide
 
-_MAY_SUM_TO_LESS = {"sums to one": "what is left over is read from nothing"}
+_MAY_SUM_TO_LESS: Mapping[Law, str] = {"sums to one": "what is left over is read from nothing"}
+_CHOICE = "a choice may flip"
 
 
 class Normaliser(Part):
@@ -22,8 +25,7 @@ class Normaliser(Part):
     needs_history: ClassVar[bool] = False
 
     def forward(self, scores: Tensor, allowed: Tensor | None, history: Tensor | None) -> tuple[Tensor, Tensor | None]:
-        wide = scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
-        weights, log_prob = self.weigh(wide, allowed, history)
+        weights, log_prob = self.weigh(wide(scores), allowed, history)
         return weights if allowed is None else weights.masked_fill(~allowed, 0.0), log_prob
 
     def weigh(self, scores: Tensor, allowed: Tensor | None, history: Tensor | None) -> tuple[Tensor, Tensor | None]:
@@ -75,12 +77,17 @@ class _Sparse(Normaliser):
 
     def weigh(self, scores: Tensor, allowed: Tensor | None, history: Tensor | None) -> tuple[Tensor, None]:
         if allowed is None:
-            return self.sparse(scores), None
+            return self._sparse(scores), None
         # Support reaches 1/(α−1) below the largest score: 1 for sparsemax, 2 for entmax-1.5. A far lower filling
         # would swamp the package's cumulative sums.
         largest = closed(scores, allowed).amax(-1, keepdim=True).detach()
         lowest = torch.where(allowed.any(-1, keepdim=True), largest - 4.0, 0.0)
-        return self.sparse(torch.where(allowed, scores, lowest)), None
+        return self._sparse(torch.where(allowed, scores, lowest)), None
+
+    def _sparse(self, scores: Tensor) -> Tensor:
+        """A row that is not finite becomes NaN, as in a softmax: the package would raise an IndexError."""
+        finite = scores.isfinite().all(-1, keepdim=True)
+        return self.sparse(scores.masked_fill(~finite, 0.0)).masked_fill(~finite, float("nan"))
 
     def sparse(self, scores: Tensor) -> Tensor:
         raise NotImplementedError
@@ -117,7 +124,7 @@ class Sigmoid(Normaliser):
 
     name = "sigmoid"
     formula = "sigmoid(eⱼ − log n)"
-    exempt = {"sums to one": "each slot is weighed on its own"}
+    exempt = dict.fromkeys(("sums to one", "sums to at most one"), "each slot is weighed on its own")
 
     def weigh(self, scores: Tensor, allowed: Tensor | None, history: Tensor | None) -> tuple[Tensor, None]:
         if allowed is None:
@@ -144,6 +151,8 @@ class Monotonic(Normaliser):
         super().__init__()
         self.noise = noise  # standard deviation, in training: it drives p towards 0 and 1
         self.hard_when_testing = hard_when_testing
+        if hard_when_testing:
+            self.exempt = {**_MAY_SUM_TO_LESS, "continuous": _CHOICE}
 
     def begin(self, nothing: Tensor) -> Tensor:
         return F.pad(nothing[..., 1:], (1, 0), value=1.0)  # all of it before the first slot
@@ -169,7 +178,7 @@ class Sampled(Normaliser):
 
     name = "sampled"
     formula = "one-hot(j), j ~ softmax(e)"
-    exempt = {"gradcheck": "a choice has no derivative"}
+    exempt = {"gradcheck": "a choice has no derivative", "continuous": _CHOICE}
 
     def weigh(self, scores: Tensor, allowed: Tensor | None, history: Tensor | None) -> tuple[Tensor, Tensor]:
         scores = closed(scores, allowed)
@@ -185,7 +194,7 @@ class GumbelStraightThrough(Normaliser):
 
     name = "gumbel"
     formula = "one-hot(argmax(e + g)), gradient of softmax((e + g)/τ)"
-    exempt = {"gradcheck": "the gradient is, by intent, that of another function"}
+    exempt = {"gradcheck": "the gradient is, by intent, that of another function", "continuous": _CHOICE}
 
     def __init__(self, temperature: float = 1.0) -> None:
         super().__init__()

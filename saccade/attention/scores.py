@@ -11,9 +11,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from saccade.attention.heads import grouped_matmul, share
+from saccade.attention.heads import share
 from saccade.attention.memory import Memory
 from saccade.attention.part import Part
+from saccade.attention.precision import matmul_in_range, wide
+
+_LEAST_FERTILITY = 1e-3
 
 
 class Score(Part):
@@ -49,7 +52,7 @@ class DotScore(Score):
 
     def forward(self, queries: Tensor, memory: Memory, history: Tensor | None) -> Tensor:
         queries, keys = self.vectors(queries, memory.keys)
-        return grouped_matmul(queries, keys.transpose(-1, -2))
+        return matmul_in_range(queries, keys.transpose(-1, -2))
 
 
 class Dot(DotScore):
@@ -91,7 +94,13 @@ class Cosine(DotScore):
         self.log_temperature = nn.Parameter(torch.tensor(math.log(temperature)))
 
     def vectors(self, queries: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
-        return F.normalize(queries, dim=-1) / self.log_temperature.exp(), F.normalize(keys, dim=-1)
+        return _unit(queries) / self.log_temperature.exp(), _unit(keys)
+
+
+def _unit(vectors: Tensor) -> Tensor:
+    """Divided by their lengths. A zero vector stays zero, and its gradient, over the shortest length, stays finite."""
+    shortest = max(1e-12, 16 * torch.finfo(vectors.dtype).tiny)  # the second is larger in float16 alone: 1e-3
+    return F.normalize(wide(vectors), dim=-1, eps=shortest).to(vectors.dtype)
 
 
 class Trilinear(DotScore):
@@ -139,7 +148,8 @@ class Additive(Score):
             keys = keys + self.b[:, None]
         hidden = queries[:, :, :, None] + keys[:, :, None]  # (B, H, Q, S, d)
         if history is not None:
-            hidden = hidden + self.remembered(history.to(hidden.dtype))
+            largest = torch.finfo(hidden.dtype).max
+            hidden = hidden + self.remembered(history.clamp_max(largest).to(hidden.dtype))
         v = self.v if self.gain is None else self.gain * F.normalize(self.v, dim=-1)
         # One head is one product with a vector, which is quicker than many small ones.
         hidden = torch.tanh(hidden)
@@ -167,8 +177,8 @@ class LocationAware(Additive):
 
     def remembered(self, history: Tensor) -> Tensor:
         features = self.convolution(history.reshape(-1, 1, history.shape[-1]))  # (B·H·Q, filters, S)
-        hidden: Tensor = self.of_filters(features.transpose(1, 2).reshape(*history.shape, -1))
-        return hidden
+        hidden: Tensor = self.of_filters(features.transpose(1, 2))  # (B·H·Q, S, d)
+        return hidden.reshape(*history.shape, hidden.shape[-1])
 
 
 class Coverage(Additive):
@@ -188,7 +198,8 @@ class Coverage(Additive):
         self.fertility = nn.Linear(memory_dim, 1, bias=False)
 
     def note(self, source: Tensor) -> Tensor:
-        return self.most * torch.sigmoid(self.fertility(source))
+        # Where the sigmoid underflows to 0, α/Φ would be infinite.
+        return (self.most * torch.sigmoid(wide(self.fertility(source)))).clamp_min(_LEAST_FERTILITY)
 
     def remembered(self, history: Tensor) -> Tensor:
         return history[..., None] * self.of_coverage[:, None, None]

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from saccade.attention.memory import Memory
 from saccade.attention.part import Part
+from saccade.attention.precision import wide
 
 
 class View(NamedTuple):
@@ -162,8 +163,8 @@ class Predicted(Window):
         self.exempt = {} if renormalise else {"sums to one": "the Gaussian is applied after the softmax"}
 
     def centre(self, queries: Tensor, memory: Memory) -> Tensor:
-        """(B, Q)"""
-        share: Tensor = torch.sigmoid(self.place(torch.tanh(self.hidden(queries)))).squeeze(-1)
+        """(B, Q), in float32 at least: half precision cannot count the slots of a long memory."""
+        share: Tensor = torch.sigmoid(wide(self.place(torch.tanh(self.hidden(queries))))).squeeze(-1)
         length = memory.length if memory.readable is None else memory.readable.sum(-1, keepdim=True)
         return share * length
 

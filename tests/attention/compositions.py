@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import get_args
 
 import torch
 
@@ -27,8 +28,10 @@ from saccade.attention import (
     Sparsemax,
     Trilinear,
 )
+from saccade.attention.part import Law
 
 WIDTH = 8
+B, T, S = 2, 5, 7  # sentences, queries, slots of the numbers that most laws are asked on
 DIMS = {"query_dim": WIDTH, "memory_dim": WIDTH, "width": WIDTH}
 LONGEST = 160  # of the graph's adjacency
 
@@ -74,6 +77,20 @@ COMPOSITIONS: dict[str, Callable[[], Attention]] = {
     **{name: partial(factory, **DIMS) for name, factory in ATTENTIONS.items()},
     **PAIRS,
 }
+
+
+# One of each, to ask which laws bind it.
+_BUILT = {name: make() for name, make in COMPOSITIONS.items()}
+
+
+def keeping(law: Law) -> list[str]:
+    """Those whose parts are not exempt."""
+    assert law in get_args(Law)
+    return [name for name, attention in _BUILT.items() if law not in attention.exempt]
+
+
+def where(says: Callable[[Attention], bool]) -> list[str]:
+    return [name for name, attention in _BUILT.items() if says(attention)]
 
 
 def build(name: str, dtype: torch.dtype = torch.float64) -> Attention:

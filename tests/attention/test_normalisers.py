@@ -119,3 +119,14 @@ def test_half_precision_is_weighed_in_single(normaliser: Normaliser) -> None:
     history = normaliser.begin(torch.zeros(1, 1, 3))[:, :, None] if normaliser.needs_history else None
     weights, _ = normaliser.float().eval()(scores, None, history)
     assert weights.dtype == torch.float32
+
+
+@pytest.mark.parametrize("normaliser", [Softmax(), Sparsemax(), Entmax15()], ids=lambda normaliser: normaliser.name)
+def test_scores_that_are_not_finite_give_nan_and_spare_the_other_rows(normaliser: Normaliser) -> None:
+    """So that a training run sees a loss that is not finite, instead of an error from inside a package."""
+    scores = torch.tensor([[float("nan"), 1.0], [0.0, 0.0]], requires_grad=True)
+    weights, _ = normaliser(scores[None, None], None, None)
+    assert weights[0, 0, 0].isnan().all()
+    assert weights[0, 0, 1].tolist() == pytest.approx([0.5, 0.5])
+    weights[0, 0, 1, 0].backward()
+    assert scores.grad is not None and scores.grad[1].isfinite().all()
