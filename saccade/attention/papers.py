@@ -73,6 +73,10 @@ def _most_heads(width: int, *, even: bool = False) -> int:
     return max((h for h in range(1, 9) if width % (2 * h if even else h) == 0), default=1)
 
 
+def _and_causal(window: Window | None) -> Window:
+    return Causal() if window is None else window & Causal()
+
+
 @paper("Bahdanau, Cho, Bengio", 2014, "Neural Machine Translation by Jointly Learning to Align and Translate")
 def bahdanau2014(*, normaliser: Normaliser | None = None, **dims: Unpack[Dims]) -> Attention:
     """e = v·tanh(W s₋₁ + U h): the query is the decoder's last state; the source itself is read."""
@@ -184,7 +188,7 @@ def vaswani2017(
         heads=heads or _most_heads(dims["width"]),
         memory_heads=memory_heads,
         score=ScaledDot(),
-        window=Causal() if causal and window is None else window,
+        window=_and_causal(window) if causal else window,
         normaliser=normaliser,
         dropout=dropout,
     )

@@ -12,6 +12,7 @@ from torch import Tensor
 from transcriptions import Array, softmax
 
 from saccade.attention import (
+    ATTENTIONS,
     Attention,
     Block,
     Causal,
@@ -174,6 +175,14 @@ def test_predicted_and_causal_together() -> None:
     weights = attention(queries, attention.remember(source), weights=True).weights[0, 0]
     e = math.exp(-2)
     assert weights.tolist() == [pytest.approx(row) for row in ([0, 0, 0, 0], [0, e, 0, 0], [0, e / 2, 1 / 2, 0])]
+
+
+def test_a_causal_transformer_in_a_window_stays_causal() -> None:
+    attention = ATTENTIONS["vaswani2017"](query_dim=8, memory_dim=8, width=8, causal=True, window=Sliding(2, 2))
+    source = torch.randn(1, 6, 8)
+    weights = attention(source, attention.remember(source), weights=True).weights
+    assert attention.window.causal and attention.window.band == (2, 0)
+    assert torch.equal(weights.any(1).squeeze(0), torch.ones(6, 6).tril().triu(-2).bool())
 
 
 def test_a_graph_needs_a_column_a_slot() -> None:
