@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from torch import Tensor, nn
 
 from saccade.attention.trace import Trace, traced
+from saccade.errors import UserError
 
 FixedT = TypeVar("FixedT")
 MovingT = TypeVar("MovingT")
@@ -44,8 +45,19 @@ class Seq2Seq(nn.Module, Generic[FixedT, MovingT]):
 
     def __init__(self, config: Any, source_size: int, target_size: int) -> None:
         super().__init__()
+        self._check_complete()
         self.config = config
         self.source_size, self.target_size = source_size, target_size
+
+    def _check_complete(self) -> None:
+        """nn.Module has no metaclass that would refuse to construct an abstract class."""
+        methods = {name: getattr(type(self), name) for name in ("start", "step", "forward")}
+        missing = [name for name, method in methods.items() if getattr(method, "__isabstractmethod__", False)]
+        if missing:
+            raise UserError(
+                f"the model {type(self).__name__} does not define {', '.join(missing)}: a Seq2Seq must define "
+                "start(source, readable), step(token, t, fixed, moving) and forward(source, readable, target)"
+            )
 
     @property
     def cross(self) -> list[str]:
