@@ -6,6 +6,9 @@
     README.md              the model card, put there by the caller
     training/              what only a resumed run needs: state.json and state.safetensors
 
+Whoever reads a folder may not have written it: nothing in it is changed, no link in it is followed, no file is read
+that `config.json` does not list, and weights take memory only when their sizes are known to be right.
+
 Each save is atomic by itself. To save the weights, the state, the tokeniser and the card as one, do it all inside one
 `with files.atomic_folder(folder) as new:`, saving to `new`.
 """
@@ -17,18 +20,21 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import safetensors.torch
-from safetensors import SafetensorError
+import torch
+from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from saccade import __version__, config, files, structure
+from saccade import __version__, config, files, names, structure
 from saccade.errors import UserError
 
 FORMAT = 1
 
 _CONFIG, _WEIGHTS = "config.json", "model.safetensors"
 _STATE, _STATE_TENSORS = "training/state.json", "training/state.safetensors"
+_MOST_JSON = 64 << 20  # bytes: a state.json that lists the draws of a long run is far smaller
 
 Loaded = TypeVar("Loaded")
+Value = TypeVar("Value")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -39,6 +45,46 @@ class ModelConfig:
     config: dict[str, Any]  # that model's own configuration, as `config.to_dict` gives it
     vocabularies: dict[str, str] = dataclasses.field(default_factory=dict)  # file in the folder -> its SHA-256
     extra: dict[str, Any] = dataclasses.field(default_factory=dict)  # calibration and the like; plain JSON values
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class StoredModel:
+    """A model folder whose configuration and vocabularies are read and checked, and whose weights are not read yet."""
+
+    folder: Path
+    config: ModelConfig
+    vocabularies: dict[str, bytes]  # the files that config.json lists, by name
+    tied: dict[str, str]  # name of a tensor -> the one whose values it shares
+    sha256: object  # of the weights, as config.json records it
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Of all weights, from the header of their file alone."""
+        path = files.locate(self.folder, _WEIGHTS)
+        try:
+            with safe_open(path, framework="pt") as stored:
+                shapes = {name: tuple(stored.get_slice(name).get_shape()) for name in stored.keys()}  # noqa: SIM118
+        except FileNotFoundError as error:
+            raise UserError(f"{path}: not found") from error
+        except (SafetensorError, OSError) as error:
+            raise _damaged(path, str(error)) from error
+        return self._with_tied(shapes)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """All weights, on the CPU; they are what was saved, and finite."""
+        tensors = self._with_tied(_read_tensors(self.folder, _WEIGHTS, self.sha256))
+        for name, tensor in tensors.items():
+            if not torch.isfinite(tensor).all():
+                raise UserError(
+                    f"{self.folder / _WEIGHTS}: {name} has values that are not finite (nan or inf); "
+                    "take an earlier copy of the model, or train it again with a lower train.lr"
+                )
+        return tensors
+
+    def _with_tied(self, stored: dict[str, Value]) -> dict[str, Value]:
+        try:
+            return stored | {alias: stored[name] for alias, name in self.tied.items()}
+        except KeyError as error:
+            raise _damaged(self.folder / _CONFIG, f'"tied" is {self.tied!r}') from error
 
 
 def save_model(folder: Path, tensors: Mapping[str, Tensor], model: ModelConfig) -> None:
@@ -58,9 +104,14 @@ def save_model(folder: Path, tensors: Mapping[str, Tensor], model: ModelConfig) 
         (new / _CONFIG).write_text(json.dumps(described, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
+def open_model(folder: Path, use: Callable[[StoredModel], Loaded]) -> Loaded:
+    """What `use` makes of the model: called again if a running training replaced files while it read them."""
+    return _steadily(folder, _CONFIG, lambda: use(_stored_model(folder)))
+
+
 def load_model(folder: Path) -> tuple[dict[str, Tensor], ModelConfig]:
     """The weights (on the CPU) and the configuration; both, and the vocabularies, are checked against their hashes."""
-    return _steadily(folder, _CONFIG, lambda: _load_model(folder))
+    return open_model(folder, lambda stored: (stored.tensors(), stored.config))
 
 
 def load_config(folder: Path) -> ModelConfig:
@@ -70,6 +121,7 @@ def load_config(folder: Path) -> ModelConfig:
 
 def add_extra(folder: Path, **extra: Any) -> None:
     """Keep these plain JSON values with a model that is there, in place of those of the same names."""
+    files.settle(folder)
     _, described = _steadily(folder, _CONFIG, lambda: _model_config(folder))
     described["extra"] = {**described.get("extra", {}), **extra}
     text = json.dumps(described, indent=2, ensure_ascii=False, allow_nan=False)
@@ -97,66 +149,78 @@ def load_training(folder: Path) -> Any:
     return _steadily(folder, _STATE, lambda: _load_training(folder))
 
 
-def _load_model(folder: Path) -> tuple[dict[str, Tensor], ModelConfig]:
+def _stored_model(folder: Path) -> StoredModel:
     model, described = _model_config(folder)
-    for name, expected in model.vocabularies.items():
-        path = files.inside(folder, name)
-        _require(folder, (name,), "a whole model folder")
-        if files.sha256(_read(path)) != expected:
-            raise UserError(
-                f"{path}: not the vocabulary that this model was trained with (its SHA-256 differs from {_CONFIG}): "
-                "copy the one that came with the model"
-            )
-    tensors = _read_tensors(folder / _WEIGHTS, described.get("sha256"))
     tied = described.get("tied", {})
-    try:
-        return tensors | {alias: tensors[name] for alias, name in tied.items()}, model
-    except (KeyError, AttributeError, TypeError) as error:
-        raise _damaged(folder / _CONFIG, f'"tied" is {tied!r}') from error
+    if not isinstance(tied, dict) or not all(isinstance(name, str) for name in tied.values()):
+        raise _damaged(folder / _CONFIG, f'"tied" is {tied!r}')
+    return StoredModel(
+        folder=folder,
+        config=model,
+        vocabularies={name: _read_vocabulary(folder, name, digest) for name, digest in model.vocabularies.items()},
+        tied=tied,
+        sha256=described.get("sha256"),
+    )
+
+
+def _read_vocabulary(folder: Path, name: str, expected: str) -> bytes:
+    _require(folder, (name,), "a whole model folder")
+    content = files.read(folder, name)
+    if files.sha256(content) != expected:
+        raise UserError(
+            f"{folder / name}: not the vocabulary that this model was trained with (its SHA-256 differs from "
+            f"{_CONFIG}): copy the one that came with the model"
+        )
+    return content
 
 
 def _load_training(folder: Path) -> Any:
     _require(folder, (_STATE, _STATE_TENSORS), "a run that can be resumed")
-    described = _read_json(folder / _STATE)
+    described = _read_json(folder, _STATE)
     sums, tree = described.get("sha256"), described.get("state")
     if not isinstance(sums, dict) or _digest(tree) != sums.get("state"):
         raise _damaged(folder / _STATE, "its checksum differs")
-    return structure.join(tree, _read_tensors(folder / _STATE_TENSORS, sums.get("tensors")))
+    tensors = _read_tensors(folder, _STATE_TENSORS, sums.get("tensors"))
+    try:
+        return structure.join(tree, tensors)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise _damaged(folder / _STATE, f"not a training state: {error!r}") from error
 
 
 def _steadily(folder: Path, record: str, load: Callable[[], Loaded]) -> Loaded:
     """Load; where that fails because a running training replaced the files between two reads, load again."""
-    files.settle(folder)
     while True:
-        before = _version(folder / record)
+        before = _version(folder, record)
         try:
             return load()
         except UserError:
-            files.settle(folder)  # the writer may be half way through moving its files
-            if _version(folder / record) == before:
+            if _version(folder, record) == before:
                 raise
 
 
 def _model_config(folder: Path) -> tuple[ModelConfig, dict[str, Any]]:
     """What `save_model` was given, and all that it wrote."""
     _require(folder, (_CONFIG, _WEIGHTS), "a model folder")
-    described = _read_json(folder / _CONFIG)
+    described = _read_json(folder, _CONFIG)
     given = {key: described[key] for key in described if key not in ("format", "saccade", "tied", "sha256")}
-    return config.from_dict(ModelConfig, given, where=str(folder / _CONFIG)), described
+    model = config.from_dict(ModelConfig, given, where=str(folder / _CONFIG))
+    names.refuse_outside({"model": model.model, "config": model.config}, where=str(folder / _CONFIG))
+    return model, described
 
 
-def _require(folder: Path, names: tuple[str, ...], what: str) -> None:
+def _require(folder: Path, required: tuple[str, ...], what: str) -> None:
     if not folder.is_dir():
         raise UserError(f"{folder}: {'not a folder' if folder.exists() else 'no such folder'}; expected {what}")
-    missing = [name for name in names if not (folder / name).is_file()]
+    missing = [name for name in required if not files.exists(folder, name)]
     if missing:
         raise UserError(f"{folder}: not {what}: it has no {' and no '.join(missing)}")
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def _read_json(folder: Path, name: str) -> dict[str, Any]:
+    path = folder / name
     try:
-        described = json.loads(_read(path))
-    except ValueError as error:  # not JSON, or not UTF-8
+        described = json.loads(files.read(folder, name, most=_MOST_JSON))
+    except (ValueError, RecursionError) as error:  # not JSON, not UTF-8, or brackets in brackets without end
         raise _damaged(path, f"not JSON: {error}") from error
     if not isinstance(described, dict) or not {"format", "saccade"} <= described.keys():
         raise UserError(f'{path}: not written by Saccade: it has no "format" and "saccade" (their versions)')
@@ -169,28 +233,21 @@ def _read_json(path: Path) -> dict[str, Any]:
     return described
 
 
-def _read_tensors(path: Path, expected: object) -> dict[str, Tensor]:
-    content = _read(path)
+def _read_tensors(folder: Path, name: str, expected: object) -> dict[str, Tensor]:
+    content, path = files.read(folder, name), folder / name
     if files.sha256(content) != expected:
         raise _damaged(path, f"its checksum differs from the recorded one ({len(content):,} bytes)")
     try:
         return safetensors.torch.load(content)
-    except SafetensorError as error:
+    except (SafetensorError, ValueError, KeyError) as error:
         raise _damaged(path, str(error)) from error
 
 
-def _read(path: Path) -> bytes:
+def _version(folder: Path, name: str) -> tuple[int, int] | None:
+    """Another one for each file that takes that name; moving a file from the journal to its place changes nothing."""
     try:
-        return path.read_bytes()
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from error
-
-
-def _version(path: Path) -> tuple[int, int] | None:
-    """Another one for each file that is renamed to `path`."""
-    try:
-        status = path.stat()
-    except OSError:
+        status = files.locate(folder, name).stat()
+    except (OSError, UserError):
         return None
     return status.st_ino, status.st_mtime_ns
 

@@ -7,11 +7,12 @@ written as a journal is:
 
 1. all new files are written to `.writing-*` inside the folder, and synced;      killed here: the old contents hold
 2. `.writing-*` is renamed to `.committed`, in one atomic step;                   from here on: the new contents hold
-3. each file of `.committed` is moved to its place, and `.committed` removed.     killed here: `settle` moves the rest
+3. each file of `.committed` is moved to its place, and `.committed` removed.     killed here: the next writer goes on
 
-Readers call `settle` first. Step 3 is nothing but renames of finished files, so that any number of processes may do it
-at once, the writer among them. One process at a time writes a folder: a second one removes the first one's
-`.writing-*` as a leftover, and the first one fails without having changed anything.
+Only writers move files. A reader may have been given the folder by somebody else, so it changes nothing: `read` takes a
+file from `.committed` where it is there, and else from its place. Neither follows a symbolic link below the folder.
+One process at a time writes a folder: a second one removes the first one's `.writing-*` as a leftover, and the first
+one fails without having changed anything.
 """
 
 import errno
@@ -19,6 +20,7 @@ import hashlib
 import os
 import secrets
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PureWindowsPath
@@ -42,7 +44,7 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
         folder.mkdir(parents=True, exist_ok=True)
         settle(folder)
         for leftover in folder.glob(_WRITING + "*"):
-            shutil.rmtree(leftover)
+            shutil.rmtree(leftover) if _is_folder(leftover) else leftover.unlink()
         writing = folder / f"{_WRITING}{secrets.token_hex(4)}"  # not mkdtemp, which locks all other users out
         writing.mkdir()
         try:
@@ -57,21 +59,66 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
 
 
 def settle(folder: Path) -> None:
-    """Finish what a killed writer had committed; call it before reading a folder that `atomic_folder` writes."""
+    """Finish what a killed writer had committed. Only whoever is about to write to the folder may call this."""
     committed = folder / _COMMITTED
-    if not committed.is_dir():
+    if not _is_folder(committed):
         return
+    refuse_links(committed)
     with _explained(folder):
-        for parent, _, names in os.walk(committed):
-            place = folder / Path(parent).relative_to(committed)
-            place.mkdir(exist_ok=True)
-            for name in names:
-                with suppress(FileNotFoundError):  # another process has just moved it
-                    Path(parent, name).replace(place / name)
-            _sync(place)
+        try:
+            _move_files(committed, folder)
+        except (FileExistsError, IsADirectoryError, NotADirectoryError) as error:
+            raise UserError(f"{error.filename}: not what {committed} has there; copy the whole folder again") from error
         for parent, _, _ in os.walk(committed, topdown=False):
             with suppress(OSError):  # gone, or filled again by the next writer
                 Path(parent).rmdir()
+
+
+def read(folder: Path, name: str, *, most: int | None = None) -> bytes:
+    """The content of a file of the folder as it was last committed; changes nothing.
+
+    A file that has more than `most` bytes is refused before it is read.
+    """
+    while True:
+        path = locate(folder, name)
+        try:
+            if most is not None and path.stat().st_size > most:
+                raise UserError(f"{path}: {path.stat().st_size:,} bytes; expected at most {most:,}")
+            return path.read_bytes()
+        except FileNotFoundError as error:
+            if path == folder / name:  # else the writer has just moved it to its place
+                raise UserError(f"{path}: not found") from error
+        except OSError as error:
+            raise UserError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def locate(folder: Path, name: str) -> Path:
+    """Where that file of the folder is now: in the journal if it is committed there, else at its place.
+
+    The journal is looked at first, since files move from there to their places and never back.
+    """
+    place, committed = inside(folder, name), inside(folder, f"{_COMMITTED}/{name}")
+    path = place if _mode(committed) is None else committed
+    if not stat.S_ISREG(_mode(path) or stat.S_IFREG):
+        raise UserError(f"{path}: not a regular file; copy the whole folder again")
+    return path
+
+
+def exists(folder: Path, name: str) -> bool:
+    """Whether `read` would find that file."""
+    return _mode(locate(folder, name)) is not None or _mode(folder / name) is not None  # it may move in between
+
+
+def is_journalled(folder: Path) -> bool:
+    """Whether a writer of this folder was stopped, or is at work, before all files were at their places."""
+    return _mode(folder / _COMMITTED) is not None
+
+
+def refuse_links(folder: Path) -> None:
+    """Nothing below the folder may be a symbolic link: what is written there could change files outside it."""
+    for parent, folders, names in os.walk(folder):
+        for name in (*folders, *names):
+            _refuse_link(Path(parent, name))
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
@@ -89,12 +136,15 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
 
 def inside(folder: Path, name: str) -> Path:
-    """`folder / name` where that stays inside `folder`; for names that come from a user or from a checkpoint."""
-    path = PureWindowsPath(name)  # reads / and \\ both as separators, on every system
-    escapes = path.anchor or ".." in path.parts or not path.parts or "\0" in name
-    if escapes or not (folder / name).resolve().is_relative_to(folder.resolve()):  # a link may lead out, too
+    """`folder / name` where that stays inside `folder` and passes no symbolic link; the folder itself may be one."""
+    parts = PureWindowsPath(name)  # reads / and \\ both as separators, on every system
+    if parts.anchor or ".." in parts.parts or not parts.parts or "\0" in name or not _is_encodable(name):
         raise UserError(f"{name!r} is not a file inside {folder}; expected a relative path without '..'")
-    return folder / name
+    path = folder
+    for part in Path(name).parts:
+        path /= part
+        _refuse_link(path)
+    return path
 
 
 def listed(text: str) -> list[Path]:
@@ -125,6 +175,52 @@ def _explained(place: Path) -> Iterator[None]:
         if error.errno in _FORBIDDEN:
             raise UserError(f"{place}: cannot be written: {error.strerror}; nothing there was changed") from error
         raise
+
+
+def _move_files(committed: Path, folder: Path) -> None:
+    for parent, _, names in os.walk(committed):
+        place = folder / Path(parent).relative_to(committed)
+        if place != folder and not _is_folder(place):
+            _make_folder(place)
+        for name in names:
+            with suppress(FileNotFoundError):  # another process has just moved it
+                Path(parent, name).replace(place / name)
+        _sync(place)
+
+
+def _is_folder(path: Path) -> bool:
+    """Whether it is a real folder, which a link to one is not."""
+    _refuse_link(path)
+    return path.is_dir()
+
+
+def _make_folder(place: Path) -> None:
+    """Durable before anything is moved there: else a crash may lose the folder, and with it what was moved."""
+    place.mkdir(exist_ok=True)
+    _sync(place.parent)
+
+
+def _is_encodable(name: str) -> bool:
+    """JSON may hold half a surrogate pair, which no file name does."""
+    try:
+        os.fsencode(name)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _refuse_link(path: Path) -> None:
+    mode = _mode(path)
+    if mode is not None and stat.S_ISLNK(mode):
+        raise UserError(f"{path}: a symbolic link, which is not followed; put a copy of what it points to in its place")
+
+
+def _mode(path: Path) -> int | None:
+    """Its type and permissions; None where there is nothing."""
+    try:
+        return path.lstat().st_mode
+    except OSError:
+        return None
 
 
 def _sync_tree(folder: Path) -> None:

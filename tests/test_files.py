@@ -104,6 +104,94 @@ def test_a_writer_finishes_what_was_committed_before_it(tmp_path: Path) -> None:
     assert contents(tmp_path) == {"a": "new", "b": "new", "sub/c": "new", "kept": "committed"}
 
 
+@pytest.fixture
+def committed(tmp_path: Path) -> Path:
+    """A folder whose writer was killed after it had committed `a` and `sub/c`, before it moved them."""
+    folder = tmp_path / "model"
+    save(folder, "old")
+    (folder / ".committed" / "sub").mkdir(parents=True)
+    for name in ("a", "sub/c"):
+        (folder / ".committed" / name).write_text("new")
+    return folder
+
+
+def test_a_reader_sees_what_is_committed_and_moves_nothing(committed: Path) -> None:
+    before = contents(committed)
+    assert [files.read(committed, name) for name in ("a", "b", "sub/c")] == [b"new", b"old", b"new"]
+    assert files.exists(committed, "sub/c") and not files.exists(committed, "d")
+    assert files.locate(committed, "b") == committed / "b"
+    assert contents(committed) == before
+    with pytest.raises(UserError, match="d: not found"):
+        files.read(committed, "d")
+    with pytest.raises(UserError, match="3 bytes; expected at most 2"):
+        files.read(committed, "a", most=2)
+
+
+def test_a_file_that_moves_while_it_is_read_is_read_at_its_place(
+    committed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = Path.read_bytes
+
+    def late(self: Path) -> bytes:
+        files.settle(committed)
+        return read(self)
+
+    monkeypatch.setattr(Path, "read_bytes", late)
+    assert files.read(committed, "a") == b"new"
+
+
+def test_no_link_in_a_folder_is_followed(tmp_path: Path, committed: Path) -> None:
+    """What a downloaded folder may hold, since archives keep links: neither readers nor writers go where they lead."""
+    victim = tmp_path / "victim"
+    (victim / "ssh").mkdir(parents=True)
+    (victim / "a").write_text("precious")
+    (victim / "ssh" / "keys").write_text("precious")
+    before = contents(victim)
+
+    linked_file = tmp_path / "linked-file"
+    save(linked_file, "old")
+    (linked_file / "a").unlink()
+    (linked_file / "a").symlink_to(victim / "a")
+
+    linked_journal = tmp_path / "linked-journal"
+    save(linked_journal, "old")
+    (linked_journal / ".committed").symlink_to(victim)
+
+    linked_place = tmp_path / "linked-place"
+    (linked_place / ".committed" / "extra").mkdir(parents=True)
+    (linked_place / ".committed" / "extra" / "keys").write_text("evil")
+    (linked_place / "extra").symlink_to(victim / "ssh")
+
+    (committed / ".committed" / "b").symlink_to(victim / "a")
+    for folder, name in ((linked_file, "a"), (linked_journal, "a"), (linked_place, "extra/keys"), (committed, "b")):
+        with pytest.raises(UserError, match="a symbolic link, which is not followed"):
+            files.read(folder, name)
+    for folder in (linked_journal, linked_place, committed):
+        with pytest.raises(UserError, match="a symbolic link, which is not followed"):
+            save(folder, "new")
+    (linked_file / ".writing-1").symlink_to(victim)
+    with pytest.raises(UserError, match="a symbolic link, which is not followed"):
+        save(linked_file, "new")
+    assert contents(victim) == before
+
+
+def test_the_folder_itself_may_be_a_link(tmp_path: Path, committed: Path) -> None:
+    (tmp_path / "link").symlink_to(committed)
+    assert files.read(tmp_path / "link", "a") == b"new"
+    save(tmp_path / "link", "newer")
+    assert set(contents(committed).values()) == {"newer"}
+
+
+def test_what_is_no_regular_file_is_refused(tmp_path: Path, committed: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")  # reading it would wait for ever
+    with pytest.raises(UserError, match="not a regular file"):
+        files.read(tmp_path, "pipe")
+    (committed / "a").unlink()
+    (committed / "a").mkdir()
+    with pytest.raises(UserError, match="copy the whole folder again"):
+        save(committed, "newer")
+
+
 def test_several_may_settle_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between this process's look at the folder and its rename, another one moves the file."""
     (tmp_path / ".committed").mkdir()
@@ -159,14 +247,16 @@ def current_umask() -> int:
 
 
 @pytest.mark.parametrize(
-    "name", ["../x", "/etc/passwd", "a/../../x", "..\\x", "C:\\x", "C:x", "", ".", "a\0b", "link/x"]
+    "name", ["../x", "/etc/passwd", "a/../../x", "..\\x", "C:\\x", "C:x", "", ".", "a\0b", "\ud800"]
 )
 def test_names_stay_inside_their_folder(tmp_path: Path, name: str) -> None:
     folder = tmp_path / "model"
     folder.mkdir()
-    (folder / "link").symlink_to(tmp_path)
     with pytest.raises(UserError, match="not a file inside"):
         files.inside(folder, name)
+    (folder / "link").symlink_to(tmp_path)
+    with pytest.raises(UserError, match="link: a symbolic link"):
+        files.inside(folder, "link/x")
     assert files.inside(folder, "sub/spm.model") == folder / "sub" / "spm.model"
 
 

@@ -17,6 +17,7 @@ from saccade.cli.scoring import score
 from saccade.cli.sweeping import sweep
 from saccade.cli.training import train
 from saccade.cli.translating import translate
+from saccade.cli.trusting import with_trust_code
 from saccade.cli.trying import try_
 from saccade.errors import UserError
 
@@ -29,7 +30,9 @@ app = typer.Typer(
 )
 app.command("try")(try_)
 app.command("data")(data_)
-for command in (train, sweep, translate, score, rerank, calibrate, align, evaluate, compare, tasks, models, attentions):
+for command in (train, sweep, translate, score, rerank, calibrate, align, evaluate, compare):
+    app.command()(with_trust_code(command))
+for command in (tasks, models, attentions):
     app.command()(command)
 
 

@@ -39,13 +39,13 @@ def data_(
     """
     from saccade.data import Selection
     from saccade.data.summary import summarise
-    from saccade.text import Vocabularies
+    from saccade.decode import load_vocabularies
 
     asked = clean is not None or out is not None
     cleaning = _cleaning(clean or [] if asked else ["all"])
     tokenisers = None
     if vocab_from is not None:
-        vocabularies = Vocabularies.load(vocab_from)
+        vocabularies = load_vocabularies(vocab_from)
         tokenisers = vocabularies.source, vocabularies.target
     with interruptible(), _opened(pairs, targets, fields) as given:
         selection = Selection.of(given, cleaning)

@@ -19,7 +19,7 @@ import typer
 
 from saccade import __version__
 from saccade.errors import UserError
-from saccade.files import write_atomically
+from saccade.files import locate, write_atomically
 
 AGAIN = "give --restart to begin again"
 _MOST_NAMED = 3  # differences that an error names
@@ -177,7 +177,7 @@ def _told(value: Any) -> Any:
         return [_told(one) for one in value]
     if not isinstance(value, Path):
         return value
-    described = value / "config.json" if value.is_dir() else value
+    described = locate(value, "config.json") if value.is_dir() else value
     if not described.is_file():
         return str(value)
     with described.open("rb") as stream:

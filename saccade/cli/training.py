@@ -70,7 +70,7 @@ def train(
 
 def _kept(out: Path, overrides: list[str], model: str | None) -> "Recipe":
     """A resumed run keeps its recipe; only its budget may be changed."""
-    from saccade.train.recipe import load_recipe
+    from saccade.train.recipe import load_kept_recipe
 
     if model is not None:
         raise UserError("--resume goes on with the model that the run has; leave --model out")
@@ -81,7 +81,7 @@ def _kept(out: Path, overrides: list[str], model: str | None) -> "Recipe":
         )
     if not (out / "recipe.toml").exists():
         raise UserError(f"{out}: there is no run to resume; leave --resume out to start one")
-    return load_recipe(out / "recipe.toml", overrides)
+    return load_kept_recipe(out, overrides)
 
 
 def _given(
@@ -147,9 +147,9 @@ def _picked(
 
 def _vocabulary_of(folder: Path) -> dict[str, object]:
     """How a recipe says that pieces are those of a model's folder."""
-    from saccade.text import Vocabularies
+    from saccade.decode import load_vocabularies
 
-    found = Vocabularies.load(folder)
+    found = load_vocabularies(folder)
     return {
         "vocab_from": str(folder),
         "joint": found.joint,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from saccade.decode.limits import TooLong
 
 FIGURES = (".svg", ".png", ".pdf")
-_NOT_THE_RESULT = frozenset({"out", "restart", "heatmap"})  # options that change nothing in what is written
+_NOT_THE_RESULT = frozenset({"out", "restart", "heatmap", "trust_code"})  # options that do not change the output
 
 Model = Annotated[Path, typer.Argument(help="The folder of a trained model.", show_default=False)]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 
+from saccade import checkpoint
 from saccade.data.batching import Batch, cut_places
 from saccade.decode import Search, load
 from saccade.errors import UserError
@@ -75,6 +76,8 @@ def costs(
     folders: Mapping[str, Path], work: Work, *, rounds: int = 5, progress: Callable[[int], None] | None = None
 ) -> dict[str, Cost]:
     """Of the model in each folder, by name; a first round to warm up does not count."""
+    for folder in folders.values():
+        checkpoint.load_config(folder)  # refuses code that is not trusted; the processes then need not ask again
     server = get_context("forkserver")  # a fork of this process could inherit locks of threads that it has not
     server.set_forkserver_preload([__name__])
     with ExitStack() as stack:
@@ -113,7 +116,7 @@ class Bench:
     """One system at work."""
 
     def __init__(self, folder: Path, work: Work) -> None:
-        self.work, self.translator = work, load(folder, device=work.device)
+        self.work, self.translator = work, load(folder, device=work.device, trust_code=True)
         self.model = self.translator.model.train()
         self.optimiser = make_optimiser(Training(lr=1e-30), self.model)  # as much work as any rate, and changes nothing
         sides = self.translator.vocabularies

@@ -22,7 +22,7 @@ def translated(
     progress: Progress | None = None,
 ) -> list[str]:
     """By the model of that folder; from the file `kept`, where that is of this model, these sources and this search."""
-    weights = files.sha256((folder / "config.json").read_bytes())  # which holds the checksum of the weights
+    weights = files.sha256(files.read(folder, "config.json"))  # which holds the checksum of the weights
     key = files.sha256(json.dumps([weights, list(sources), asdict(how)]).encode())
     if kept.exists():
         found = json.loads(kept.read_text(encoding="utf-8"))

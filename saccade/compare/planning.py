@@ -20,7 +20,7 @@ from saccade import checkpoint, config, files
 from saccade.errors import UserError
 from saccade.models.table import find_model
 from saccade.train.picking import Facts, pick
-from saccade.train.recipe import Data, Recipe
+from saccade.train.recipe import Data, Recipe, read_recipe
 from saccade.train.sweep import Point, parts, point_of
 
 # Of [train], what decides how much a run may see and compute. What is tuned to a model (its rate, say) may differ.
@@ -112,7 +112,7 @@ def _system(given: str, asked: Asked, facts: dict[str, Facts]) -> System:
     if what.endswith(".toml"):
         if asked.data is not None:
             raise UserError(f"--data {asked.data}: {what} is a recipe, which names its own data; leave --data out")
-        mapping, called = config.load_toml(Path(what)), Path(what).stem
+        mapping, called = read_recipe(Path(what)), Path(what).stem
     else:
         find_model(what)
         mapping, called = _picked(what, own, asked, facts), what

@@ -7,7 +7,7 @@ from saccade.decode.confidence import Calibration
 from saccade.decode.constraints import Constraints
 from saccade.decode.device import find_device
 from saccade.decode.ensemble import Ensemble, combine
-from saccade.decode.folder import load, save
+from saccade.decode.folder import load, load_vocabularies, save
 from saccade.decode.recording import Recorder, SearchTree
 from saccade.decode.reranking import Reranker, Weights
 from saccade.decode.risk import least_risk
@@ -40,6 +40,7 @@ __all__ = [
     "find_device",
     "least_risk",
     "load",
+    "load_vocabularies",
     "replace_unknown",
     "save",
     "score_pairs",

@@ -25,6 +25,7 @@ from pathlib import Path
 from random import Random
 from typing import Self, TypeVar
 
+from saccade import files
 from saccade.errors import UserError
 from saccade.text.making import BOS, EOS, MOST_LINES, PAD, UNK, make_model
 from saccade.text.placeholders import SYMBOLS, shown_instead
@@ -243,18 +244,33 @@ class Tokeniser:
 
     @classmethod
     def load(cls, folder: Path | str, name: str = "tokeniser") -> Self:
-        place = Path(folder) / f"{name}.json"
+        folder = Path(folder)
+        return cls.from_files({file: files.read(folder, file) for file in cls.file_names(name)}, folder, name)
+
+    @staticmethod
+    def file_names(name: str = "tokeniser") -> tuple[str, str]:
+        """The two files that `save` writes."""
+        return f"{name}.json", f"{name}.model"
+
+    @classmethod
+    def from_files(cls, contents: Mapping[str, bytes], folder: Path, name: str = "tokeniser") -> Self:
+        """From the contents of the two files of a folder, which is named in errors."""
+        described, model = cls.file_names(name)
+        if missing := [file for file in (described, model) if file not in contents]:
+            raise UserError(f"{folder}: has no {missing[0]}; expected a model's folder with its tokeniser")
         try:
-            about = json.loads(place.read_text(encoding="utf-8"))
+            about = json.loads(contents[described])
             if about["format"] != FORMAT:
-                raise UserError(f"{place}: of format {about['format']}, this version of Saccade reads {FORMAT}")
+                raise UserError(
+                    f"{folder / described}: of format {about['format']}, this version of Saccade reads {FORMAT}"
+                )
             policy, turned = Policy(**about["policy"]), about.get("right_to_left", False)
-            tokeniser = cls(place.with_suffix(".model").read_bytes(), policy, right_to_left=turned)
+            tokeniser = cls(contents[model], policy, right_to_left=turned)
             whole = tokeniser.hash == about["hash"]
-        except FileNotFoundError as error:
-            raise UserError(f"{error.filename}: not found; expected a model's folder with its tokeniser") from None
-        except (ValueError, KeyError, TypeError, RuntimeError):
+        except (ValueError, KeyError, TypeError, RuntimeError, RecursionError):
             whole = False
         if not whole:
-            raise UserError(f"{place}: it and {name}.model do not belong together, or are damaged; copy both again")
+            raise UserError(
+                f"{folder / described}: it and {model} do not belong together, or are damaged; copy both again"
+            )
         return tokeniser

@@ -2,11 +2,12 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Protocol, Self
 
+from saccade import files
 from saccade.errors import UserError
 from saccade.text.making import MOST_LINES
 from saccade.text.placeholders import SYMBOLS, Masked, Placeholders
@@ -102,17 +103,27 @@ class Vocabularies:
 
     @classmethod
     def load(cls, folder: Path | str) -> Self:
-        placeholders = _load_placeholders(Path(folder) / _PLACEHOLDERS)
-        if (Path(folder) / "source.json").exists():
-            return cls(Tokeniser.load(folder, "source"), Tokeniser.load(folder, "target"), placeholders)
-        both = Tokeniser.load(folder)
+        """From a folder that `save` wrote. A model folder lists its files: see `saccade.decode.load_vocabularies`."""
+        folder = Path(folder)
+        sides = ("source", "target") if files.exists(folder, "source.json") else ("tokeniser",)
+        names = [name for side in sides for name in Tokeniser.file_names(side)]
+        names += [_PLACEHOLDERS] if files.exists(folder, _PLACEHOLDERS) else []
+        return cls.from_files({name: files.read(folder, name) for name in names}, folder)
+
+    @classmethod
+    def from_files(cls, contents: Mapping[str, bytes], folder: Path) -> Self:
+        """From the contents of the files of a folder, which is named in errors."""
+        about = contents.get(_PLACEHOLDERS)
+        placeholders = None if about is None else _read_placeholders(about, folder / _PLACEHOLDERS)
+        if "source.json" in contents:
+            source, target = (Tokeniser.from_files(contents, folder, side) for side in ("source", "target"))
+            return cls(source, target, placeholders)
+        both = Tokeniser.from_files(contents, folder)
         return cls(both.reversed() if both.right_to_left else both, both, placeholders)
 
 
-def _load_placeholders(path: Path) -> Placeholders | None:
+def _read_placeholders(content: bytes, path: Path) -> Placeholders:
     try:
-        return Placeholders(tuple(json.loads(path.read_text(encoding="utf-8"))["kinds"]))
-    except FileNotFoundError:
-        return None
-    except (ValueError, KeyError, TypeError, AttributeError):
+        return Placeholders(tuple(json.loads(content)["kinds"]))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise UserError(f"{path}: damaged; expected the placeholders of a vocabulary: copy it again") from None

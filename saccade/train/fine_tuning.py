@@ -7,6 +7,7 @@ from typing import Any
 from torch import nn
 
 from saccade import checkpoint
+from saccade.decode import load_vocabularies
 from saccade.errors import UserError
 from saccade.models import Seq2Seq
 from saccade.text import Vocabularies
@@ -15,7 +16,7 @@ from saccade.text import Vocabularies
 def take_weights(model: Seq2Seq[Any, Any], folder: Path, vocabularies: Vocabularies) -> None:
     """Those of the model in `folder`, which must be one of the same sizes and of the same vocabulary."""
     tensors, described = checkpoint.load_model(folder)
-    if Vocabularies.load(folder).hash != vocabularies.hash:
+    if load_vocabularies(folder).hash != vocabularies.hash:
         raise UserError(
             f"train.init_from: the vocabulary of {folder} is not the run's, so that its weights are of other pieces; "
             "set data.vocab_from to it, too"

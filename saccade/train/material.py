@@ -22,6 +22,7 @@ from saccade.data import (
     tagged,
 )
 from saccade.data.opening import Reversed
+from saccade.decode import load_vocabularies
 from saccade.errors import UserError
 from saccade.text import Placeholders, Vocabularies, words
 from saccade.text.making import MOST_LINES
@@ -227,7 +228,7 @@ def _vocabularies(data: Data, selections: Sequence[Selection], folder: Path, str
 def _borrowed(data: Data, place: Path) -> Vocabularies:
     if not place.is_dir():
         raise UserError(f"data.vocab_from: {place} is not a model folder")
-    found = Vocabularies.load(place)
+    found = load_vocabularies(place)
     for tag in data.tags:
         if tag not in found.source.tags:
             there = ", ".join(found.source.tags) or "none"

@@ -5,12 +5,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from saccade import config
+from saccade import config, files, names
 from saccade.errors import UserError
 from saccade.models.table import MODELS, find_model
 from saccade.train.data_recipe import Data, Ingredient
 
-__all__ = ["Data", "Ingredient", "Recipe", "Training", "load_recipe", "recipe_of"]
+__all__ = ["Data", "Ingredient", "Recipe", "Training", "load_kept_recipe", "load_recipe", "read_recipe", "recipe_of"]
+
+RECIPE = "recipe.toml"  # in the folder of a run
 
 
 MEASURED = ("tokens", "threads")  # of Training: where they are "auto", the run decides when it begins, once
@@ -141,4 +143,20 @@ def recipe_of(mapping: Mapping[str, Any], where: str) -> Recipe:
 
 
 def load_recipe(path: Path, overrides: Iterable[str] = ()) -> Recipe:
-    return recipe_of(config.override(config.load_toml(path), overrides), str(path))
+    return recipe_of(config.override(read_recipe(path), overrides), str(path))
+
+
+def load_kept_recipe(folder: Path, overrides: Iterable[str] = ()) -> Recipe:
+    """Of the run in that folder, which somebody else may have made: it names no code from outside unless trusted."""
+    path = files.inside(folder, RECIPE)
+    mapping = config.load_toml(path)
+    names.refuse_outside({"model": mapping.get("model")}, where=str(path))
+    return recipe_of(config.override(mapping, overrides), str(path))
+
+
+def read_recipe(path: Path) -> dict[str, Any]:
+    """The plain values of a recipe file. Beside a model it is a part of the model folder, and trusted no more."""
+    mapping = config.load_toml(path)
+    if (path.parent / "config.json").exists() or files.is_journalled(path.parent):
+        names.refuse_outside({"model": mapping.get("model")}, where=str(path))
+    return mapping

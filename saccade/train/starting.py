@@ -8,7 +8,7 @@ from pathlib import Path
 
 from saccade import files
 from saccade.errors import UserError
-from saccade.train.recipe import MEASURED, Recipe, load_recipe
+from saccade.train.recipe import MEASURED, Recipe, load_kept_recipe
 
 _MAY_BE_THERE = ("pairs.", ".pairs.", ".recipe.toml-")  # copies of standard input, and what a kill this early leaves
 
@@ -20,12 +20,13 @@ def prepare(out: Path, recipe: Recipe, resume: bool) -> Recipe:
     if not resume:
         refuse_used(out)
     out.mkdir(parents=True, exist_ok=True)
+    files.refuse_links(out)  # a run that somebody else made must not lead the log and the cache elsewhere
     files.settle(out)
     if not resume:
         recipe = replace(recipe, data=recipe.data.kept_in(out))
         keep_recipe(out, recipe)
     else:  # what was decided when the run began stays
-        decided = load_recipe(out / "recipe.toml").train
+        decided = load_kept_recipe(out).train
         own = {name: getattr(decided, name) for name in MEASURED if getattr(recipe.train, name) == "auto"}
         recipe = replace(recipe, train=replace(recipe.train, **own))
     return recipe

@@ -22,7 +22,7 @@ from saccade.errors import UserError
 from saccade.models import build_model
 from saccade.train.log import Log
 from saccade.train.loop import train
-from saccade.train.recipe import MEASURED, Recipe, load_recipe, recipe_of
+from saccade.train.recipe import MEASURED, Recipe, load_kept_recipe, read_recipe, recipe_of
 from saccade.train.run import Standing
 
 Say = Callable[[str], None]
@@ -79,7 +79,7 @@ class Row:
 
 def points(path: Path, grid: Sequence[str], seeds: Sequence[int], overrides: Iterable[str] = ()) -> list[Point]:
     """All runs, checked as far as can be without data: a mistake in the last is found before the first begins."""
-    base = config.override(config.load_toml(path), overrides)
+    base = config.override(read_recipe(path), overrides)
     axes = dict(map(_axis, grid))
     if len(axes) < len(grid):
         raise UserError(f"--grid: a key is given twice ({', '.join(one.split('=')[0] for one in grid)})")
@@ -173,7 +173,7 @@ def _run(point: Point, folder: Path, name: str, say: Say) -> Result:
 
 def _refuse_other(folder: Path, point: Point) -> None:
     """A folder is gone on with only if it is of the same recipe."""
-    found, wanted = load_recipe(folder / "recipe.toml").to_dict(), point.recipe.to_dict()
+    found, wanted = load_kept_recipe(folder).to_dict(), point.recipe.to_dict()
     wanted["train"] |= {name: found["train"][name] for name in MEASURED if wanted["train"][name] == "auto"}
     for table, keys in wanted.items():
         for key, value in keys.items():

@@ -12,9 +12,9 @@ import pytest
 import torch
 
 import saccade
-from saccade import checkpoint, config
+from saccade import checkpoint, config, names
 from saccade.data import TextPair
-from saccade.decode import Ensemble, Search, Translator, load, save
+from saccade.decode import Ensemble, Search, Translator, load, load_vocabularies, save
 from saccade.errors import UserError
 from saccade.models import Seq2Seq
 from saccade.text import Policy, Vocabularies
@@ -86,11 +86,12 @@ def test_a_model_from_outside(vocabularies: Vocabularies, tmp_path: Path, monkey
     my_models: Any = importlib.import_module("my_models")
     model = my_models.Mine(my_models.Mine.PRESETS["tiny"], len(vocabularies.source), len(vocabularies.target))
     save(tmp_path / "model", model, vocabularies)
-    assert checkpoint.load_config(tmp_path / "model").model == "my_models:Mine"
-    assert type(load(tmp_path / "model", device="cpu").model) is my_models.Mine
+    with names.trusting_code(True):
+        assert checkpoint.load_config(tmp_path / "model").model == "my_models:Mine"
+    assert type(load(tmp_path / "model", device="cpu", trust_code=True).model) is my_models.Mine
     change(tmp_path / "model", model="my_models:thing")
     with pytest.raises(UserError, match="not a class of models"):
-        load(tmp_path / "model")
+        load(tmp_path / "model", trust_code=True)
     sys.modules.pop("my_models")
 
     local: Any = type("Local", (my_models.Mine,), {"__module__": "__main__"})
@@ -143,12 +144,62 @@ def test_weights_that_do_not_fit_are_named(folder: Path) -> None:
         assert "\n" not in str(raised.value) and str(folder) in str(raised.value)
 
 
-def test_vocabularies_of_two_models_are_not_mixed(
-    folder: Path, untrained: Untrained, pairs: list[TextPair], tmp_path: Path
-) -> None:
+def test_only_the_files_that_the_config_lists_are_read(folder: Path, pairs: list[TextPair]) -> None:
+    expected = load(folder, device="cpu").vocabularies.hash
     Vocabularies.train(pairs, Policy(kind="char", size=400), joint=False).save(folder)
-    with pytest.raises(UserError, match="vocabularies of two models"):
+    (folder / "placeholders.json").write_text('{"kinds": ["("]}', encoding="utf-8")
+    found = load(folder, device="cpu").vocabularies
+    assert found.hash == expected and found.placeholders is None
+    assert load_vocabularies(folder).hash == expected
+
+
+EVIL = """
+from pathlib import Path
+Path("ran").touch()
+def build(**dims): raise AssertionError
+class Model: pass
+"""
+
+
+@pytest.mark.parametrize("place", ["model", "config"])
+def test_a_folder_runs_no_code(
+    place: str, untrained: Untrained, vocabularies: Vocabularies, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The module lies in the working directory, where one that a download brought along would be found."""
+    folder = tmp_path / "model"
+    save(folder, untrained("bahdanau2014"), vocabularies)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "evil_helper.py").write_text(EVIL, encoding="utf-8")
+    settings = checkpoint.load_config(folder).config | {"attention": "evil_helper:build"}
+    change(folder, **{place: settings if place == "config" else "evil_helper:Model"})
+    for read in (load, checkpoint.load_config, checkpoint.load_model, load_vocabularies):
+        with pytest.raises(UserError, match=r"config\.json: .*'evil_helper:.*--trust-code.*trust_code=True") as refused:
+            read(folder)
+        assert "\n" not in str(refused.value)
+    assert not (tmp_path / "ran").exists() and "evil_helper" not in sys.modules
+    with pytest.raises((UserError, AssertionError)):
+        load(folder, trust_code=True)
+    assert (tmp_path / "ran").exists()
+    sys.modules.pop("evil_helper")
+
+
+def test_loading_changes_nothing_and_follows_no_link(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "victim").mkdir()
+    (tmp_path / "victim" / "config.json").write_text("precious", encoding="utf-8")
+    (folder / ".committed").symlink_to(tmp_path / "victim")
+    with pytest.raises(UserError, match=r"\.committed: a symbolic link"):
         load(folder)
+    assert [path.name for path in (tmp_path / "victim").iterdir()] == ["config.json"]
+
+
+def test_a_reader_takes_the_committed_model_and_leaves_the_journal(
+    folder: Path, untrained: Untrained, vocabularies: Vocabularies, tmp_path: Path
+) -> None:
+    save(folder / ".committed", untrained("cho2014"), vocabularies)
+    before = sorted(folder.rglob("*"))
+    assert load(folder, device="cpu").model.config == untrained("cho2014").config
+    assert sorted(folder.rglob("*")) == before
 
 
 def test_settings_survive_as_they_were(folder: Path) -> None:

@@ -1,14 +1,17 @@
 """A run's folder when it is taken up again: what is kept, and what must be as it was."""
 
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from saccade import names
+from saccade.decode import load
 from saccade.errors import UserError
 from saccade.train.loop import train
-from saccade.train.recipe import Recipe, load_recipe
+from saccade.train.recipe import Recipe, load_kept_recipe, load_recipe
 
 MakeRecipe = Callable[..., Recipe]
 SHORT = {"train.judge": "loss", "train.max_steps": 2}
@@ -44,3 +47,55 @@ def test_pairs_that_have_changed_are_noticed(make_recipe: MakeRecipe, pairs_file
     assert all(path.read_bytes() == content for path, content in files.items())
     shutil.copy(pairs_file, mine)
     assert train(longer, out, resume=True).step == 4
+
+
+def test_a_folder_with_a_link_is_not_resumed(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    """The log of a run that somebody else made could be a link to any file of the user's."""
+    out, precious = tmp_path / "run", tmp_path / "precious"
+    train(make_recipe(**SHORT), out)
+    precious.write_text("as it was\n", encoding="utf-8")
+    (out / "metrics.jsonl").unlink()
+    (out / "metrics.jsonl").symlink_to(precious)
+    with pytest.raises(UserError, match=r"metrics\.jsonl: a symbolic link"):
+        train(make_recipe(**{**SHORT, "train.max_steps": 4}), out, resume=True)
+    assert precious.read_text(encoding="utf-8") == "as it was\n"
+
+
+OWN_ATTENTION = """
+from pathlib import Path
+from saccade.attention import ATTENTIONS
+Path("ran").touch()
+build = ATTENTIONS["bahdanau2014"]
+"""
+
+
+def test_a_kept_recipe_runs_no_code_that_nobody_asked_for(
+    make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, name = tmp_path / "run", "own_attention_of_a_run:build"
+    out.mkdir()
+    recipe = make_recipe(**SHORT)
+    kept = recipe.to_toml().replace('attention = "bahdanau2014"', f'attention = "{name}"')
+    (out / "recipe.toml").write_text(kept, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / f"{name.partition(':')[0]}.py").write_text(OWN_ATTENTION, encoding="utf-8")
+    with pytest.raises(UserError, match=f"recipe.toml: model.attention is '{name}'.*--trust-code"):
+        load_kept_recipe(out)
+    (out / "config.json").touch()  # beside a model, a recipe is a part of its folder
+    with pytest.raises(UserError, match="--trust-code"):
+        load_recipe(out / "recipe.toml")
+    assert not (tmp_path / "ran").exists()
+
+    # The user's own recipe may name it, and its run loads what it has saved, and goes on.
+    (tmp_path / "mine.toml").write_text(kept, encoding="utf-8")
+    mine = load_recipe(tmp_path / "mine.toml")
+    train(mine, tmp_path / "mine")
+    assert (tmp_path / "ran").exists()
+    assert load(tmp_path / "mine", device="cpu").model.config.attention == name
+    assert load_kept_recipe(tmp_path / "mine") == mine
+    monkeypatch.setattr(names, "_resolved", set())  # as in another process
+    with pytest.raises(UserError, match="--trust-code"):
+        load(tmp_path / "mine")
+    with names.trusting_code(True):
+        assert load_kept_recipe(tmp_path / "mine") == mine
