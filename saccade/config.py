@@ -6,15 +6,17 @@ TOML has no null: `"none"` stands for None wherever None is allowed, also in `--
 import dataclasses
 import datetime
 import json
+import math
 import re
 import tomllib
 import types
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from saccade.errors import UserError
 from saccade.names import nearest
+from saccade.ranges import range_of
 
 Config = TypeVar("Config")
 
@@ -41,7 +43,7 @@ def to_dict(config: Any) -> dict[str, Any]:
 
 def describe(cls: type[Any], at: str = "") -> list[Key]:
     """Every key of `cls`, nested ones by their dotted names (`data.corpora[].pairs` in a list of tables), in order."""
-    hints = get_type_hints(cls)
+    hints = get_type_hints(cls, include_extras=True)
     keys = []
     for field in (field for field in dataclasses.fields(cls) if field.init):
         name = _join(at, field.name)
@@ -49,10 +51,10 @@ def describe(cls: type[Any], at: str = "") -> list[Key]:
             (inner, name if inner is hint else f"{name}[]")
             for hint in _members(hints[field.name])
             for inner in (hint, *get_args(hint))
-            if dataclasses.is_dataclass(inner)
+            if isinstance(inner, type) and dataclasses.is_dataclass(inner)
         ]
         for inner, at_inner in nested:
-            keys += describe(cast(type[Any], inner), at_inner)
+            keys += describe(inner, at_inner)
         if not nested:
             keys.append(Key(key=name, type=_expected(hints[field.name]), default=_default(field)))
     return keys
@@ -105,7 +107,7 @@ class _Reader:
         if not isinstance(mapping, Mapping):
             raise self.wrong(mapping, cls, at)
         known = {field.name: field for field in dataclasses.fields(cls) if field.init}
-        hints = get_type_hints(cls)
+        hints = get_type_hints(cls, include_extras=True)
         for name in mapping:
             if name not in known:
                 deeper = [key.key for key in describe(cls, at) if key.key.endswith(f".{name}")]
@@ -127,6 +129,8 @@ class _Reader:
         if dataclasses.is_dataclass(hint):
             return self.table(cast(type[Any], hint), value, key)
         origin, args = get_origin(hint), get_args(hint)
+        if origin is Annotated:
+            return self.ranged(hint, value, key)
         if origin in (Union, types.UnionType):
             return self.union(hint, value, key)
         if origin is Literal:
@@ -141,9 +145,21 @@ class _Reader:
             return float(value)
         if hint is Path and isinstance(value, str):
             return Path(value)
+        if hint is float and type(value) is float and not math.isfinite(value):
+            raise self.error(key, f"{_shown(value)} given, expected a finite number")
         if isinstance(hint, type) and type(value) is hint:  # not isinstance: a bool is no int here
             return value
         raise self.wrong(value, hint, key)
+
+    def ranged(self, hint: Any, value: Any, key: str) -> Any:
+        within = range_of(hint)
+        try:
+            number = self.value(get_args(hint)[0], value, key)
+        except UserError:
+            raise self.wrong(value, hint, key) from None  # which says the range, too
+        if within is not None and number not in within:
+            raise self.wrong(value, hint, key)
+        return number
 
     def union(self, hint: Any, value: Any, key: str) -> Any:
         members = _members(hint)
@@ -188,6 +204,8 @@ def _join(at: str, name: str) -> str:
 def _expected(hint: Any) -> str:
     """A type in the words of a recipe's writer."""
     origin, args = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return f"{_expected(args[0])} {range_of(hint) or ''}".rstrip()
     if origin in (Union, types.UnionType):
         return " or ".join(_expected(member) for member in args)
     if origin is Literal:

@@ -40,9 +40,9 @@ class Recipe:
 
 TRAINS = st.builds(
     Train,
-    lr=st.floats(allow_nan=False),
+    lr=st.floats(allow_nan=False, allow_infinity=False),
     steps=st.integers(1, 10**9),
-    clip=st.none() | st.floats(allow_nan=False),
+    clip=st.none() | st.floats(allow_nan=False, allow_infinity=False),
     schedule=st.sampled_from(["cosine", "warm-up"]),
     betas=st.tuples(st.floats(0, 1), st.floats(0, 1)),
     seeds=st.lists(st.integers()).map(tuple),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
 import typer
 
+from saccade import ranges
 from saccade.errors import UserError
 
 if TYPE_CHECKING:
@@ -19,12 +20,16 @@ REPEATS = 8  # an endless loop says the same nine times in a row; a text that is
 SEARCH, DRAWS, FORM, WORDS, MODELS = "Search", "Samples", "Form", "Words to keep or bar", "Ensemble"
 
 
-def _option(panel: str, said: str, *names: str, **limits: Any) -> Any:
-    return typer.Option(*names, help=said, rich_help_panel=panel, **limits)
+def _option(panel: str, said: str, *names: str, within: Any = None) -> Any:
+    """`within` is the type, with its range, of the field that the option sets."""
+    range_ = f" {str(ranges.range_of(within)).capitalize()}." if within is not None else ""
+    return typer.Option(*names, help=said + range_, rich_help_panel=panel)
 
 
-Beam = Annotated[int | None, _option(SEARCH, "Hypotheses kept: 5 unless said, 1 is greedy.", min=1)]
-LengthPenalty = Annotated[float, _option(SEARCH, "α of Wu 2016: above 0, longer translations lose less.")]
+Beam = Annotated[int | None, _option(SEARCH, "Hypotheses kept: 5 unless said, 1 is greedy.", within=ranges.Beam)]
+LengthPenalty = Annotated[
+    float, _option(SEARCH, "α of Wu 2016: above 0, longer translations lose less.", within=ranges.Exponent)
+]
 
 
 def takes(**makers: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -50,26 +55,45 @@ def takes(**makers: Callable[..., Any]) -> Callable[[Callable[..., None]], Calla
 
 def search_options(
     beam: Beam = None,
-    n_best: Annotated[int, _option(SEARCH, "The N best of each line, as: line TAB score TAB text.", min=1)] = 1,
+    n_best: Annotated[
+        int, _option(SEARCH, "The N best of each line, as: line TAB score TAB text.", within=ranges.Beam)
+    ] = 1,
     length_norm: Annotated[str, _option(SEARCH, "Scores by length: wu (Wu 2016), mean, or none.")] = "wu",
     length_penalty: LengthPenalty = 1.0,
-    coverage_penalty: Annotated[float, _option(SEARCH, "β of Wu 2016: what was not looked at costs.")] = 0.0,
-    groups: Annotated[int, _option(SEARCH, "Of a diverse beam: the hypotheses in so many, each unlike the rest.")] = 1,
-    diversity: Annotated[float, _option(SEARCH, "What a group pays for a piece that another wrote.")] = 0.5,
+    coverage_penalty: Annotated[
+        float, _option(SEARCH, "β of Wu 2016: what was not looked at costs.", within=ranges.NotNegative)
+    ] = 0.0,
+    groups: Annotated[
+        int, _option(SEARCH, "Of a diverse beam: the hypotheses in so many, each unlike the rest.", within=ranges.Beam)
+    ] = 1,
+    diversity: Annotated[
+        float, _option(SEARCH, "What a group pays for a piece that another wrote.", within=ranges.NotNegative)
+    ] = 0.5,
     sample: Annotated[bool, _option(DRAWS, "Draw translations at random instead.", "--sample")] = False,
-    temperature: Annotated[float, _option(DRAWS, "Below 1 the likely get likelier.")] = 1.0,
-    top_k: Annotated[int | None, _option(DRAWS, "Draw among the K most probable pieces.")] = None,
-    top_p: Annotated[float, _option(DRAWS, "Draw among the fewest that hold this much probability.")] = 1.0,
-    min_p: Annotated[float, _option(DRAWS, "Draw among those at least so probable beside the best.")] = 0.0,
-    seed: Annotated[int, _option(DRAWS, "The same one draws the same.")] = 1,
-    no_repeat: Annotated[int | None, _option(FORM, "Let no run of N pieces come twice.")] = None,
+    temperature: Annotated[float, _option(DRAWS, "Below 1 the likely get likelier.", within=ranges.Temperature)] = 1.0,
+    top_k: Annotated[int | None, _option(DRAWS, "Draw among the K most probable pieces.", within=ranges.Count)] = None,
+    top_p: Annotated[
+        float, _option(DRAWS, "Draw among the fewest that hold this much probability.", within=ranges.UpToOne)
+    ] = 1.0,
+    min_p: Annotated[
+        float, _option(DRAWS, "Draw among those at least so probable beside the best.", within=ranges.Probability)
+    ] = 0.0,
+    seed: Annotated[int, _option(DRAWS, "The same one draws the same.", within=ranges.Seed)] = 1,
+    no_repeat: Annotated[int | None, _option(FORM, "Let no run of N pieces come twice.", within=ranges.Length)] = None,
     repeats: Annotated[
-        int, _option(FORM, "Let nothing be said more than N times in a row; 0: as often as it likes.", min=0)
+        int,
+        _option(
+            FORM, "Let nothing be said more than N times in a row; 0: as often as it likes.", within=ranges.LengthOrZero
+        ),
     ] = REPEATS,
-    shortest: Annotated[int, _option(FORM, "Pieces written at least.")] = 0,
-    shortest_ratio: Annotated[float, _option(FORM, "The same, for each piece of the source.")] = 0.0,
-    longest: Annotated[int | None, _option(FORM, "Pieces written at most, with the end.")] = None,
-    longest_ratio: Annotated[float, _option(FORM, "The same, for each piece of the source; 10 more are free.")] = 2.0,
+    shortest: Annotated[int, _option(FORM, "Pieces written at least.", within=ranges.LengthOrZero)] = 0,
+    shortest_ratio: Annotated[
+        float, _option(FORM, "The same, for each piece of the source.", within=ranges.Ratio)
+    ] = 0.0,
+    longest: Annotated[int | None, _option(FORM, "Pieces written at most, with the end.", within=ranges.Length)] = None,
+    longest_ratio: Annotated[
+        float, _option(FORM, "The same, for each piece of the source; 10 more are free.", within=ranges.Ratio)
+    ] = 2.0,
 ) -> "Search":
     return searching(**locals())
 
@@ -82,7 +106,7 @@ def searching(
     least = n_best if others.get("sample") else max(5, n_best)
     groups = max(1, others.get("groups", 1))
     try:
-        beam = beam or -(-least // groups) * groups
+        beam = -(-least // groups) * groups if beam is None else beam
         return Search(beam=beam, length_penalty=length_penalty, n_best=n_best, repeats=repeats or None, **others)
     except ValueError as error:
         name, said = str(error).split(" ", 1)

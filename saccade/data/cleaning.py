@@ -8,14 +8,16 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from saccade.data.split import is_empty
+from saccade.ranges import Checked, Count, Range
 from saccade.text import HasTexts, letters_by_script, words
 
 SHOWN = 5  # line numbers that a report keeps of each kind
 _JAPANESE = frozenset({"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA"})  # of one text, and Chinese has one of them
 
+_ShareOfLetters = Annotated[float, Range(least=0.5, most=1)]
 Scripts = tuple[frozenset[str], frozenset[str]]  # of the source, of the target
 
 
@@ -34,25 +36,20 @@ class Verdict(IntEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cleaning:
+class Cleaning(Checked):
     control: bool = False  # leave out texts with control characters, or with the � of a broken encoding
     identical: bool = False  # leave out pairs whose sides are the same
-    script: float | None = None  # least share of a side's letters that must be in its script, such as 0.5
+    script: _ShareOfLetters | None = None  # least share of a side's letters that must be in its script, such as 0.5
     source_scripts: tuple[str, ...] = ()  # such as ["LATIN"]; none given: the one that most letters are in
     target_scripts: tuple[str, ...] = ()
-    most_words: int | None = None  # on a side
-    ratio: float | None = None  # most words of one side for each of the other, such as 3.0
+    most_words: Count | None = None  # on a side
+    ratio: Annotated[float, Range(least=1)] | None = None  # most words of one side for each of the other, such as 3.0
     duplicates: bool = False  # leave out a pair that came before
 
     def __post_init__(self) -> None:
-        if self.script is not None and not 0.5 <= self.script <= 1:
-            raise ValueError(f"script must be from 0.5 to 1, the share of letters, got {self.script}")
+        super().__post_init__()
         if self.script is None and (self.source_scripts or self.target_scripts):
             raise ValueError("scripts are given, but not the share of letters that must be in them: set script = 0.5")
-        if self.most_words is not None and self.most_words < 1:
-            raise ValueError(f"most_words must be at least 1, got {self.most_words}")
-        if self.ratio is not None and self.ratio < 1:
-            raise ValueError(f"ratio must be at least 1, got {self.ratio}")
 
     def scripts(self, pairs: Iterable[HasTexts]) -> Scripts:
         """What each side must be written in: as given, or as most letters of all pairs are."""

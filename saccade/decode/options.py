@@ -4,69 +4,59 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from saccade.ranges import (
+    Beam,
+    Checked,
+    Count,
+    Exponent,
+    Length,
+    LengthOrZero,
+    NotNegative,
+    Probability,
+    Ratio,
+    Seed,
+    Temperature,
+    UpToOne,
+)
+
 LengthNorm = Literal["wu", "mean", "none"]
 _SLACK = 10  # tokens that even the shortest source may become
 
 
 @dataclass(frozen=True, kw_only=True)
-class Search:
+class Search(Checked):
     """A score is log p(y) / lp(y) + β·cp(x, y), where |y| counts the end symbol, and
 
     lp = ((5 + |y|)/6)^α  "wu" (Wu 2016) · |y|^α  "mean" · 1  "none"
     cp = Σ_j log min(1, Σ_i a_ij)                         of the attention a_ij that step i paid to source piece j
     """
 
-    beam: int = 1  # hypotheses a sentence, of all groups together; when sampling, samples a sentence
-    n_best: int = 1  # how many hypotheses must be right before the search may end
+    beam: Beam = 1  # hypotheses a sentence, of all groups together; when sampling, samples a sentence
+    n_best: Beam = 1  # how many hypotheses must be right before the search may end
     length_norm: LengthNorm = "wu"
-    length_penalty: float = 1.0  # α; 0 is plain log-probability
-    coverage_penalty: float = 0.0  # β: above 0, source pieces that were never looked at cost
+    length_penalty: Exponent = 1.0  # α; 0 is plain log-probability
+    coverage_penalty: NotNegative = 0.0  # β: above 0, source pieces that were never looked at cost
     sample: bool = False
-    temperature: float = 1.0
-    top_k: int | None = None  # draw among the k most probable
-    top_p: float = 1.0  # draw among the fewest that hold this much probability
-    min_p: float = 0.0  # draw among those at least so probable, compared with the most probable
-    seed: int = 1  # of samples; sentence i draws from its own stream, so a batch's company does not matter
-    groups: int = 1  # of a diverse beam (Vijayakumar 2016): each is kept from what the ones before it wrote
-    diversity: float = 0.5  # what a token costs for each hypothesis of an earlier group that wrote it at this step
-    no_repeat: int | None = None  # no run of so many tokens comes twice
-    repeats: int | None = None  # no run of tokens comes more often than this in a row: the end of endless loops
-    shortest: int = 0  # tokens, without the end
-    shortest_ratio: float = 0.0  # the same, a token of the source
-    longest: int | None = None  # tokens with the end; None: by the ratio, and 10 more
-    longest_ratio: float = 2.0
+    temperature: Temperature = 1.0
+    top_k: Count | None = None  # draw among the k most probable
+    top_p: UpToOne = 1.0  # draw among the fewest that hold this much probability
+    min_p: Probability = 0.0  # draw among those at least so probable, compared with the most probable
+    seed: Seed = 1  # of samples; sentence i draws from its own stream, so a batch's company does not matter
+    groups: Beam = 1  # of a diverse beam (Vijayakumar 2016): each is kept from what the ones before it wrote
+    diversity: NotNegative = 0.5  # cost of a token for each hypothesis of an earlier group that wrote it at this step
+    no_repeat: Length | None = None  # no run of so many tokens comes twice
+    repeats: Length | None = None  # no run of tokens comes more often than this in a row: the end of endless loops
+    shortest: LengthOrZero = 0  # tokens, without the end
+    shortest_ratio: Ratio = 0.0  # the same, a token of the source
+    longest: Length | None = None  # tokens with the end; None: by the ratio, and 10 more
+    longest_ratio: Ratio = 2.0
 
     def __post_init__(self) -> None:
-        at_least = {
-            "beam": 1,
-            "groups": 1,
-            "top_k": 1,
-            "no_repeat": 1,
-            "repeats": 1,
-            "shortest": 0,
-            "longest": 1,
-            "seed": 0,
-        }
-        for name, least in at_least.items():
-            given = getattr(self, name)
-            if given is not None and given < least:
-                raise ValueError(f"{name} must be at least {least}, got {given}")
-        for name in ("length_penalty", "coverage_penalty", "diversity", "shortest_ratio", "longest_ratio"):
-            given = getattr(self, name)
-            if not math.isfinite(given) or (given < 0 and name != "length_penalty"):
-                raise ValueError(
-                    f"{name} must be finite{' and not negative' if name != 'length_penalty' else ''}, got {given}"
-                )
-        if not 1 <= self.n_best <= self.beam:
-            raise ValueError(f"n_best must be from 1 to the beam of {self.beam}, got {self.n_best}")
+        super().__post_init__()
         if self.length_norm not in get_args(LengthNorm):
             raise ValueError(f"length_norm must be {', '.join(get_args(LengthNorm))}, got {self.length_norm!r}")
-        if not 0 < self.temperature < math.inf:
-            raise ValueError(f"temperature must be positive and finite, got {self.temperature}")
-        if not 0 < self.top_p <= 1:
-            raise ValueError(f"top_p must be above 0 and at most 1, got {self.top_p}")
-        if not 0 <= self.min_p <= 1:
-            raise ValueError(f"min_p must be from 0 to 1, got {self.min_p}")
+        if self.n_best > self.beam:
+            raise ValueError(f"n_best must be from 1 to the beam of {self.beam}, got {self.n_best}")
         if self.longest is not None and self.shortest >= self.longest:
             raise ValueError(
                 f"shortest must leave room for the end within the longest of {self.longest}, got {self.shortest}"

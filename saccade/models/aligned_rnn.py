@@ -25,23 +25,24 @@ from saccade.layers.dropout import Places, make_dropout
 from saccade.layers.embedding import Embeddings, Tie
 from saccade.layers.recurrent import Cell, RecurrentEncoder
 from saccade.models.contract import About, Seq2Seq
+from saccade.ranges import Checked, Layers, Share, Width
 from saccade.text.tokeniser import EOS
 
 _CERTAIN = 20.0  # the logit of the end symbol beyond the source; that of all others is 0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
-    embedding: int = 31
-    hidden: int = 150
-    layers: int = 1
+class Config(Checked):
+    embedding: Width = 31
+    hidden: Width = 150
+    layers: Layers = 1
     bidirectional: bool = False
     feedback: bool = False  # whether the last output is read, too
     cell: Cell = "tanh"
-    dropout: float = 0.0  # everywhere, but where the next three say otherwise
-    embedding_dropout: float | None = None
-    layer_dropout: float | None = None  # between layers
-    output_dropout: float | None = None
+    dropout: Share = 0.0  # everywhere, but where the next three say otherwise
+    embedding_dropout: Share | None = None
+    layer_dropout: Share | None = None  # between layers
+    output_dropout: Share | None = None
     tie: Tie = "none"
 
 

@@ -28,24 +28,25 @@ from saccade.layers.dropout import Places, make_dropout
 from saccade.layers.embedding import Embeddings, Tie
 from saccade.layers.recurrent import UNITS, Cell, First, FirstState, Maxout, RecurrentEncoder
 from saccade.models.contract import About, Seq2Seq
+from saccade.ranges import Checked, Layers, Share, Width
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
-    embedding: int = 620
-    hidden: int = 1000
-    align: int = 1000  # width of the attention's hidden layer
-    maxout: int = 500
-    layers: int = 1  # of the encoder
+class Config(Checked):
+    embedding: Width = 620
+    hidden: Width = 1000
+    align: Width = 1000  # width of the attention's hidden layer
+    maxout: Width = 500
+    layers: Layers = 1  # of the encoder
     bidirectional: bool = True
     attention: str = "bahdanau2014"
     decoder: Literal["paper", "conditional"] = "paper"
     cell: Cell = "gru"
     first: First = "last"  # the decoder's first state: of the encoder's last, of the mean of its states, or zero
-    dropout: float = 0.0  # everywhere, but where the next three say otherwise
-    embedding_dropout: float | None = None
-    layer_dropout: float | None = None  # between layers, and of what the attention reads
-    output_dropout: float | None = None
+    dropout: Share = 0.0  # everywhere, but where the next three say otherwise
+    embedding_dropout: Share | None = None
+    layer_dropout: Share | None = None  # between layers, and of what the attention reads
+    output_dropout: Share | None = None
     tie: Tie = "none"
 
 

@@ -21,21 +21,22 @@ from saccade.layers.dropout import Places, make_dropout
 from saccade.layers.embedding import Embeddings, Tie
 from saccade.layers.recurrent import UNITS, Cell, First, FirstState, Maxout, RecurrentEncoder
 from saccade.models.contract import About, Seq2Seq
+from saccade.ranges import Checked, Layers, Share, Width
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
-    embedding: int = 100
-    hidden: int = 1000
-    maxout: int = 500
-    layers: int = 1  # of the encoder
+class Config(Checked):
+    embedding: Width = 100
+    hidden: Width = 1000
+    maxout: Width = 500
+    layers: Layers = 1  # of the encoder
     bidirectional: bool = False
     cell: Cell = "gru"
     first: First = "last"  # the decoder's first state: of the context, of the mean of the encoder's states, or zero
-    dropout: float = 0.0  # everywhere, but where the next three say otherwise
-    embedding_dropout: float | None = None
-    layer_dropout: float | None = None  # between layers
-    output_dropout: float | None = None
+    dropout: Share = 0.0  # everywhere, but where the next three say otherwise
+    embedding_dropout: Share | None = None
+    layer_dropout: Share | None = None  # between layers
+    output_dropout: Share | None = None
     tie: Tie = "none"
 
 

@@ -31,23 +31,24 @@ from saccade.layers.convolution import HALF, GatedConvolution, drawn
 from saccade.layers.dropout import Places, make_dropout
 from saccade.layers.embedding import Embeddings, Tie
 from saccade.models.contract import About, Seq2Seq
+from saccade.ranges import Checked, Kernel, Layers, Length, Share, Width
 from saccade.text.tokeniser import PAD
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
-    embedding: int = 512
-    hidden: int = 512
-    kernel: int = 3
-    encoder_layers: int = 20
-    decoder_layers: int = 20
-    longest: int = 1024  # places that have a vector of their own
+class Config(Checked):
+    embedding: Width = 512
+    hidden: Width = 512
+    kernel: Kernel = 3
+    encoder_layers: Layers = 20
+    decoder_layers: Layers = 20
+    longest: Length = 1024  # places that have a vector of their own
     attention: str = "luong2015-global-dot"  # the plain dot product: a search in every decoder layer
     weight_norm: bool = True
-    dropout: float = 0.2  # everywhere, but where the next three say otherwise
-    embedding_dropout: float | None = None
-    layer_dropout: float | None = None  # of what a convolution reads
-    output_dropout: float | None = None
+    dropout: Share = 0.2  # everywhere, but where the next three say otherwise
+    embedding_dropout: Share | None = None
+    layer_dropout: Share | None = None  # of what a convolution reads
+    output_dropout: Share | None = None
     tie: Tie = "none"
 
 

@@ -15,7 +15,7 @@ where the paper predicts the length apart; the softmax is over all words, where 
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -25,24 +25,23 @@ from saccade.layers.dropout import Places, make_dropout
 from saccade.layers.embedding import Embeddings, Tie
 from saccade.layers.recurrent import UNITS, Cell, First, FirstState
 from saccade.models.contract import About, Seq2Seq
+from saccade.ranges import Checked, Range, Share, Width
+
+_Columns = Annotated[int, Range(least=2, most=1_000)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
-    embedding: int = 256
-    hidden: int = 256
-    widest: int = 12  # columns of the largest kernel
+class Config(Checked):
+    embedding: Width = 256
+    hidden: Width = 256
+    widest: _Columns = 12  # of the largest kernel; by 1, a sentence never becomes one vector
     cell: Cell = "tanh"
     first: First = "zero"  # the decoder's first state: of the sentence's vector, of the mean of its words', or zero
-    dropout: float = 0.0  # everywhere, but where the next three say otherwise
-    embedding_dropout: float | None = None
-    layer_dropout: float | None = None  # of the sentence's vector
-    output_dropout: float | None = None
+    dropout: Share = 0.0  # everywhere, but where the next three say otherwise
+    embedding_dropout: Share | None = None
+    layer_dropout: Share | None = None  # of the sentence's vector
+    output_dropout: Share | None = None
     tie: Tie = "none"
-
-    def __post_init__(self) -> None:
-        if self.widest < 2:
-            raise ValueError(f"widest must be at least 2, or a sentence never becomes one vector; got {self.widest}")
 
 
 class Fixed(NamedTuple):

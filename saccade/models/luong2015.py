@@ -27,26 +27,28 @@ from saccade.layers.dropout import Places, make_dropout
 from saccade.layers.embedding import Embeddings, Tie
 from saccade.layers.recurrent import Cell, First, RecurrentEncoder, Stack
 from saccade.models.contract import About, Seq2Seq
+from saccade.ranges import Checked, Layers, Share, Width
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
-    embedding: int = 1000
-    hidden: int = 1000  # of both directions together
-    layers: int = 4  # of the encoder, and of the decoder
+class Config(Checked):
+    embedding: Width = 1000
+    hidden: Width = 1000  # of both directions together
+    layers: Layers = 4  # of the encoder, and of the decoder
     reverse: bool = True  # the source is read from its end, where it is read in one direction
     bidirectional: bool = False
     attention: str = "luong2015-global-general"
     feeding: bool = True  # whether the next step reads what came of the attention
     cell: Cell = "lstm"
     first: First = "last"  # the decoder's first states: the encoder's last, of the mean of its states, or zero
-    dropout: float = 0.0  # everywhere, but where the next three say otherwise
-    embedding_dropout: float | None = None
-    layer_dropout: float | None = None  # between layers, and of what the attention reads
-    output_dropout: float | None = None
+    dropout: Share = 0.0  # everywhere, but where the next three say otherwise
+    embedding_dropout: Share | None = None
+    layer_dropout: Share | None = None  # between layers, and of what the attention reads
+    output_dropout: Share | None = None
     tie: Tie = "none"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.bidirectional and self.hidden % 2:
             raise ValueError(f"hidden must be even where two directions share it; got {self.hidden}")
 

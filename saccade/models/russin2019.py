@@ -33,15 +33,16 @@ from saccade.layers.dropout import Places, make_dropout
 from saccade.layers.embedding import Embeddings, Tie
 from saccade.layers.recurrent import UNITS, Cell, First, FirstState, RecurrentEncoder
 from saccade.models.contract import About, Seq2Seq
+from saccade.ranges import Checked, Layers, Share, Width
 from saccade.text.tokeniser import PAD
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
-    semantics: int = 120  # width of meanings, and of the last hidden layer
-    embedding: int = 100  # of words, for the syntax
-    hidden: int = 400  # of the syntax, both directions together, and of the decoder
-    layers: int = 2  # of the syntax; the first is equation 2
+class Config(Checked):
+    semantics: Width = 120  # width of meanings, and of the last hidden layer
+    embedding: Width = 100  # of words, for the syntax
+    hidden: Width = 400  # of the syntax, both directions together, and of the decoder
+    layers: Layers = 2  # of the syntax; the first is equation 2
     surroundings: bool = True  # whether a word's syntax leaves out the word itself
     attention: str = "luong2015-global-dot"
     feedback: bool = False  # whether the decoder reads what it wrote last
@@ -50,13 +51,14 @@ class Config:
     syntax_acts: bool = False
     cell: Cell = "lstm"
     first: First = "last"  # the decoder's first state: of the encoder's last, of the mean of its states, or zero
-    dropout: float = 0.0  # everywhere, but where the next three say otherwise
-    embedding_dropout: float | None = None
-    layer_dropout: float | None = None  # between layers, and of what the attention reads
-    output_dropout: float | None = None
+    dropout: Share = 0.0  # everywhere, but where the next three say otherwise
+    embedding_dropout: Share | None = None
+    layer_dropout: Share | None = None  # between layers, and of what the attention reads
+    output_dropout: Share | None = None
     tie: Tie = "none"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         halved = ("hidden", "semantics") if self.sequential else ("hidden",)
         for name in halved:
             if getattr(self, name) % 2:

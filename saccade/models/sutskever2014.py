@@ -21,20 +21,21 @@ from saccade.layers.dropout import Places, make_dropout
 from saccade.layers.embedding import Embeddings, Tie
 from saccade.layers.recurrent import Cell, RecurrentEncoder, Stack
 from saccade.models.contract import About, Seq2Seq
+from saccade.ranges import Checked, Layers, Share, Width
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
-    embedding: int = 1000
-    hidden: int = 1000
-    layers: int = 4  # of the encoder, and of the decoder
+class Config(Checked):
+    embedding: Width = 1000
+    hidden: Width = 1000
+    layers: Layers = 4  # of the encoder, and of the decoder
     reverse: bool = True  # the source is read from its end
     cell: Cell = "lstm"
     first: Literal["last", "mean"] = "last"  # the decoder's first states: the encoder's last, or of the mean of them
-    dropout: float = 0.0  # everywhere, but where the next three say otherwise
-    embedding_dropout: float | None = None
-    layer_dropout: float | None = None  # between layers
-    output_dropout: float | None = None
+    dropout: Share = 0.0  # everywhere, but where the next three say otherwise
+    embedding_dropout: Share | None = None
+    layer_dropout: Share | None = None  # between layers
+    output_dropout: Share | None = None
     tie: Tie = "none"
 
 

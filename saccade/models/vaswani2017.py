@@ -23,24 +23,25 @@ from saccade.layers.dropout import make_dropout
 from saccade.layers.embedding import Embeddings, Tie
 from saccade.layers.transformer_block import FeedForward, FeedForwardKind, NormKind, NormPlace, Site, Sublayer, norm
 from saccade.models.contract import About, Seq2Seq
+from saccade.ranges import Checked, Heads, Kernel, Layers, Length, Share, Width
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
-    width: int = 512
-    inner: int = 2048  # of the feed-forward network
-    heads: int = 8
-    encoder_layers: int = 6
-    decoder_layers: int = 6
+class Config(Checked):
+    width: Width = 512
+    inner: Width = 2048  # of the feed-forward network
+    heads: Heads = 8
+    encoder_layers: Layers = 6
+    decoder_layers: Layers = 6
     norm: NormPlace = "pre"
     norm_kind: NormKind = "layer"
     residual: bool = True
     positions: Literal["sinusoidal", "learned", "rotary", "none"] = "sinusoidal"
-    longest: int = 1024  # of learned positions
+    longest: Length = 1024  # of learned positions
     feed_forward: FeedForwardKind = "relu"
-    kernel: int = 3  # of a convolutional feed-forward
-    dropout: float = 0.1
-    attention_dropout: float = 0.0
+    kernel: Kernel = 3  # of a convolutional feed-forward
+    dropout: Share = 0.1
+    attention_dropout: Share = 0.0
     encoder_attention: str = "vaswani2017"
     decoder_attention: str = "vaswani2017"
     cross_attention: str = "vaswani2017"

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Literal, get_args
 
 from saccade.errors import UserError
+from saccade.ranges import Checked, VocabularySize
 from saccade.text.words import word_spans
 
 Kind = Literal["unigram", "bpe", "char", "word"]
@@ -17,16 +18,17 @@ OUTWARD = str.maketrans({"▁": " ", "\n": "▁"})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Policy:
+class Policy(Checked):
     """How a vocabulary is made. `size` is the most ids it may have, the 4 special and 256 byte ids among them."""
 
     kind: Kind = "unigram"
-    size: int = 8000
+    size: VocabularySize = 8000
     normalise: Normalisation = "identity"
     lower: bool = False
     byte_fallback: bool = True
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name, given, known in (
             ("kind", self.kind, get_args(Kind)),
             ("normalise", self.normalise, get_args(Normalisation)),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from saccade import tasks
 from saccade.data import Cleaning, Fields, PairFiles, Pairs, open_pairs
@@ -11,13 +11,14 @@ from saccade.data.formats import has_fields
 from saccade.data.huggingface import PREFIX as HUB
 from saccade.data.reading import STDIN
 from saccade.errors import UserError
+from saccade.ranges import BetweenZeroAndOne, Checked, Count, Length, Range, Share
 from saccade.text import Placeholders, Policy
 
 TASK = "task:"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ingredient:
+class Ingredient(Checked):
     """One corpus of several."""
 
     pairs: str  # as data.pairs
@@ -25,15 +26,14 @@ class Ingredient:
     fields: Fields | None = None
     reverse: bool = False  # from target to source
     tag: str | None = None  # before every source, such as "<fr>": tells the model what is asked of it
-    weight: float = 1.0  # passes over this corpus in an epoch
+    weight: Annotated[float, Range(above=0, most=1_000_000)] = 1.0  # passes over this corpus in an epoch
     valid: str | None = None  # validation pairs, tagged and reversed likewise; none: some of the pairs are held out
     valid_targets: str | None = None
-    count: int | None = None  # of a task; none: data.count
-    words: tuple[int, int] | None = None
+    count: Count | None = None  # of a task; none: data.count
+    words: tuple[Length, Length] | None = None
 
     def __post_init__(self) -> None:
-        if not 0 < self.weight < float("inf"):
-            raise ValueError(f"weight must be above 0, got {self.weight}")
+        super().__post_init__()
         if self.tag is not None and (not self.tag or self.tag.split() != [self.tag] or "▁" in self.tag):
             raise ValueError(f"a tag is one word, such as <fr>, got {self.tag!r}")
 
@@ -70,39 +70,41 @@ class Ingredient:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Data:
+class Data(Checked):
     pairs: str = ""  # a file (TSV, JSONL, CSV), one of two parallel ones, "-" for standard input, task:NAME or hf:NAME
     targets: str | None = None  # the target side of two parallel files
     fields: Fields | None = None  # of JSONL, CSV or hf:, where they are not "source" and "target"; or column numbers
     corpora: tuple[Ingredient, ...] = ()  # in place of data.pairs: several, mixed
     valid: str | None = None  # validation pairs; none: some of the training pairs are held out
     valid_targets: str | None = None
-    valid_share: float = 0.05
-    valid_most: int = 2000
-    count: int = 100_000  # pairs drawn of a task
-    words: tuple[int, int] | None = None  # lengths of a task's sources; none: those usual for it
+    valid_share: BetweenZeroAndOne = 0.05
+    valid_most: Count = 2000
+    count: Count = 100_000  # pairs drawn of a task
+    words: tuple[Length, Length] | None = None  # lengths of a task's sources; none: those usual for it
     clean: Cleaning = field(default_factory=Cleaning)
-    longest: int = 256  # pieces on a side; longer pairs are left out and reported
+    longest: Length = 256  # pieces on a side; longer pairs are left out and reported
     vocabulary: Policy = field(default_factory=Policy)
     joint: bool = True  # one vocabulary for both sides
     right_to_left: bool = False  # targets are read and written from their end; what a user sees is as ever
     vocab_from: str | None = None  # a model folder whose vocabulary to use
-    vocab_lines: int | None = None  # texts that a vocabulary is made from, drawn from more; none: a million, or 100,000
+    vocab_lines: Count | None = None  # texts drawn to make a vocabulary; none: a million, or 100,000 when streaming
     placeholders: tuple[str, ...] = ()  # kept intact: "markup", "url", "email", "number", or regular expressions
-    sampling: float = 0.0  # subword sampling: unigram's smoothing, or BPE's dropout, such as 0.1; 0: none
+    sampling: Share = 0.0  # subword sampling: unigram's smoothing, or BPE's dropout, such as 0.1; 0: none
     streaming: bool | Literal["auto"] = "auto"  # read pairs as they are needed; auto: of more than a gigabyte
-    buffer: int = 50_000  # pairs that are shuffled together when streaming
+    buffer: Count = 50_000  # pairs that are shuffled together when streaming
     alignments: str | None = None  # links i-j between words, a line a pair, for train.guided; or "task"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.corpora and (self.pairs or self.targets or self.fields):
             raise ValueError("give pairs, or corpora with pairs of their own, not both")
         if any(STDIN in (one.pairs, one.targets) for one in self.corpora):
             raise ValueError("of several corpora none can be read from standard input; put it in a file")
-        if self.sampling and (not 0 < self.sampling < 1 or self.vocabulary.kind in ("char", "word")):
-            raise ValueError(f"sampling must be in [0, 1), and the vocabulary unigram or bpe, got {self.sampling}")
-        if self.buffer < 1 or (self.vocab_lines is not None and self.vocab_lines < 1):
-            raise ValueError("buffer and vocab_lines must be at least 1")
+        if self.sampling and self.vocabulary.kind in ("char", "word"):
+            raise ValueError(
+                f"sampling needs pieces that a word can be cut into, got {self.sampling} with a vocabulary of kind "
+                f"{self.vocabulary.kind!r}: set vocabulary.kind = 'unigram' or 'bpe', or sampling = 0"
+            )
         if self.alignments is not None and (self.corpora or self.placeholders or self.streams):
             raise ValueError("alignments are of one corpus in memory, without placeholders or sampling")
         try:

@@ -3,85 +3,83 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from saccade import config, files, names
 from saccade.errors import UserError
 from saccade.models.table import MODELS, find_model
+from saccade.ranges import (
+    BetweenZeroAndOne,
+    Checked,
+    Count,
+    CountOrZero,
+    NotNegative,
+    Positive,
+    Range,
+    Seed,
+    Share,
+    UpToOne,
+)
 from saccade.train.data_recipe import Data, Ingredient
 
 __all__ = ["Data", "Ingredient", "Recipe", "Training", "load_kept_recipe", "load_recipe", "read_recipe", "recipe_of"]
 
 RECIPE = "recipe.toml"  # in the folder of a run
 
+_Place = Annotated[int, Range(least=-1_000, most=1_000)]  # in a list, from 0, or from its end by -1
+_Threads = Annotated[int, Range(least=1, most=1_000)]
 
 MEASURED = ("tokens", "threads")  # of Training: where they are "auto", the run decides when it begins, once
 
 
 @dataclass(frozen=True, kw_only=True)
-class Training:
+class Training(Checked):
     optimiser: Literal["adamw", "adadelta", "sgd", "muon"] = "adamw"
-    lr: float = 1e-3  # the highest; Adadelta's usual one is 1, SGD's from 0.1 to 1
-    momentum: float | None = None  # none: 0 of SGD, 0.95 of Muon
+    lr: Positive = 1e-3  # the highest; Adadelta's usual one is 1, SGD's from 0.1 to 1
+    momentum: Share | None = None  # none: 0 of SGD, 0.95 of Muon
     nesterov: bool = False  # of SGD's momentum; Muon's always is
-    betas: tuple[float, float] = (0.9, 0.98)
-    weight_decay: float = 1e-4
+    betas: tuple[Share, Share] = (0.9, 0.98)
+    weight_decay: NotNegative = 1e-4
     schedule: Literal["constant", "inverse-sqrt", "cosine", "staircase", "plateau"] = "cosine"
-    warmup: int = 200  # steps in which the rate rises to lr
-    decay: float = 0.5  # what a staircase or a plateau multiplies the rate by
-    decay_after: float = 5.0  # epochs before the first step of a staircase
-    decay_every: float = 1.0  # epochs of each further step
-    decay_patience: int = 1  # checks without a lower validation loss that make a plateau
-    least_lr: float = 1e-5  # a plateau that leads below it ends the run
-    clip: float | None = 1.0  # of the gradient's norm
-    smoothing: float = 0.1  # of labels
+    warmup: CountOrZero = 200  # steps in which the rate rises to lr
+    decay: BetweenZeroAndOne = 0.5  # what a staircase or a plateau multiplies the rate by
+    decay_after: NotNegative = 5.0  # epochs before the first step of a staircase
+    decay_every: Annotated[float, Range(least=0.001)] = 1.0  # epochs of each further step
+    decay_patience: Count = 1  # checks without a lower validation loss that make a plateau
+    least_lr: Positive = 1e-5  # a plateau that leads below it ends the run
+    clip: Positive | None = 1.0  # of the gradient's norm
+    smoothing: Share = 0.1  # of labels
     sampling: Literal["linear", "exponential", "inverse-sigmoid"] | None = None  # the decoder reads its own words, too
-    sampling_half: int = 5000  # steps after which it reads as many of its own words as true ones
-    sampling_least: float = 0.0  # share of true words that stays
-    guided: float = 0.0  # weight of the loss that draws the attention to data.alignments
-    guided_decay: float = 1.0  # what that weight is multiplied by after each epoch
-    guided_layer: int | None = None  # of the decoder's attentions, from 0, or from the end by -1; none: the mean of all
-    guided_head: int | None = None  # likewise of its heads
+    sampling_half: Count = 5000  # steps after which it reads as many of its own words as true ones
+    sampling_least: Share = 0.0  # share of true words that stays
+    guided: NotNegative = 0.0  # weight of the loss that draws the attention to data.alignments
+    guided_decay: UpToOne = 1.0  # what that weight is multiplied by after each epoch
+    guided_layer: _Place | None = None  # of the decoder's attentions, from 0; -1: the last; none: the mean of all
+    guided_head: _Place | None = None  # likewise of its heads
     init_from: str | None = None  # a model folder whose weights to begin with
     freeze: tuple[str, ...] = ()  # names, or patterns such as "encoder.*", of parameters that stay as they are
-    tokens: int | Literal["auto"] = 4096  # of a batch, of all workers: pairs × the longest side; auto: what fits
-    accumulate: int = 1  # batches an update
-    ema: float | None = None  # decay of a running mean of the weights, which is then what is judged and kept
-    average: int = 0  # of so many last checks, the mean of the weights is tried at the end
-    max_steps: int | None = None  # the run ends at whichever of the three comes first
-    max_epochs: int | None = None
-    max_minutes: float | None = None
-    check_every: int = 500  # steps between validations; each also saves
-    patience: int = 10  # checks without a better score before the run ends
+    tokens: Count | Literal["auto"] = 4096  # of a batch, over all workers: pairs × the longest side; auto: what fits
+    accumulate: Count = 1  # batches an update
+    ema: BetweenZeroAndOne | None = None  # decay of a running mean of the weights, which is then judged and kept
+    average: CountOrZero = 0  # of so many last checks, the mean of the weights is tried at the end
+    max_steps: CountOrZero | None = None  # the run ends at whichever of the three comes first
+    max_epochs: CountOrZero | None = None
+    max_minutes: NotNegative | None = None
+    check_every: Count = 500  # steps between validations; each also saves
+    patience: Count = 10  # checks without a better score before the run ends
     judge: Literal["bleu", "loss"] = "bleu"
-    judge_on: int = 200  # validation sentences translated for BLEU
+    judge_on: Count = 200  # validation sentences translated for BLEU
     precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"
     compile: bool = False  # the model's forward pass, by torch.compile
     tensorboard: bool = False  # also writes what is measured for TensorBoard, in the folder tensorboard
     device: str = "auto"
-    threads: int | Literal["auto"] | None = "auto"  # of the CPU; auto: one or all, whichever is faster; none: all
-    seed: int = 1
+    threads: _Threads | Literal["auto"] | None = "auto"  # of the CPU; auto: one or all, whichever is faster; none: all
+    seed: Seed = 1
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.max_steps is None and self.max_epochs is None and self.max_minutes is None:
             object.__setattr__(self, "max_epochs", 30)
-        for name in _POSITIVE:
-            if getattr(self, name) not in ("auto", None) and getattr(self, name) <= 0:
-                raise ValueError(f"{name} must be positive, got {getattr(self, name)}")
-        for name in _NOT_NEGATIVE:
-            if (getattr(self, name) or 0) < 0:
-                raise ValueError(f"{name} must not be negative, got {getattr(self, name)}")
-        for name in _BELOW_ONE:
-            if not 0 <= getattr(self, name) < 1:
-                raise ValueError(f"{name} must be in [0, 1), got {getattr(self, name)}")
-        if self.ema is not None and not 0 < self.ema < 1:
-            raise ValueError(f"ema must be between 0 and 1, got {self.ema}")
-        if self.momentum is not None and not 0 <= self.momentum < 1:
-            raise ValueError(f"momentum must be in [0, 1), got {self.momentum}")
-        if not 0 < self.decay < 1:
-            raise ValueError(f"decay must be between 0 and 1, got {self.decay}")
-        if not 0 < self.guided_decay <= 1:
-            raise ValueError(f"guided_decay must be above 0 and at most 1, got {self.guided_decay}")
         if self.nesterov and (self.optimiser != "sgd" or not self.momentum):
             raise ValueError("nesterov is of SGD's momentum: set optimiser = 'sgd' and momentum = 0.9")
 
@@ -89,17 +87,6 @@ class Training:
     def batch_tokens(self) -> int:
         """`tokens` as a number, also while memory is still to decide."""
         return self.tokens if isinstance(self.tokens, int) else 4096
-
-
-_POSITIVE = (
-    *("lr", "tokens", "accumulate", "check_every", "patience", "judge_on"),
-    *("decay_every", "decay_patience", "least_lr", "sampling_half", "threads"),
-)
-_NOT_NEGATIVE = (
-    *("max_steps", "max_epochs", "max_minutes", "average", "warmup"),
-    *("decay_after", "guided", "weight_decay"),
-)
-_BELOW_ONE = ("smoothing", "sampling_least")
 
 
 @dataclass(frozen=True, kw_only=True)

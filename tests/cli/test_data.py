@@ -71,7 +71,7 @@ def test_standard_input_and_tasks(pairs: Path, monkeypatch: pytest.MonkeyPatch) 
     ("arguments", "said"),
     [
         (["--clean", "rato=3"], r"--clean: rato: unknown key; did you mean 'ratio'\?"),
-        (["--clean", "ratio=0.5"], "--clean: ratio must be at least 1"),
+        (["--clean", "ratio=0.5"], "--clean: ratio: 0.5 given, expected a number at least 1"),
         (["--fields", "en"], "--fields en: expected two"),
         (["--vocab-from", "nowhere"], "not found; expected a model's folder"),
     ],

@@ -118,7 +118,7 @@ def test_an_ensemble(
         (("--beam", "5", "--groups", "2"), "--groups must divide the beam of 5"),
         (("--length-norm", "google"), "--length-norm must be wu, mean, none"),
         (("--shortest", "9", "--longest", "9"), "--shortest must leave room"),
-        (("--no-repeat", "0"), "--no-repeat must be at least 1"),
+        (("--no-repeat", "0"), "--no-repeat must be from 1 to"),
         (("--include", " "), "include takes a list of phrases"),
         (("--outline", "…"), "gaps alone"),
     ],

@@ -92,7 +92,7 @@ def test_what_is_clean_stays_as_it_is(pairs: list[TextPair], cleaning: Cleaning)
     [
         ({"script": 0.2}, "script must be from 0.5 to 1"),
         ({"source_scripts": ("LATIN",)}, "set script = 0.5"),
-        ({"most_words": 0}, "most_words must be at least 1"),
+        ({"most_words": 0}, "most_words must be from 1"),
         ({"ratio": 0.5}, "ratio must be at least 1"),
     ],
 )

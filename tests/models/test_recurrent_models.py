@@ -52,7 +52,7 @@ def test_word_by_word_only_the_words_so_far_matter_or_with_both_directions_all()
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [
-        ("kalchbrenner2013", {"widest": 1}, "model: widest must be at least 2"),
+        ("kalchbrenner2013", {"widest": 1}, "model.widest: 1 given, expected a whole number from 2"),
         ("luong2015", {"hidden": 7, "bidirectional": True}, "model: hidden must be even .* got 7"),
         ("sutskever2014", {"first": "zero"}, 'model.first: "zero" given, expected "last" or "mean"'),
         ("cho2014", {"cell": "rnn"}, 'model.cell: "rnn" given, expected "tanh" or "gru" or "lstm"'),

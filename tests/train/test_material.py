@@ -281,9 +281,12 @@ def test_other_forms(form: str, data: Data, tmp_path: Path, pairs: list[TextPair
     [
         ({"pairs": "a.tsv", "corpora": (Ingredient(pairs="b.tsv"),)}, "give pairs, or corpora"),
         ({"corpora": (Ingredient(pairs="-"),)}, "none can be read from standard input"),
-        ({"pairs": "a.tsv", "sampling": 1.5}, r"sampling must be in \[0, 1\)"),
-        ({"pairs": "a.tsv", "sampling": 0.1, "vocabulary": Policy(kind="char")}, "the vocabulary unigram or bpe"),
-        ({"pairs": "a.tsv", "buffer": 0}, "buffer and vocab_lines"),
+        ({"pairs": "a.tsv", "sampling": 1.5}, "sampling must be at least 0 and below 1"),
+        (
+            {"pairs": "a.tsv", "sampling": 0.1, "vocabulary": Policy(kind="char")},
+            "set vocabulary.kind = .unigram. or .bpe.",
+        ),
+        ({"pairs": "a.tsv", "buffer": 0}, "buffer must be from 1"),
         ({"pairs": "a.tsv", "alignments": "a", "placeholders": ("url",)}, "alignments are of one corpus in memory"),
     ],
 )

@@ -47,7 +47,7 @@ def test_every_combination_with_every_seed(write_recipe: WriteRecipe) -> None:
     [
         (["train.lrr=1,2"], "train.lrr: unknown key; did you mean 'lr'?"),
         (["train.lr=1e-3,fast"], 'train.lr: "fast" given, expected a number'),
-        (["train.lr=1e-3,-1"], "lr must be positive"),
+        (["train.lr=1e-3,-1"], "train.lr: -1 given, expected a number above 0"),
         (["train.lr"], "--grid train.lr: expected KEY=VALUE,VALUE"),
         (["train.lr="], "expected KEY=VALUE,VALUE"),
         (["train.lr=1,1"], "a value is given twice"),
