@@ -7,7 +7,7 @@
 | `*.csv` | columns `source` and `target` under a header, or those named, or (by number) without a header |
 | any other | TSV: source, tab, target; or the columns of those numbers |
 
-Each may be compressed (`*.jsonl.xz`). A blank line is an empty pair, so that a pair's number is its line's.
+Each may be compressed (`*.jsonl.xz`). A blank line is an empty pair, so that lines keep their numbers.
 """
 
 import csv

@@ -30,21 +30,28 @@ WordLinks = npt.NDArray[np.int16]  # (links, 2): source word, target word
 
 
 class KnownLinks:
-    """The links of many pairs, two numbers a link."""
+    """The links of many pairs, two numbers per link, found by the line on which a pair begins.
 
-    def __init__(self, pairs: Iterable[Iterable[tuple[int, int]]]) -> None:
-        flat, ends = array("h"), array("q", [0])
-        for links in pairs:
+    A line is not a pair's number: a CSV begins with a header, and one of its rows may go over several lines.
+    """
+
+    def __init__(self, pairs: Iterable[tuple[int, Iterable[tuple[int, int]]]]) -> None:
+        flat, ends, lines = array("h"), array("q", [0]), array("q")
+        for line, links in pairs:
+            lines.append(line)
             for link in links:
                 flat.extend(link)
             ends.append(len(flat) // 2)
         self._flat: WordLinks = np.frombuffer(flat, np.int16).reshape(-1, 2)
-        self._ends = np.frombuffer(ends, np.int64)
+        self._ends, self._lines = np.frombuffer(ends, np.int64), np.frombuffer(lines, np.int64)
 
     def __len__(self) -> int:
-        return len(self._ends) - 1
+        return len(self._lines)
 
-    def __getitem__(self, pair: int) -> WordLinks:
+    def __getitem__(self, line: int) -> WordLinks:
+        pair = int(np.searchsorted(self._lines, line))
+        if pair == len(self) or self._lines[pair] != line:
+            raise KeyError(line)
         return self._flat[self._ends[pair] : self._ends[pair + 1]]
 
 
@@ -59,7 +66,7 @@ class PieceLinks(NamedTuple):
 class Guide:
     def __init__(
         self,
-        links: KnownLinks,  # of each line
+        links: KnownLinks,
         corpus: Corpus,
         vocabularies: Vocabularies,
         *,
@@ -95,7 +102,7 @@ class Guide:
         each."""
         if index not in self._known:
             corpus, vocabularies = self._corpus, self._vocabularies
-            links = self.links[int(corpus.lines[index]) - 1]
+            links = self.links[int(corpus.lines[index])]
             source = _held(vocabularies.source, corpus.source(index).tolist(), links[:, 0])  # (S, links)
             target = _held(vocabularies.target, corpus.target(index).tolist(), links[:, 1])  # (T, links)
             linked = target @ (source / np.maximum(source.sum(0), 1)).T  # (T, S)
@@ -132,24 +139,31 @@ def load_guide(recipe: Recipe, model: Seq2Seq[Any, Any], material: Material) -> 
     return Guide(links, material.corpus, material.vocabularies, layer=how.guided_layer, head=how.guided_head)
 
 
-def _links(data: Data, vocabularies: Vocabularies) -> Iterator[Iterable[tuple[int, int]]]:
-    """Of each line of the pairs."""
+def _links(data: Data, vocabularies: Vocabularies) -> Iterator[tuple[int, Iterable[tuple[int, int]]]]:
+    """Of each pair, with the line on which it begins."""
     assert data.alignments is not None
     if data.alignments == "task":
         if data.task is None:
             raise UserError(f"data.alignments = 'task', but data.pairs is {data.pairs}: give a file of links i-j")
-        for pair in data.drawn("train", data.count):
-            if pair.alignment is None:
+        for line, drawn in enumerate(data.drawn("train", data.count), 1):
+            if drawn.alignment is None:
                 raise UserError(f"data.alignments: the task {data.task} does not know how its words belong together")
-            yield pair.alignment
+            yield line, drawn.alignment
         return
-    texts: Iterable[HasTexts] = data.ingredients[0].open() if data.task is None else data.drawn("train", data.count)
-    for number, (text, line) in enumerate(zip_longest(texts, read_lines(data.alignments)), 1):
-        if text is None or line is None:
+    for number, (text, links) in enumerate(zip_longest(_texts(data), read_lines(data.alignments)), 1):
+        if text is None or links is None:
             fewer, more = ("pairs", "alignments") if text is None else ("alignments", "pairs")
             raise UserError(f"{data.alignments}:{number}: more {more} than {fewer}; expected one line a pair")
-        lengths = (_count(vocabularies.source, text.source), _count(vocabularies.target, text.target))
-        yield parse_gold(line, place=f"{data.alignments}:{number}", lengths=lengths).possible
+        line, pair = text
+        lengths = (_count(vocabularies.source, pair.source), _count(vocabularies.target, pair.target))
+        yield line, parse_gold(links, place=f"{data.alignments}:{number}", lengths=lengths).possible
+
+
+def _texts(data: Data) -> Iterator[tuple[int, HasTexts]]:
+    """Each pair, with the line on which it begins."""
+    if data.task is not None:
+        return enumerate(data.drawn("train", data.count), 1)
+    return ((mark[0], pair) for mark, pair in data.ingredients[0].open().marked())
 
 
 def _count(tokeniser: Tokeniser, text: str) -> int:

@@ -123,6 +123,21 @@ def test_what_is_cut_off_does_not_say_it_either(how: Search, turned: bool) -> No
             assert not says_barred(tokeniser.decode(hypothesis.tokens), constraints)
 
 
+def test_a_barred_word_at_the_end_needs_one_more_piece() -> None:
+    """Written at the end, *a* may still become *ab*: it may not end there, and the room for that piece is kept."""
+    rules = Rules(Constraints(include=("b",), exclude=("a",)), Spelled().lexicon)
+    state, seen = rules.start, []
+    for piece in (7, 6, 4, 6):  # "b ab"
+        after = rules.after(state, piece, last=False)
+        assert after is not None
+        state = after
+        seen.append((state.left, state.holds, rules.after(state, EOS, last=True) is not None))
+    assert seen[1:] == [(0.0, True, True), (1.0, False, False), (0.0, True, True)]
+    said = rules.after(rules.start, 4, last=False)
+    assert said is not None and rules.after(said, 7, last=False) is None  # a space makes it the word *a*
+    assert rules.after(rules.start, 4, last=True) is None  # and so does the longest length
+
+
 def test_what_is_impossible_but_said_is_not_missing() -> None:
     """It is asked for and barred; and no two pieces may come twice, so that in the end only it can follow."""
     tokeniser, constraints = Spelled(), Constraints(include=("a", "b"), exclude=("a",))

@@ -1,5 +1,6 @@
 """Attention that is drawn to known links: what is wanted, by hand; and that it comes about."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,11 @@ Untrained = Callable[..., Seq2Seq[Any, Any]]
 
 
 def test_links_of_many_pairs() -> None:
-    links = KnownLinks([[(0, 1), (2, 3)], [], [(4, 4)]])
-    assert len(links) == 3 and [links[i].tolist() for i in range(3)] == [[[0, 1], [2, 3]], [], [[4, 4]]]
+    links = KnownLinks([(2, [(0, 1), (2, 3)]), (3, []), (7, [(4, 4)])])
+    assert len(links) == 3 and [links[line].tolist() for line in (2, 3, 7)] == [[[0, 1], [2, 3]], [], [[4, 4]]]
+    for missing in (1, 4, 8):
+        with pytest.raises(KeyError):
+            links[missing]
 
 
 def guided(vocabularies: Vocabularies, *pairs: tuple[str, str, list[tuple[int, int]]]) -> tuple[Guide, Batch]:
@@ -34,7 +38,7 @@ def guided(vocabularies: Vocabularies, *pairs: tuple[str, str, list[tuple[int, i
     corpus = Corpus.encode(Selection.of(texts), vocabularies)
     every = range(len(pairs))
     batch = Batch.of([corpus.source(i) for i in every], [corpus.target(i) for i in every], every)
-    return Guide(KnownLinks([links for _, _, links in pairs]), corpus, vocabularies), batch
+    return Guide(KnownLinks(enumerate((links for _, _, links in pairs), 1)), corpus, vocabularies), batch
 
 
 def test_linked_words_are_spread_over_their_pieces(vocabularies: Vocabularies) -> None:
@@ -56,6 +60,29 @@ def test_linked_words_are_spread_over_their_pieces(vocabularies: Vocabularies) -
         assert by_word == pytest.approx({read: linked.get(read, 0.0) for read in range(4)})
     assert not wanted[0, len(to_words) :].any() and not wanted[0, :, len(from_words) :].any()  # ends and padding
     assert wanted[1].sum(1).count_nonzero() < len(vocabularies.target.encode("il dort"))
+
+
+@pytest.mark.parametrize("kind", ["tsv", "csv", "jsonl"])
+def test_links_stay_with_their_pair_where_others_were_left_out(
+    kind: str, make_recipe: MakeRecipe, tmp_path: Path
+) -> None:
+    """The second of four pairs is blank and the third too long; the pairs of a CSV begin below its header."""
+    texts = [("a dog", "un chien"), ("", ""), ("a dog " * 150, "un chien"), ("the cat", "le chat")]
+    rows = {
+        "tsv": [f"{source}\t{target}" for source, target in texts],
+        "csv": ["source,target", *(f'{source},"{target}"' for source, target in texts)],
+        "jsonl": [json.dumps({"source": source, "target": target}) for source, target in texts],
+    }
+    (tmp_path / f"pairs.{kind}").write_text("\n".join(rows[kind]) + "\n")
+    (tmp_path / "links.align").write_text("0-1\n\n0-0\n1-0 1-1\n")
+    pairs = {"data.pairs": str(tmp_path / f"pairs.{kind}"), "data.valid": str(tmp_path / f"pairs.{kind}")}
+    links = {"data.alignments": str(tmp_path / "links.align"), "train.guided": 1.0}
+    run = start(make_recipe(**pairs, **links, **{"data.vocabulary": {"kind": "word", "size": 300}}), tmp_path / "run")
+    corpus = run.material.corpus
+    assert isinstance(corpus, Corpus) and run.guide is not None and len(corpus) == 2
+    batch = Batch.of([corpus.source(i) for i in range(2)], [corpus.target(i) for i in range(2)], range(2))
+    first, second = run.guide.wanted(batch).tolist()
+    assert first == [[0, 0, 0], [1, 0, 0], [0, 0, 0]] and second == [[0, 1, 0], [0, 1, 0], [0, 0, 0]]
 
 
 def test_a_batch_of_no_pair_is_no_mistake(vocabularies: Vocabularies) -> None:
@@ -136,7 +163,7 @@ def test_a_tasks_own_links_are_those_of_its_pairs(make_recipe: MakeRecipe, tmp_p
     of_task = {"data.pairs": "task:phrasebook-en-fr", "data.count": 30, "data.words": [3, 6], "train.guided": 1.0}
     guide = start(make_recipe(**of_task, **{"data.alignments": "task"}), tmp_path / "a").guide
     assert guide is not None
-    assert [[tuple(link) for link in guide.links[i].tolist()] for i in range(30)] == [
+    assert [[tuple(link) for link in guide.links[line].tolist()] for line in range(1, 31)] == [
         [*pair.alignment] for pair in drawn if pair.alignment is not None
     ]
     with pytest.raises(UserError, match=r"data\.alignments = 'task', but data.pairs is"):
