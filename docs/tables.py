@@ -44,10 +44,8 @@ def attentions(*head: str) -> str:
         said = describe(name)
         parts = said["parts"]
         formula = said["formula"] + (f", {parts['positions']}" if "positions" in parts else "")
-        paper = f"{said['paper'] or '–'} ({said['year']})" if said["year"] else said["paper"] or "–"
-        rows.append(
-            [f"`{name}`", paper, f"`{formula}`", parts["window"], parts["normaliser"], parts["heads"], code(factory)]
-        )
+        made_of = [parts[kind] for kind in ("window", "normaliser", "heads")]
+        rows.append([f"`{name}`", said["origin"] or "–", f"`{formula}`", *made_of, code(factory)])
     return table(head, rows)
 
 

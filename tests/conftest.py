@@ -96,6 +96,7 @@ def speller() -> Translator:
         kind = MODELS["bahdanau2014"]
         model = kind(replace(kind.PRESETS["tiny"], dropout=0.0), len(vocabularies.source), len(vocabularies.target))
     optimiser = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, 80)
     for _ in range(80):
         sides = zip(*map(vocabularies.encode, draw.sample(words, 32)))
         batch = Batch.of(*map(list, sides), range(32))
@@ -104,6 +105,7 @@ def speller() -> Translator:
         cross_entropy(logits.flatten(0, 1), batch.target_out.flatten(), ignore_index=PAD).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()
+        schedule.step()
     return Translator(model.eval(), vocabularies, "cpu")
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
+from saccade.models import MODELS
 from saccade.train.recipe import recipe_of
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -157,3 +158,11 @@ def test_recipes_shown_and_kept_are_valid() -> None:
     assert shown and kept
     for text in [*shown, *kept]:
         recipe_of(tomllib.loads(text), "recipe.toml")
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_picture_promises_a_heatmap_only_of_a_model_that_looks(name: str) -> None:
+    page = (ROOT / f"docs/models/{name}.md").read_text(encoding="utf-8")
+    (alternative,) = re.findall(r"!\[([^\]]*)\]\(\.\./images/models/", page)
+    attends = bool(MODELS[name](MODELS[name].PRESETS["tiny"], 20, 20).cross)
+    assert ("heatmap" in alternative) == attends and "learns" in alternative

@@ -51,6 +51,7 @@ class Paper:
 
 
 _PAPERS: dict[Callable[..., Attention], Paper] = {}
+_TEXTBOOK: set[Callable[..., Attention]] = set()
 _F = TypeVar("_F", bound=Callable[..., Attention])
 
 
@@ -64,8 +65,26 @@ def paper(authors: str, year: int, title: str) -> Callable[[_F], _F]:
     return note
 
 
+def textbook(factory: _F) -> _F:
+    """Note of a factory that its composition is common knowledge: no paper proposed it."""
+    _TEXTBOOK.add(factory)
+    return factory
+
+
 def paper_of(factory: Callable[..., Attention]) -> Paper | None:
-    return _PAPERS.get(factory.func if isinstance(factory, partial) else factory)
+    return _PAPERS.get(_undone(factory))
+
+
+def origin_of(factory: Callable[..., Attention]) -> str | None:
+    """Where a composition comes from, in words; None where nothing was noted."""
+    if _undone(factory) in _TEXTBOOK:
+        return "a textbook construction; no paper of its own"
+    found = paper_of(factory)
+    return None if found is None else f"{found.authors}: {found.title} ({found.year})"
+
+
+def _undone(factory: Callable[..., Attention]) -> Callable[..., Attention]:
+    return factory.func if isinstance(factory, partial) else factory
 
 
 def _most_heads(width: int, *, even: bool = False) -> int:
@@ -79,7 +98,7 @@ def _and_causal(window: Window | None) -> Window:
 
 @paper("Bahdanau, Cho, Bengio", 2014, "Neural Machine Translation by Jointly Learning to Align and Translate")
 def bahdanau2014(*, normaliser: Normaliser | None = None, **dims: Unpack[Dims]) -> Attention:
-    """e = v·tanh(W s₋₁ + U h): the query is the decoder's last state; the source itself is read."""
+    """e = v·tanh(W s₋₁ + U h): the query is the decoder's previous state; the source itself is read."""
     return Attention(**dims, score=Additive(dims["width"]), normaliser=normaliser)
 
 
@@ -194,7 +213,7 @@ def vaswani2017(
     )
 
 
-@paper("textbook", 2017, "Self-attention without weight matrices")
+@textbook
 def weightless(**dims: Unpack[Dims]) -> Attention:
     """softmax(X Xᵀ/√d) X: nothing is learned, the inputs are queries, keys and values themselves."""
     return Attention(**dims, score=ScaledDot(), project="")

@@ -162,7 +162,7 @@ class Additive(Score):
 
 
 class LocationAware(Additive):
-    """Chorowski 2015: the last weights, convolved, tell the score where reading was: f = F ∗ α₋₁."""
+    """Chorowski 2015: the previous weights, convolved, tell the score where reading was: f = F ∗ α₋₁."""
 
     name = "location-aware"
     formula = "v·tanh(W q + U k + M f + b), f = F ∗ α₋₁"

@@ -77,7 +77,7 @@ def build(
 
 
 def describe(name: str) -> dict[str, Any]:
-    """Paper, year, formula and parts of a named attention."""
+    """Paper (None: there is none), year, origin in words, formula and parts of a named attention."""
     factory = ATTENTIONS[name]
     attention = factory(query_dim=16, memory_dim=16, width=16)
     source = papers.paper_of(factory)
@@ -86,6 +86,7 @@ def describe(name: str) -> dict[str, Any]:
         "name": name,
         "paper": None if source is None else f"{source.authors}: {source.title}",
         "year": None if source is None else source.year,
+        "origin": papers.origin_of(factory),
         "formula": formula,
         "parts": attention.parts,
         "fused": attention.why_not_fused() is None,

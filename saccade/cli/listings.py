@@ -14,7 +14,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 
 def attentions(as_json: Json = False) -> None:
-    """List the attentions by name, with paper, year, formula and parts.
+    """List the attentions by name, with origin, formula and parts.
 
     Example: [bold]saccade attentions --json[/]
     """
@@ -32,7 +32,7 @@ def attentions(as_json: Json = False) -> None:
     for row in rows:
         console.print(Text.assemble((row["name"], "bold"), "   ", row["formula"]))
         parts = " · ".join(f"{part} {name}" for part, name in row["parts"].items())
-        console.print(Padding(Text(f"{row['year']}  {row['paper']}\n{parts}", style="dim"), (0, 0, 0, 4)))
+        console.print(Padding(Text(f"{row['origin'] or 'of unknown origin'}\n{parts}", style="dim"), (0, 0, 0, 4)))
     console.print(f"{len(rows)} attentions; one is ATTENTIONS\\[name](query_dim=…, memory_dim=…, width=…)")
 
 

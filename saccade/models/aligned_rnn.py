@@ -4,10 +4,10 @@ once: the baseline that cannot reorder, add or leave out.
     (1) h_i = tanh(W E x_i + U h_{i−1})
     (2) p(y_i) = softmax(W_o tanh(V h_i))
 
-With `feedback` the last output is read, too (Jordan 1986): (2) is softmax(W_o tanh(V h_i + V' E y_{i−1})). The source
-ends with its end symbol, and so does the target at that place; beyond it nothing but the end symbol is likely. With
-`bidirectional` h_i = [→h_i; ←h_i] has seen the whole sentence: it can then reorder what its states remember, but still
-writes as many words as it reads.
+With `feedback` the previous output reaches the readout: (2) is softmax(W_o tanh(V h_i + V' E y_{i−1})). It does not
+reach the state h_i, as it does in Jordan's network (1986). The source ends with its end symbol, and so does the target
+at that place; beyond it nothing but the end symbol is likely. With `bidirectional` h_i = [→h_i; ←h_i] has seen the
+whole sentence: it can then reorder what its states remember, but still writes as many words as it reads.
 
 Deviations: word vectors are learnt (Elman's are one-hot, or random); the softmax has a hidden layer below it, so that
 it may share the word vectors; the gradient goes back through the whole sentence, where Elman's goes back one step;
@@ -37,7 +37,7 @@ class Config(Checked):
     hidden: Width = 150
     layers: Layers = 1
     bidirectional: bool = False
-    feedback: bool = False  # whether the last output is read, too
+    feedback: bool = False  # whether the readout is given the previous output
     cell: Cell = "tanh"
     dropout: Share = 0.0  # everywhere, but where the next three say otherwise
     embedding_dropout: Share | None = None
@@ -99,7 +99,7 @@ class AlignedRNN(Seq2Seq[Fixed, Moving]):
         return self._written(fixed.states.index_select(1, place), fixed.readable.index_select(1, place), target)
 
     def _written(self, states: Tensor, readable: Tensor, last: Tensor) -> Tensor:
-        """Equation 2: states V h (…, ·) and the last outputs (…) → logits (…, V)"""
+        """Equation 2: states V h (…, ·) and the previous outputs (…) → logits (…, V)"""
         if self.of_last is not None:
             states = states + self.of_last(self.embedding_dropout(self.embeddings.of_target(last)))
         logits: Tensor = self.embeddings.output(self.output_dropout(torch.tanh(states)))

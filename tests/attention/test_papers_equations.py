@@ -15,7 +15,7 @@ from derivatives import arrays, assert_gradients, named, randomise
 from torch import Tensor
 from transcriptions import Array
 
-from saccade.attention import ATTENTIONS, Attention, papers
+from saccade.attention import ATTENTIONS, Attention, describe, papers
 
 B, T, S = 3, 3, 5
 READABLE = np.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0], [1, 0, 1, 1, 0]], dtype=bool)  # full, padded, with a hole
@@ -160,7 +160,13 @@ def _inputs(case: Case) -> tuple[Tensor, Tensor, Tensor]:
 def test_every_attention_is_transcribed() -> None:
     assert {case.name for case in CASES} == set(ATTENTIONS)
     published = {papers.paper_of(function) for function in vars(papers).values() if isfunction(function)} - {None}
-    assert {papers.paper_of(ATTENTIONS[case.name]) for case in CASES} == published
+    assert {papers.paper_of(ATTENTIONS[case.name]) for case in CASES} - {None} == published
+
+
+def test_what_no_paper_proposed_is_credited_to_none() -> None:
+    said = describe("weightless")
+    assert (said["paper"], said["year"]) == (None, None) and "textbook" in said["origin"]
+    assert describe("shaw2018")["origin"].endswith("Self-Attention with Relative Position Representations (2018)")
 
 
 @every_case

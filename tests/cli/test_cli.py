@@ -29,7 +29,8 @@ def test_attentions_as_json() -> None:
     rows = json.loads(CliRunner().invoke(app, ["attentions", "--json"]).output)
     assert [row["name"] for row in rows] == list(ATTENTIONS)
     for row in rows:
-        assert row["paper"] and row["formula"] and 2014 <= row["year"] <= 2024
+        assert row["formula"] and row["origin"]
+        assert row["name"] == "weightless" or (row["paper"] and 2014 <= row["year"] <= 2024)
         assert {"score", "window", "normaliser", "heads"} <= row["parts"].keys()
 
 
