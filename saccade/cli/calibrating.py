@@ -9,6 +9,7 @@ from saccade.cli.material import Count, Pairs, Seed, material_of, pairs_of
 from saccade.cli.searching import Beam, LengthPenalty, searching
 from saccade.cli.tables import print_table
 from saccade.cli.translating import BatchTokens, Device, Model, bar, interruptible
+from saccade.locking import locked
 
 Targets = Annotated[Path | None, typer.Argument(help="The targets, where PAIRS are the sources.")]
 
@@ -35,11 +36,11 @@ def calibrate(
     from saccade.decode.calibrating import calibrate
 
     translator = load(model, device=device)
-    with interruptible():
+    with interruptible(), locked(model, folder=True):
         material = material_of(pairs_of(pairs, targets, count=count, seed=seed), [])
         with bar("calibrating", len(material.kept)) as advance:
             found = calibrate(translator, material.pairs, how, batch_tokens=batch_tokens, progress=advance)
-    checkpoint.add_extra(model, calibration=config.to_dict(found))
+        checkpoint.add_extra(model, calibration=config.to_dict(found))
     rows = [
         [name, f"{size:,}", *(f"{error:.4f}" for error in errors)]
         for name, size, errors in (

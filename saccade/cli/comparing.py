@@ -13,6 +13,7 @@ from saccade.cli.sweeping import seeds_of
 from saccade.cli.tables import print_table
 from saccade.cli.translating import BatchTokens, ByOption, Device, bar
 from saccade.errors import UserError
+from saccade.locking import locked
 
 if TYPE_CHECKING:
     from saccade.compare import Comparison, Pairs, Plan
@@ -114,15 +115,15 @@ def compare(
     )
     planned = plan(systems, asked, unequal=unequal)
     pairs = _pairs(planned, on, targets, count, _words(words))
-    try:
-        found = run(planned, pairs, out, effort=effort, say=lambda text: typer.echo(text, err=True), bar=bar)
-    except KeyboardInterrupt:
-        typer.echo(f"interrupted; what was done is in {out}, and the same command goes on", err=True)
-        raise typer.Exit(1) from None
-    out.mkdir(parents=True, exist_ok=True)
-    kept = json.dumps(found.to_dict(), ensure_ascii=False, indent=1)
-    files.write_atomically(out / "results.json", kept + "\n")
-    write_report(found, out / "report.html", unit)
+    with locked(out, folder=True):
+        try:
+            found = run(planned, pairs, out, effort=effort, say=lambda text: typer.echo(text, err=True), bar=bar)
+        except KeyboardInterrupt:
+            typer.echo(f"interrupted; what was done is in {out}, and the same command goes on", err=True)
+            raise typer.Exit(1) from None
+        kept = json.dumps(found.to_dict(), ensure_ascii=False, indent=1)
+        files.write_atomically(out / "results.json", kept + "\n")
+        write_report(found, out / "report.html", unit)
     if as_json:
         typer.echo(kept)
     else:

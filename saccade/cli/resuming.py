@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from glob import escape
 from itertools import islice
 from pathlib import Path
@@ -20,6 +20,7 @@ import typer
 from saccade import __version__
 from saccade.errors import UserError
 from saccade.files import locate, write_atomically
+from saccade.locking import locked
 
 AGAIN = "give --restart to begin again"
 _MOST_NAMED = 3  # differences that an error names
@@ -151,18 +152,21 @@ class Passing:
 def journal(files: Mapping[str, Path], command: Mapping[str, Any], *, restart: bool) -> Iterator[Journal]:
     """On leaving, the files are there; on any error, what was done is beside them, to go on with."""
     out = next(iter(files.values()))
-    try:
-        opened = Journal(files, command, restart=restart)
-    except OSError as error:
-        raise UserError(f"{out}: cannot be written: {error.strerror}") from error
-    try:
-        yield opened
-        opened.finish()
-    except BaseException as error:
-        opened.leave()
-        if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
+    with ExitStack() as locks:
+        for path in files.values():
+            locks.enter_context(locked(path))
+        try:
+            opened = Journal(files, command, restart=restart)
+        except OSError as error:
             raise UserError(f"{out}: cannot be written: {error.strerror}") from error
-        raise
+        try:
+            yield opened
+            opened.finish()
+        except BaseException as error:
+            opened.leave()
+            if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
+                raise UserError(f"{out}: cannot be written: {error.strerror}") from error
+            raise
 
 
 def command_of(context: typer.Context, *, without: frozenset[str]) -> dict[str, Any]:

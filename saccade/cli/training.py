@@ -41,7 +41,7 @@ def train(
     Example: [bold]saccade train pairs.tsv --out my-model --set train.max_minutes=30[/]
     """
     out = out or Path("runs") / ("stdin" if pairs == "-" else Path(pairs.removeprefix("task:")).name.split(".")[0])
-    overrides = list(settings or [])
+    overrides, mixed = list(settings or []), None if mix is None else (mix, mix_share)
     if vocab_from is not None:
         overrides.append(f"data.vocab_from={json.dumps(str(vocab_from))}")
     if valid is not None:
@@ -50,16 +50,21 @@ def train(
         overrides.append(f"train.init_from={json.dumps(str(init_from))}")
     from saccade.train.distributed import working_together
     from saccade.train.loop import train as run
-    from saccade.train.starting import leaving_no_false_start
+    from saccade.train.starting import held_by, leaving_no_false_start
 
     def asked_for() -> "Recipe":
         if resume:
-            return _kept(out, overrides, model)
+            return _resumed(out, pairs, targets, model, overrides, mixed)
         if pairs.endswith(".toml"):
-            return _given(pairs, targets, model, overrides, init_from, mix)
-        return _picked(pairs, targets, model, overrides, out, init_from, None if mix is None else (mix, mix_share))
+            _refuse_beside_recipe(pairs, targets, mixed)
+            return _given(pairs, model, overrides, init_from)
+        return _picked(pairs, targets, model, overrides, out, init_from, mixed)
 
-    with working_together() as workers, leaving_no_false_start(out) if workers.leads else nullcontext():
+    with (
+        working_together() as workers,
+        held_by(workers, out),
+        leaving_no_false_start(out) if workers.leads else nullcontext(),
+    ):
         outcome = run(workers.told(asked_for), out, resume=resume)
     if as_json and workers.leads:
         best = outcome.best
@@ -68,35 +73,44 @@ def train(
         raise typer.Exit(1)
 
 
-def _kept(out: Path, overrides: list[str], model: str | None) -> "Recipe":
-    """A resumed run keeps its recipe; only its budget may be changed."""
-    from saccade.train.recipe import load_kept_recipe
-
-    if model is not None:
-        raise UserError("--resume goes on with the model that the run has; leave --model out")
-    wrong = [one for one in overrides if not one.startswith("train.max_") and not one.startswith("train.patience")]
-    if wrong:
-        raise UserError(
-            f"--set {wrong[0]}: a resumed run keeps its recipe; only train.max_* and train.patience may change"
-        )
-    if not (out / "recipe.toml").exists():
-        raise UserError(f"{out}: there is no run to resume; leave --resume out to start one")
-    return load_kept_recipe(out, overrides)
-
-
-def _given(
-    pairs: str, targets: str | None, model: str | None, overrides: list[str], init_from: Path | None, mix: str | None
+def _resumed(
+    out: Path,
+    pairs: str,
+    targets: str | None,
+    model: str | None,
+    overrides: list[str],
+    mix: tuple[str, float] | None,
 ) -> "Recipe":
+    """The recipe of the run in `out`, if it is what the command asks for."""
+    from saccade import config
+    from saccade.train.recipe import read_recipe
+    from saccade.train.resumption import resumed_recipe
+
+    is_recipe = pairs.endswith(".toml")
+    if is_recipe:
+        _refuse_beside_recipe(pairs, targets, mix)
+    given = read_recipe(Path(pairs)) if is_recipe else {"data": {"pairs": pairs, "targets": targets}}
+    asked = config.override(given, [*_named(model), *overrides])
+    return resumed_recipe(out, asked, pairs if is_recipe else "--set", mix)
+
+
+def _named(model: str | None) -> list[str]:
+    return [] if model is None else [f"model.name={json.dumps(model)}"]
+
+
+def _refuse_beside_recipe(recipe: str, targets: str | None, mix: tuple[str, float] | None) -> None:
+    if targets is not None:
+        raise UserError(f"{recipe} is a recipe, which names its own files; leave {targets} out")
+    if mix is not None:
+        raise UserError(f"--mix {mix[0]}: {recipe} is a recipe; list what it is to mix in [[data.corpora]]")
+
+
+def _given(pairs: str, model: str | None, overrides: list[str], init_from: Path | None) -> "Recipe":
     """The recipe of a file."""
     from saccade.train.recipe import load_recipe
 
-    if targets is not None:
-        raise UserError(f"{pairs} is a recipe, which names its own files; leave {targets} out")
-    if mix is not None:
-        raise UserError(f"--mix {mix}: {pairs} is a recipe; list what it is to mix in [[data.corpora]]")
-    name = [f'model.name="{model}"'] if model else []
     borrowed = [] if init_from is None else [f"data.vocab_from={json.dumps(str(init_from))}"]
-    return load_recipe(Path(pairs), [*name, *borrowed, *overrides])
+    return load_recipe(Path(pairs), [*_named(model), *borrowed, *overrides])
 
 
 def _picked(

@@ -16,6 +16,7 @@ from saccade.cli.records import STDIN, Answer, Input, Record, answer_options, in
 from saccade.cli.resuming import Journal, Passing, command_of, journal
 from saccade.cli.searching import Asked, Members, constraint_options, ensemble_options, search_options, takes
 from saccade.errors import UserError
+from saccade.locking import locked
 
 if TYPE_CHECKING:
     from saccade.decode import Search, Translator
@@ -201,15 +202,16 @@ def written(out: Path | None) -> Iterator[Callable[[str], None]]:
         stream.write(line + "\n")
         lines += 1
 
-    try:
-        with unfinished.open("w", encoding="utf-8", newline="\n") as stream:
-            yield write
-        unfinished.replace(out)
-    except BaseException as error:
-        if lines:
-            typer.echo(f"saccade: the {lines} lines that were done are in {unfinished}", err=True)
-        else:
-            unfinished.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise UserError(f"{out}: cannot be written: {error.strerror}") from error
-        raise
+    with locked(out):
+        try:
+            with unfinished.open("w", encoding="utf-8", newline="\n") as stream:
+                yield write
+            unfinished.replace(out)
+        except BaseException as error:
+            if lines:
+                typer.echo(f"saccade: the {lines} lines that were done are in {unfinished}", err=True)
+            else:
+                unfinished.unlink(missing_ok=True)
+            if isinstance(error, OSError):
+                raise UserError(f"{out}: cannot be written: {error.strerror}") from error
+            raise

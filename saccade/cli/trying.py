@@ -1,6 +1,7 @@
 """`saccade try`: the whole of it in four minutes, on built-in data."""
 
 import json
+import shutil
 import time
 from pathlib import Path
 from typing import Annotated
@@ -8,11 +9,13 @@ from typing import Annotated
 import typer
 
 from saccade.errors import UserError
+from saccade.locking import entries, locked
 
 EXAMPLE = "the small girl does not see the big black dog that I follow in the garden."
 
 
 def try_(
+    context: typer.Context,
     minutes: Annotated[float, typer.Option(help="Of training, for each of the two models.", min=0.01)] = 3.0,
     seed: Annotated[int, typer.Option(help="Of weights and batches.")] = 1,
     out: Annotated[Path, typer.Option(help="Where models, figures and report go.")] = Path("runs/try"),
@@ -22,8 +25,6 @@ def try_(
 
     Example: [bold]saccade try[/]
     """
-    import shutil
-
     from rich.console import Console
 
     from saccade import files
@@ -33,10 +34,8 @@ def try_(
 
     console = Console(stderr=as_json)
     began = time.monotonic()
-    if out.exists() and any(out.iterdir()):
-        if not (out / "figures.json").exists() and not (out / "cho2014.log").exists():
-            raise UserError(f"{out}: the folder is not empty, and not of an earlier `saccade try`; give another --out")
-        shutil.rmtree(out)
+    context.with_resource(locked(out, folder=True))
+    _clear(out)
     effort = Effort(minutes=minutes, seed=seed)
     console.print(
         f"Training without and with attention, {minutes:g} minutes each, side by side, on English–French pairs of the "
@@ -63,3 +62,12 @@ def try_(
         show(results, heatmap, console)
         console.print(f"\nAll of it took {elapsed(began)}. Report: {out / 'report.html'}   Go on:", highlight=False)
         console.print(f"  saccade translate {out / 'bahdanau2014'} - --heatmap", highlight=False)
+
+
+def _clear(out: Path) -> None:
+    """Remove what an earlier `saccade try` has put there, and nothing else."""
+    found = entries(out)
+    if found and not (out / "figures.json").exists() and not (out / "cho2014.log").exists():
+        raise UserError(f"{out}: the folder is not empty, and not of an earlier `saccade try`; give another --out")
+    for path in found:
+        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()

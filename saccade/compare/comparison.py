@@ -19,6 +19,7 @@ from saccade.compare.planning import Plan
 from saccade.decode import Attended, Search, load
 from saccade.decode.translator import FOR_PEOPLE
 from saccade.errors import UserError
+from saccade.locking import locked
 from saccade.provenance import provenance
 from saccade.train.sweep import Result, Say, sweep
 
@@ -105,6 +106,11 @@ def compare(
     """Train, judge and measure all systems of the plan on the same pairs; `out` keeps what is done."""
     effort, say = effort or Effort(), say or (lambda _: None)
     bar = bar or (lambda *_: nullcontext(lambda _: None))
+    with locked(out, folder=True):
+        return _compare(plan, pairs, out, effort, say, bar)
+
+
+def _compare(plan: Plan, pairs: Pairs, out: Path, effort: Effort, say: Say, bar: Bar) -> Comparison:
     trained = _trained(plan, out, say)
     threads = next((recipe.train.threads for recipe in plan.recipes.values()), None)
     if isinstance(threads, int):

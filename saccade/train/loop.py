@@ -29,7 +29,7 @@ from saccade.train.precision import Precision
 from saccade.train.recipe import Recipe
 from saccade.train.run import Run, Standing, batches_of
 from saccade.train.standing import restore_standing, save_standing, seed_worker
-from saccade.train.starting import keep_recipe, leaving_no_false_start, prepare
+from saccade.train.starting import held_by, keep_recipe, leaving_no_false_start, prepare
 from saccade.train.update import update
 
 _SAVE_SECONDS = 600.0  # at most so much work is lost to a kill, however far apart the checks are
@@ -53,7 +53,7 @@ def train(
 
     `observe` is called after every check with where the run stands and a translator with the weights that were judged.
     """
-    with working_together() as workers, keeping_thread_count():
+    with working_together() as workers, held_by(workers, out), keeping_thread_count():
         with leaving_no_false_start(out) if workers.leads and not resume else nullcontext():
             run = _begin(start(recipe, out, workers, resume=resume, log=log), resume)
         standing = run.standing

@@ -2,12 +2,14 @@
 
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from saccade import files
 from saccade.errors import UserError
+from saccade.locking import entries, locked
+from saccade.train.distributed import Workers
 from saccade.train.recipe import MEASURED, Recipe, load_kept_recipe
 
 _MAY_BE_THERE = ("pairs.", ".pairs.", ".recipe.toml-")  # copies of standard input, and what a kill this early leaves
@@ -41,8 +43,16 @@ def keep_recipe(out: Path, recipe: Recipe) -> None:
 
 def refuse_used(out: Path) -> None:
     """A new run does not write over an old one."""
-    if out.exists() and not (out.is_dir() and all(path.name.startswith(_MAY_BE_THERE) for path in out.iterdir())):
+    if out.is_dir() and not all(path.name.startswith(_MAY_BE_THERE) for path in entries(out)):
         raise UserError(f"{out}: the folder is not empty; add --resume to go on with its run, or give another --out")
+
+
+@contextmanager
+def held_by(workers: Workers, out: Path) -> Iterator[None]:
+    """The folder is written by this run alone until the block is left: the leader locks it for all its workers."""
+    with ExitStack() as lock:
+        workers.told(lambda: lock.enter_context(locked(out, folder=True)))
+        yield
 
 
 @contextmanager

@@ -19,10 +19,12 @@ from rich.console import Console
 
 from saccade import config, files
 from saccade.errors import UserError
+from saccade.locking import locked
 from saccade.models import build_model
 from saccade.train.log import Log
 from saccade.train.loop import train
-from saccade.train.recipe import MEASURED, Recipe, load_kept_recipe, read_recipe, recipe_of
+from saccade.train.recipe import Recipe, load_kept_recipe, read_recipe, recipe_of
+from saccade.train.resumption import differences
 from saccade.train.run import Standing
 
 Say = Callable[[str], None]
@@ -124,18 +126,19 @@ def sweep(runs: Sequence[Point], out: Path, say: Say) -> Iterator[Result]:
     """
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise UserError("several runs are trained one after another, in one process; start it without torchrun")
-    for number, point in enumerate(runs, 1):
-        folder = out / point.folder
-        kept = folder / _RESULT
-        name = f"{number} of {len(runs)}: {point}"
-        if kept.exists():
-            result = config.from_dict(Result, json.loads(kept.read_text(encoding="utf-8")), str(kept))
-            _refuse_other(folder, point)
-            say(f"{name}: is there already")
-        else:
-            say(name)
-            result = _run(point, folder, name, say)
-        yield result
+    with locked(out, folder=True):  # held while the caller keeps each result
+        for number, point in enumerate(runs, 1):
+            folder = out / point.folder
+            kept = folder / _RESULT
+            name = f"{number} of {len(runs)}: {point}"
+            if kept.exists():
+                result = config.from_dict(Result, json.loads(kept.read_text(encoding="utf-8")), str(kept))
+                _refuse_other(folder, point)
+                say(f"{name}: is there already")
+            else:
+                say(name)
+                result = _run(point, folder, name, say)
+            yield result
 
 
 def _run(point: Point, folder: Path, name: str, say: Say) -> Result:
@@ -173,15 +176,8 @@ def _run(point: Point, folder: Path, name: str, say: Say) -> Result:
 
 def _refuse_other(folder: Path, point: Point) -> None:
     """A folder is gone on with only if it is of the same recipe."""
-    found, wanted = load_kept_recipe(folder).to_dict(), point.recipe.to_dict()
-    wanted["train"] |= {name: found["train"][name] for name in MEASURED if wanted["train"][name] == "auto"}
-    for table, keys in wanted.items():
-        for key, value in keys.items():
-            if found[table].get(key) != value:
-                raise UserError(
-                    f"{folder}: was begun with {table}.{key} = {found[table].get(key)!r}, and now it is {value!r}; "
-                    "give another --out, or put the recipe back as it was"
-                )
+    for _, difference in differences(load_kept_recipe(folder), point.recipe):
+        raise UserError(f"{folder}: {difference}; give another --out, or put the recipe back as it was")
 
 
 def table(results: Iterable[Result], judge: str) -> list[Row]:

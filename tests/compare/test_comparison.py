@@ -97,7 +97,7 @@ def test_what_is_finished_is_not_made_again(recipe: Callable[..., Path], few: Pa
     assert {**again.to_dict(), "provenance": None} == {**first.to_dict(), "provenance": None}
     more = compare(plan(asked, Asked(seeds=(1, 2))), few, tmp_path / "out", effort=QUICK, say=said.append)
     assert [run.seed for run in more.systems[0].runs] == [1, 2]
-    with pytest.raises(UserError, match=r"was begun with train\.lr"):
+    with pytest.raises(UserError, match=r"train\.lr was"):
         changed = plan(asked, Asked(overrides=("train.lr=1e-2",)))
         compare(changed, few, tmp_path / "out", effort=QUICK)
 

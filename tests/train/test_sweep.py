@@ -117,7 +117,7 @@ def test_a_run_is_what_it_is_alone_and_not_made_twice(write_recipe: WriteRecipe,
     (tmp_path / "runs" / runs[0].folder / "result.json").unlink()
     assert list(sweep(runs, tmp_path / "runs", said.append)) == first  # finished, and only looked at
     changed = points(write_recipe(**QUICK, **{"train.clip": 0.5}), ["train.lr=1e-2,2e-2"], [1])
-    with pytest.raises(UserError, match=r"was begun with train\.clip = 1\.0, and now it is 0\.5; give another --out"):
+    with pytest.raises(UserError, match=r"train\.clip was 1\.0, is 0\.5; give another --out"):
         list(sweep(changed, tmp_path / "runs", said.append))
 
 

@@ -1,0 +1,100 @@
+"""Advisory locks: one process at a time writes an output file or a run folder.
+
+The lock belongs to the operating system, so it ends with the process that holds it, however that process ends: the
+lock file of a killed process locks nothing. Beside the lock file lies a JSON file that names the holder. Readers take
+no lock: a model can be used while its folder is being trained into.
+"""
+
+import json
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+
+from saccade.errors import UserError
+
+LOCK = ".lock"  # inside a folder; beside a file it is .NAME.lock
+
+
+@contextmanager
+def locked(path: Path, *, folder: bool = False) -> Iterator[None]:
+    """Hold `path`, a file or a `folder`, until the block is left; raise UserError at once if another process holds it.
+
+    A missing folder is created, and removed again if it is still empty at the end. Blocks may be nested.
+    """
+    from filelock import FileLock, Timeout
+
+    created = _create(path) if folder else []
+    place = _lock_of(path.resolve(), folder=folder)  # resolved: two names of one file have one lock
+    if not place.parent.is_dir():  # which the lock would create
+        raise UserError(f"{path}: cannot be written: there is no folder {place.parent}")
+    holder = place.with_name(f"{place.name}.json")
+    lock = FileLock(place, is_singleton=True)
+    outermost = not lock.is_locked
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise UserError(
+            f"{path}: in use by {_described(holder)}; wait until it ends, or choose another place"
+        ) from None
+    except OSError as error:
+        _remove_empty(created)
+        raise UserError(f"{path}: cannot be written: {error.strerror}") from error
+    try:
+        if outermost:
+            _sign(holder, path)
+        yield
+    finally:
+        if outermost:
+            for leftover in (holder, place):  # while the lock is held: nobody else's file is removed
+                with suppress(OSError):
+                    leftover.unlink()
+        lock.release()
+        _remove_empty(created)
+
+
+def _lock_of(path: Path, *, folder: bool) -> Path:
+    return path / LOCK if folder else path.with_name(f".{path.name}{LOCK}")
+
+
+def entries(folder: Path) -> list[Path]:
+    """What is in a folder apart from its lock."""
+    return [path for path in folder.iterdir() if path.name not in (LOCK, f"{LOCK}.json")]
+
+
+def _create(folder: Path) -> list[Path]:
+    """Make a folder, with its parents; returns those that were missing, the innermost first."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        if isinstance(error, FileExistsError | NotADirectoryError):
+            raise UserError(f"{folder}: a file is in the way; expected a folder, or a name that is free") from None
+        raise UserError(f"{folder}: cannot be created: {error.strerror}; choose another place") from error
+    return missing
+
+
+def _remove_empty(folders: list[Path]) -> None:
+    with suppress(OSError):  # not empty
+        for folder in folders:
+            folder.rmdir()
+
+
+def _sign(holder: Path, path: Path) -> None:
+    """Write down who holds `path`."""
+    since = datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
+    known = {"pid": os.getpid(), "host": socket.gethostname(), "since": since}
+    try:
+        holder.write_text(json.dumps(known) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def _described(holder: Path) -> str:
+    try:
+        known = json.loads(holder.read_text(encoding="utf-8"))
+        return f"process {known['pid']} on {known['host']} since {known['since']}"
+    except (OSError, ValueError, KeyError, TypeError):  # taken a moment ago
+        return "another process"
