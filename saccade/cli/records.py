@@ -39,7 +39,9 @@ class Input:
 
     @property
     def comes_once(self) -> bool:
-        return self.file == STDIN or Path(self.file).is_fifo()
+        from saccade.data.formats import comes_once
+
+        return comes_once(self.file)
 
     def __iter__(self) -> Iterator[Record]:
         from saccade.data import read_lines

@@ -238,8 +238,13 @@ def _empty(path: Path | str) -> UserError:
     return mistake(path, 1, "the file is empty; expected a pair of texts a line")
 
 
+def comes_once(path: Path | str) -> bool:
+    """Whether it can be read only once: standard input, or a pipe."""
+    return path == STDIN or Path(path).is_fifo()
+
+
 def _kept(path: Path | str, place: Path) -> Path | str:
-    if path != STDIN and not Path(path).is_fifo():
+    if not comes_once(path):
         return path
     unfinished = place.with_name(f".{place.name}.unfinished")
     with opened(path) as stream, unfinished.open("wb") as copy:

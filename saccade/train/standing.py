@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from saccade import checkpoint, files
+from saccade.data.reading import digest_of
 from saccade.errors import UserError
 from saccade.train.run import Run
 
@@ -22,6 +23,7 @@ def save_standing(run: Run, keep: Callable[[Path], None] | None = None) -> None:
         "mean": None if mean is None else {"count": mean.count, "weights": mean.weights},
         "batches": dict(run.batches.state()),
         "digest": run.material.digest,
+        "valid_digest": digest_of(run.material.valid),
         "standing": vars(run.standing),
         "random": run.workers.gather(_chance(run.device)),  # a worker's each
     }
@@ -47,6 +49,12 @@ def restore_standing(run: Run) -> bool:
         raise UserError(
             f"{run.recipe.data.name}: not the pairs that the run in {folder} began with; put them back as they were, "
             "or train on the new ones with another --out (and --init-from, to begin with what was learnt)"
+        )
+    valid = digest_of(run.material.valid)
+    if state.get("valid_digest", valid) != valid:  # runs of version 0.1.0 do not have it
+        raise UserError(
+            f"{run.recipe.data.valid or run.recipe.data.name}: not the validation pairs that the run in {folder} began "
+            "with, so that its scores would not compare; put them back as they were, or train with another --out"
         )
     try:
         run.model.load_state_dict(state["model"])
