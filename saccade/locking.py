@@ -87,7 +87,9 @@ def _sign(holder: Path, path: Path) -> None:
     since = datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
     known = {"pid": os.getpid(), "host": socket.gethostname(), "since": since}
     try:
-        holder.write_text(json.dumps(known) + "\n", encoding="utf-8")
+        holder.unlink(missing_ok=True)  # of a process that was killed; or a link, in a folder from somebody else
+        with holder.open("x", encoding="utf-8") as stream:
+            stream.write(json.dumps(known) + "\n")
     except OSError as error:
         raise UserError(f"{path}: cannot be written: {error.strerror}") from error
 

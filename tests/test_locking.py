@@ -88,6 +88,19 @@ def test_blocks_are_nested_and_the_outermost_releases(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["made"]
 
 
+def test_a_link_in_place_of_the_lock_is_not_followed(tmp_path: Path) -> None:
+    run, victim = tmp_path / "run", tmp_path / "victim"
+    run.mkdir()
+    victim.write_text("mine")
+    (run / ".lock.json").symlink_to(victim)
+    with locked(run, folder=True):
+        assert victim.read_text() == "mine"
+    (run / ".lock").symlink_to(victim)
+    with pytest.raises(UserError, match="run: cannot be written"), locked(run, folder=True):
+        pass
+    assert victim.read_text() == "mine"
+
+
 def test_an_empty_folder_that_was_made_is_removed_again(tmp_path: Path) -> None:
     with locked(tmp_path / "a" / "b", folder=True):
         assert (tmp_path / "a" / "b").is_dir()
@@ -110,7 +123,7 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: py
         with locked(tmp_path / "new", folder=True):
             pass
     with monkeypatch.context() as patch, pytest.raises(UserError, match="cannot be written: Permission denied"):
-        patch.setattr(Path, "write_text", refuse)
+        patch.setattr(Path, "open", refuse)
         with locked(tmp_path / "new", folder=True):
             pass
     assert [path.name for path in tmp_path.iterdir()] == ["file"]

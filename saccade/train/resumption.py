@@ -12,7 +12,7 @@ from typing import Any
 from saccade import config
 from saccade.data.formats import comes_once
 from saccade.errors import UserError
-from saccade.train.recipe import Data, Recipe, load_recipe, recipe_of
+from saccade.train.recipe import Data, Recipe, load_kept_recipe, recipe_of
 
 _PATHS = {"data.pairs", "data.targets", "data.valid", "data.valid_targets", "data.vocab_from", "train.init_from"}
 _ONE_CORPUS = ("pairs", "targets", "fields")  # keys that data.corpora stands in place of
@@ -25,10 +25,9 @@ def resumed_recipe(out: Path, asked: Mapping[str, Any], where: str, mix: tuple[s
     `asked` has the tables of a recipe, with only those keys that were given; `where` names it in an error. `mix` are
     other pairs, and their share of what is seen.
     """
-    place = out / "recipe.toml"
-    if not place.exists():
+    if not (out / "recipe.toml").exists():
         raise UserError(f"{out}: there is no run to resume; leave --resume out to start one")
-    kept = load_recipe(place)
+    kept = load_kept_recipe(out)
     if isinstance(asked.get("data"), Mapping):
         asked = {**asked, "data": _sources(asked["data"], kept, out, where, mix)}
     wanted = recipe_of(_merged(_base(kept, asked), asked), where)
