@@ -86,13 +86,19 @@ def try_made(text: str) -> str:
     made = runs[0]["provenance"]
     return text.format(
         seeds=", ".join(str(run["effort"]["seed"]) for run in runs),
-        minutes=f"{runs[0]['effort']['minutes']:g}",
+        fixed=_between([run["systems"][FIXED]["steps"] for run in runs]),
+        attention=_between([run["systems"][ATTENTION]["steps"] for run in runs]),
         seconds=", ".join(f"{run['seconds']:.0f}" for run in runs),
         cpu=made["machine"]["cpu"],
         cores=made["machine"]["cores"],
         torch=made["versions"]["torch"],
         date=made["date"][:10],
     )
+
+
+def _between(numbers: Sequence[int]) -> str:
+    """The least and the most, or the one number that they all are."""
+    return "–".join(f"{number:,}" for number in sorted({min(numbers), max(numbers)}))
 
 
 def _ambiguity() -> dict[str, Run]:

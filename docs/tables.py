@@ -130,14 +130,15 @@ LENGTHS = ["source words", "", "fixed context", "attention"]
 SENSES = ["words to the cue", "sentences", "fixed context", "cue removed", "attention", "cue removed"]
 ALIGNERS = ["attention", "diagonal (knows the lengths alone)", "uniform (knows nothing)"]
 MADE = (
-    "Seeds {seeds}; {minutes} minutes of training for each model, and {seconds} seconds from start to end. {cpu}, "
-    "{cores} cores, torch {torch}, {date}. Over several seeds a cell shows the mean (least–most)."
+    "Seeds {seeds}; {fixed} updates without attention, {attention} with it, and {seconds} seconds from start to end. "
+    "{cpu}, {cores} cores, torch {torch}, {date}. Over several seeds a cell shows the mean (least–most)."
 )
 LENGTHS_ZH = ["源句词数", "", "固定向量", "注意力"]
 SENSES_ZH = ["与线索的距离（词）", "句数", "固定向量", "去掉线索", "注意力", "去掉线索"]
 ALIGNERS_ZH = ["注意力", "对角线（只知道句长）", "均匀（什么都不知道）"]
 MADE_ZH = (
-    "种子 {seeds}；每个模型训练 {minutes} 分钟，从头到尾用时 {seconds} 秒。{cpu}，{cores} 核，torch {torch}，{date}。"
+    "种子 {seeds}；没有注意力的模型更新 {fixed} 次，有注意力的 {attention} 次，从头到尾用时 {seconds} 秒。"
+    "{cpu}，{cores} 核，torch {torch}，{date}。"
     "有多个种子时给出均值（最小–最大）。"
 )
 CLAIMS_ZH = (

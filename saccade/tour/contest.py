@@ -1,7 +1,8 @@
-"""Two models, the same data, the same time, one core each: what attention is for.
+"""Two models, the same data, one core each: what attention is for.
 
-The fixed-context model and the attentive one have the same width and the same settings; each is trained for so many
-minutes of its own core and then judged on the same unseen sentences.
+The fixed-context model and the attentive one have the same width and the same settings. The budget is a number of
+updates, so that a slow or busy machine needs longer and finds the same; the fixed-context model makes twice as many,
+since each takes half the time. Both are then judged on the same unseen sentences.
 """
 
 import json
@@ -23,10 +24,12 @@ from saccade.models import MODELS
 from saccade.tasks import Pair, Phrasebook
 from saccade.text import Policy, words
 from saccade.tour.ambiguity import AmbiguitySet
+from saccade.tour.timing import Pace, seconds_left, slow_machine
 from saccade.train.recipe import Data, Recipe, Training
 
 BOOK = Phrasebook(source="en", target="fr")
 SYSTEMS: Mapping[str, str] = {"fixed context": "cho2014", "attention": "bahdanau2014"}
+SHARES: Mapping[str, int] = {"fixed context": 2, "attention": 1}  # updates that take the same time
 TRAINED = (3, 20)  # source words
 EDGES = (5, 10, 15, 20, 30, 40, 60, 80)
 
@@ -35,16 +38,19 @@ EDGES = (5, 10, 15, 20, 30, 40, 60, 80)
 class Effort:
     """What a contest costs."""
 
-    minutes: float = 3.0  # of training, for each model
+    updates: int = 1600  # of the attentive model: three minutes less a little, at 9 a second
     pairs: int = 60_000
     judged: int = 60  # test sentences of each range of length
     aligned: int = 200  # pairs whose gold alignment is compared
     ambiguous: int = 160  # sentences with an ambiguous word, and as many without what decides it
     seed: int = 1
 
+    def updates_of(self, system: str) -> int:
+        return SHARES[system] * self.updates
+
 
 def recipe(system: str, effort: Effort) -> Recipe:
-    """The same for both, but for the model."""
+    """The same for both, but for the model and the number of its updates."""
     name = SYSTEMS[system]
     data = Data(
         pairs="task:phrasebook-en-fr",
@@ -61,8 +67,8 @@ def recipe(system: str, effort: Effort) -> Recipe:
         tokens=600,
         smoothing=0.0,
         weight_decay=0.0,
-        max_minutes=effort.minutes,
-        check_every=10_000,  # the time is for training: the end is judged
+        max_steps=effort.updates_of(system),
+        check_every=effort.updates_of(system),  # the time is for training: the end is judged
         judge_on=50,
         device="cpu",
         threads=1,
@@ -146,17 +152,26 @@ def aligner_baselines(effort: Effort) -> dict[str, float]:
     }
 
 
-def contest(effort: Effort, folder: Path, tell: Callable[[dict[str, str]], None]) -> dict[str, Any]:
-    """Both systems side by side. `tell` is given, now and then, where each of them is."""
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    where: Mapping[str, str]  # each system is
+    seconds_left: float
+    slow: str | None  # one line about it, on a machine that is slower than expected
+
+
+def contest(effort: Effort, folder: Path, tell: Callable[[Progress], None]) -> dict[str, Any]:
+    """Both systems side by side. `tell` is called every second."""
     folder.mkdir(parents=True, exist_ok=True)
     spawn = multiprocessing.get_context("spawn")
     places = {system: folder / SYSTEMS[system] for system in SYSTEMS}
+    paces = {name: Pace(model=SYSTEMS[name], updates=effort.updates_of(name)) for name in SYSTEMS}
     with ProcessPoolExecutor(len(SYSTEMS), mp_context=spawn, initializer=_one_thread) as pool, _ending_together():
         with _deaf():
             running = {system: pool.submit(compete, system, effort, places[system]) for system in SYSTEMS}
         while any(not future.done() for future in running.values()):
             wait(running.values(), timeout=1.0, return_when=FIRST_COMPLETED)
-            tell({system: _where(places[system], future.done()) for system, future in running.items()})
+            done = {system for system, future in running.items() if future.done()}
+            tell(_progress(places, paces, done))
             if any(future.done() and future.exception() for future in running.values()):
                 break
         results = {system: future.result() for system, future in running.items()}
@@ -193,19 +208,28 @@ def _one_thread() -> None:
     os.environ["OMP_NUM_THREADS"] = "1"
 
 
-def _where(folder: Path, done: bool) -> str:
-    """The last number that a run noted."""
-    if done:
-        return "judged"
+def _progress(places: Mapping[str, Path], paces: Mapping[str, Pace], done: set[str]) -> Progress:
+    now = time.monotonic()
+    where = {system: "judged" if system in done else _where(places[system], paces[system], now) for system in places}
+    return Progress(
+        where=where,
+        seconds_left=seconds_left([pace for system, pace in paces.items() if system not in done], now),
+        slow=slow_machine(list(paces.values())),
+    )
+
+
+def _where(folder: Path, pace: Pace, now: float) -> str:
+    """By the last line that a run noted, which `pace` takes in."""
     try:
-        last = json.loads((folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()[-1])
-    except (OSError, IndexError, ValueError):
+        noted = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+        last = json.loads(noted[-1]) if noted else {"step": 0}
+    except (OSError, ValueError):
         return "reading the phrasebook"
+    pace.see(last["step"], now)
     if "valid_loss" in last:
         return "being judged"
-    return f"step {last['step']:,}, loss {last['loss']:.2f}"
+    return f"update {last['step']:,} of {pace.updates:,}" + (f", loss {last['loss']:.2f}" if "loss" in last else "")
 
 
-def elapsed(since: float) -> str:
-    seconds = round(time.monotonic() - since)
-    return f"{seconds // 60}:{seconds % 60:02d}"
+def clock(seconds: float) -> str:
+    return f"{round(seconds) // 60}:{round(seconds) % 60:02d}"

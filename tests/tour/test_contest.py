@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from saccade.tour.showing import GAP_AT, look, show, targets, write_report
 
 pytestmark = pytest.mark.slow
 LABELS = ["1–5", "6–10", "11–15", "16–20", "21–30", "31–40", "41–60", "61–80"]
-TINY = Effort(minutes=0.02, pairs=200, judged=1, aligned=3, ambiguous=4)
+TINY = Effort(updates=4, pairs=200, judged=1, aligned=3, ambiguous=4)
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +49,10 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 def test_both_systems_get_the_same(results: dict[str, Any]) -> None:
     fixed, attention = (recipe(system, Effort()) for system in SYSTEMS)
-    assert (fixed.data, fixed.train) == (attention.data, attention.train)
+    steps = {"max_steps": 1600, "check_every": 1600}  # the fixed context's take half the time, and are twice as many
+    assert (fixed.train.max_steps, fixed.train.max_minutes, attention.train.max_minutes) == (3200, None, None)
+    assert (fixed.data, replace(fixed.train, **steps)) == (attention.data, attention.train)
+    assert [system["steps"] for system in results["systems"].values()] == [8, 4]
     for width in ("embedding", "hidden", "maxout", "dropout"):
         assert getattr(fixed.settings, width) == getattr(attention.settings, width)
     for system in results["systems"].values():
@@ -97,7 +101,7 @@ def test_it_is_shown_and_reported(results: dict[str, Any], tmp_path: Path) -> No
 @pytest.mark.parametrize("during", ["start", "training"])
 def test_ctrl_c_ends_all_of_it_with_one_line(during: str, tmp_path: Path) -> None:
     """It reaches every process of the terminal: also the two that have just been begun, and still import."""
-    command = [sys.executable, "-m", "saccade", "try", "--minutes", "5", "--out", str(tmp_path / "out")]
+    command = [sys.executable, "-m", "saccade", "try", "--updates", "5000", "--out", str(tmp_path / "out")]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, start_new_session=True, stdout=pipe, stderr=subprocess.STDOUT, text=True) as running:
         sign = tmp_path / "out" / ("" if during == "start" else "bahdanau2014/cache")
