@@ -45,7 +45,7 @@ COMMANDS = {
     "train --resume": ["train", "r.toml", "--out", "{out}", "--resume"],
     "sweep": ["sweep", "r.toml", "--out", "{out}"],
     "compare": ["compare", "m", "n", "--on", "p.tsv", "--out", "{out}"],
-    "try": ["try", "--minutes", "0.01", "--out", "{out}"],
+    "try": ["try", "--updates", "1", "--out", "{out}"],
     "calibrate": ["calibrate", "{out}", "p.tsv"],
     "translate": ["translate", "m", "in.txt", "--out", "{out}"],
     "translate --tree": ["translate", "m", "in.txt", "--tree", "{out}"],
