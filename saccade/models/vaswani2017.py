@@ -8,7 +8,10 @@ No recurrence: attention at three sites, each swappable by name.
     (5) p(y_i) = softmax(E y_i)                            embeddings tied
 
 `norm = "post"` normalises after each sum, as published; the default is "pre", before each function and once at the end,
-which trains without a long warm-up. Options beyond the paper: RMSNorm, gated or convolutional feed-forward, learned or
+which trains without a long warm-up. The paper does not give its first weights. Matrices start by Xavier's rule; with
+post-norm they start from N(0, 0.02²), so that each function adds little to its input at first: drawn by Xavier's rule, a
+function adds as much as its input holds, every norm then halves what comes through the residuals, and the lower layers
+hardly learn. Options beyond the paper: RMSNorm, gated or convolutional feed-forward, learned or
 rotary positions, and no residuals or norms, to see what they do.
 """
 
@@ -157,7 +160,7 @@ class Vaswani2017(Seq2Seq[Fixed, Moving]):
         self.encoder_norm, self.decoder_norm = norm(last, config.width), norm(last, config.width)
         self.dropout = make_dropout(config.dropout)
         for linear in (m for half in (self.encoder, self.decoder) for m in half.modules() if isinstance(m, nn.Linear)):
-            nn.init.xavier_uniform_(linear.weight)
+            _draw_weights(linear, config.norm)
 
     @property
     def cross(self) -> list[str]:
@@ -199,6 +202,15 @@ class Vaswani2017(Seq2Seq[Fixed, Moving]):
     @property
     def _decoders(self) -> list[DecoderLayer]:
         return cast(list[DecoderLayer], list(self.decoder))
+
+
+def _draw_weights(linear: nn.Linear, place: NormPlace) -> None:
+    if place == "pre":
+        nn.init.xavier_uniform_(linear.weight)
+        return
+    nn.init.normal_(linear.weight, std=0.02)
+    if linear.bias is not None:
+        nn.init.zeros_(linear.bias)
 
 
 def _nothing_written(layer: DecoderLayer, encoded: Tensor) -> LayerMoving:
