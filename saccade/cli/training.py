@@ -10,7 +10,7 @@ import typer
 from saccade.errors import UserError
 
 if TYPE_CHECKING:
-    from saccade.train.recipe import Recipe
+    from saccade.train.recipe import Recipe, Training
 
 
 Pairs = Annotated[
@@ -139,24 +139,35 @@ def _picked(
     given |= {} if init_from is None else _vocabulary_of(init_from)
     own = [one for one in overrides if one.startswith("data.")]
     data = config.from_dict(Data, config.override({"data": given}, own)["data"], "--set", "data")
+    limits = _limits(overrides)
+    cuda = None if limits.device == "auto" else limits.device.startswith("cuda")
     if data.task is not None:
-        facts = Facts.of_task(data)
+        facts = Facts.of_task(data, cuda=cuda)
     else:
         out.mkdir(parents=True, exist_ok=True)
         data = data.kept_in(out)
-        facts = Facts.of(data.ingredients[0].open())
+        facts = Facts.of(data.ingredients[0].open(), cuda=cuda)
     if mix is not None:
         try:
             data = data.mixed_with(*mix)
         except ValueError as error:
             raise UserError(f"--mix {mix[0]}: {error}") from None
-    picked = pick(data, facts, named if isinstance(named, str) else None, begun)
+    picked = pick(data, facts, named if isinstance(named, str) else None, begun, minutes=limits.max_minutes)
     for reason in picked.reasons:
         typer.echo(reason, err=True)
     mapping = picked.recipe.to_dict()
     if "preset" in asked:  # in place of the picked size
         mapping["model"] = {"name": picked.recipe.model}
     return recipe_of(config.override(mapping, overrides), "--set")
+
+
+def _limits(overrides: list[str]) -> "Training":
+    """What the command says of the device and the time, which a recipe is picked for."""
+    from saccade import config
+    from saccade.train.recipe import Training
+
+    given = config.override({}, [one for one in overrides if one.startswith(("train.device", "train.max_minutes"))])
+    return config.from_dict(Training, given.get("train", {}), "--set", "train")
 
 
 def _vocabulary_of(folder: Path) -> dict[str, object]:

@@ -151,6 +151,8 @@ def _picked(model: str, own: Sequence[str], asked: Asked, facts: dict[str, Facts
     if asked.data not in facts:
         facts[asked.data] = Facts.of_task(data) if data.task else Facts.of(data.ingredients[0].open())
     recipe = pick(data, facts[asked.data], model).recipe.to_dict()
+    usual = pick(data, facts[asked.data]).recipe.to_dict()  # whose budget all systems get
+    recipe["train"] |= {key: usual["train"][key] for key in BUDGET}
     if any(one.startswith("model.preset=") for one in (*asked.overrides, *own)):
         recipe["model"] = {"name": model}
     return recipe

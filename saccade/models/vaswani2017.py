@@ -9,10 +9,11 @@ No recurrence: attention at three sites, each swappable by name.
 
 `norm = "post"` normalises after each sum, as published; the default is "pre", before each function and once at the end,
 which trains without a long warm-up. The paper does not give its first weights. Matrices start by Xavier's rule; with
-post-norm they start from N(0, 0.02²), so that each function adds little to its input at first: drawn by Xavier's rule, a
-function adds as much as its input holds, every norm then halves what comes through the residuals, and the lower layers
-hardly learn. Options beyond the paper: RMSNorm, gated or convolutional feed-forward, learned or
-rotary positions, and no residuals or norms, to see what they do.
+post-norm they start from N(0, 0.02²), so that each function adds little to its input at first. Drawn by Xavier's rule,
+it adds as much as its input holds, each norm then shrinks what the residuals carry, and the lower layers hardly learn.
+
+Options beyond the paper: RMSNorm, gated or convolutional feed-forward, learned or rotary positions, and no residuals or
+norms, to see what they do.
 """
 
 from dataclasses import dataclass

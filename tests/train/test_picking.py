@@ -1,8 +1,9 @@
-"""A recipe from the data and the hardware: sizes grow with the data, reasons are said, and what is picked trains."""
+"""A recipe from the data, the hardware and the time: sizes grow with them, reasons are given, what is picked trains."""
 
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from saccade.errors import UserError
 from saccade.models import MODELS, build_model
 from saccade.train.loop import train
 from saccade.train.picking import Facts, pick
-from saccade.train.recipe import Data, Recipe, load_recipe
+from saccade.train.recipe import Data, Recipe, Training, load_recipe
 
 DATA = Data(pairs="pairs.tsv")
 SENTENCES = Facts(pairs=3_000, mean_words=9.0, mean_characters=90.0, alphabet=60, cuda=False)
@@ -32,11 +33,61 @@ def test_sizes_grow_with_the_data(cuda: bool) -> None:
     for smaller, larger in pairwise(picked):
         assert smaller.data.vocabulary.size <= larger.data.vocabulary.size
         assert smaller.train.tokens <= larger.train.tokens
-        assert (smaller.train.max_epochs or 0) >= (larger.train.max_epochs or 0)
+        assert (smaller.train.max_steps or 0) <= (larger.train.max_steps or 0)
         if smaller.model == larger.model:
             assert parameters(smaller) <= parameters(larger)
     assert picked[0].data.vocabulary.size < picked[-1].data.vocabulary.size
     assert picked[-1].model == "vaswani2017"
+
+
+@pytest.mark.parametrize("model", [None, "bahdanau2014"])
+@pytest.mark.parametrize("pairs", [300, 800, 3_000, 29_000])
+def test_small_data_gets_thousands_of_updates(model: str | None, pairs: int) -> None:
+    for cuda in (False, True):
+        train = pick(DATA, replace(SENTENCES, pairs=pairs, cuda=cuda), model).recipe.train
+        assert train.max_epochs is None and (train.max_steps or 0) >= 2_000
+        assert train.tokens == 250 or pairs * 15 / train.batch_tokens > 40  # updates in an epoch
+
+
+def test_tens_of_thousands_of_sentences_get_thousands_of_pieces() -> None:
+    assert pick(DATA, replace(SENTENCES, pairs=29_000)).recipe.data.vocabulary.size == 8_000
+    assert 2_000 <= pick(DATA, replace(SENTENCES, pairs=5_000)).recipe.data.vocabulary.size <= 4_000
+
+
+def test_an_rnn_on_a_gpu_is_of_useful_size() -> None:
+    recipe = pick(DATA, replace(SENTENCES, pairs=29_000, cuda=True), "bahdanau2014").recipe
+    assert parameters(recipe) > 5_000_000
+
+
+def test_two_alphabets_get_two_vocabularies() -> None:
+    chinese = [TextPair("我爱你。", "I love you."), TextPair("你好！", "Hello!")]
+    german = [TextPair("Ich liebe dich.", "I love you."), TextPair("Hallo!", "Hello!")]
+    assert Facts.of(chinese, cuda=False).overlap < 0.1 < 0.4 < Facts.of(german, cuda=False).overlap
+    picked = pick(DATA, replace(SENTENCES, overlap=0.0))
+    assert not picked.recipe.data.joint and "two alphabets" in "\n".join(picked.reasons)
+    assert pick(DATA, SENTENCES).recipe.data.joint
+
+
+def test_short_time_on_a_cpu_shapes_the_recipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a machine that needs 0.1 s for 600 pieces: the shorter the time, the smaller the model and its batches."""
+
+    def pace(model: str, settings: Any, train: Training, **_: object) -> float:
+        layers = getattr(settings, "encoder_layers", 1.5)
+        return 10 / (train.batch_tokens / 600 * layers / 2)
+
+    monkeypatch.setattr("saccade.train.picking.updates_per_second", pace)
+    facts = replace(SENTENCES, pairs=23_000, mean_characters=40.0)
+    hours, minutes, seconds = (pick(DATA, facts, minutes=time).recipe for time in (120.0, 5.0, 0.5))
+    usual = pick(DATA, facts).recipe
+    assert hours == replace(usual, train=replace(usual.train, max_minutes=120.0))
+    assert (minutes.model, minutes.settings.encoder_layers, minutes.train.tokens) == ("vaswani2017", 2, 1_000)
+    assert (seconds.model, seconds.train.tokens) == ("luong2015", 400)
+    for recipe in (minutes, seconds):
+        assert recipe.settings.dropout == 0.1  # few epochs: little is learnt by heart
+        updates = 60 * (recipe.train.max_minutes or 0) * 0.85 * pace(recipe.model, recipe.settings, recipe.train)
+        assert recipe.train.ema is not None and 1 / (1 - recipe.train.ema) <= max(20, updates / 8)
+        assert recipe.train.warmup <= max(20, updates / 8)
+        assert recipe.train.check_every <= max(20, updates / 8)
 
 
 def test_reasons_are_said() -> None:
@@ -80,7 +131,7 @@ def test_what_is_trained_further_stays_what_it_is() -> None:
 
 def test_facts() -> None:
     facts = Facts.of([TextPair("a bb", "c"), TextPair("dd", "ee")] * 15_000, cuda=False)
-    assert facts == Facts(pairs=30_000, mean_words=1.5, mean_characters=4.5, alphabet=6, cuda=False)
+    assert facts == Facts(pairs=30_000, mean_words=1.5, mean_characters=4.5, alphabet=6, cuda=False, overlap=0.0)
 
 
 @pytest.mark.parametrize(

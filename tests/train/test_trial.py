@@ -1,0 +1,24 @@
+"""The pace of training, measured without touching what comes after it."""
+
+import pytest
+import torch
+
+from saccade.models import MODELS
+from saccade.train.recipe import Training
+from saccade.train.trial import updates_per_second
+
+
+@pytest.mark.parametrize("model", ["bahdanau2014", "vaswani2017"])
+def test_updates_are_counted_and_random_numbers_left_alone(model: str) -> None:
+    before = torch.get_rng_state()
+    pace = updates_per_second(
+        model,
+        MODELS[model].PRESETS["tiny"],
+        Training(tokens=40),
+        device=torch.device("cpu"),
+        vocabulary=30,
+        length=5,
+        seconds=0.0,
+    )
+    assert pace > 0
+    assert torch.equal(torch.get_rng_state(), before)
