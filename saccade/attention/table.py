@@ -9,7 +9,16 @@ from saccade.attention import papers
 from saccade.attention.attention import Attention
 from saccade.attention.papers import Dims, luong2015, vaswani2017
 from saccade.attention.windows import Causal, Everywhere
+from saccade.errors import UserError
 from saccade.names import resolve
+
+
+class AttentionError(UserError):
+    """An attention, by its name, that cannot be built where a model wants it."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(f"attention {name!r} does not fit: {reason}")
+        self.name, self.reason = name, reason
 
 
 class Factory(Protocol):
@@ -63,15 +72,34 @@ def build(
 
     `heads` is for those that have several. A self-attention that must not see the future is made causal.
     """
-    factory: Callable[..., Attention] = resolve(name, ATTENTIONS, "attention")
-    several = heads is not None and "heads" in signature(factory).parameters
-    attention = factory(**dims, heads=heads) if several else factory(**dims)
+    attention = _made(name, heads, dims)
     attention.dropout = dropout
     if causal and not attention.window.causal:
         attention.window = Causal() if isinstance(attention.window, Everywhere) else attention.window & Causal()
         if not attention.window.causal:
-            raise ValueError(
-                f"attention {name!r} cannot be made causal: its window depends on the length of the whole sequence"
+            raise AttentionError(
+                name, "it cannot be made causal: its window depends on the length of the whole sequence"
+            )
+    return attention
+
+
+def _made(name: str, heads: int | None, dims: Dims) -> Attention:
+    factory: Callable[..., Attention] = resolve(name, ATTENTIONS, "attention")
+    expected: tuple[type[Exception], ...] = (ValueError,) if name in ATTENTIONS else (Exception,)
+    try:
+        several = heads is not None and "heads" in signature(factory).parameters
+        attention = factory(**dims, heads=heads) if several else factory(**dims)
+    except expected as error:  # a factory from outside the package may fail in any way
+        kind = "" if name in ATTENTIONS else f"{type(error).__name__}: "
+        raise AttentionError(name, f"{kind}{error}".splitlines()[0]) from error
+    if not isinstance(attention, Attention):
+        raise AttentionError(name, f"it returns {type(attention).__name__}, expected a saccade.attention.Attention")
+    asked = {"query_dim": dims["query_dim"], "memory_dim": dims["memory_dim"]}
+    asked["value_dim"] = dims.get("value_dim") or dims["memory_dim"]
+    for size, wanted in asked.items():
+        if getattr(attention, size) != wanted:
+            raise AttentionError(
+                name, f"it was asked for {size}={wanted} and returns one of {getattr(attention, size)}"
             )
     return attention
 

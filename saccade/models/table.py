@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from saccade.attention.table import AttentionError
+from saccade.config import to_dict
+from saccade.errors import UserError
 from saccade.models.aligned_rnn import AlignedRNN
 from saccade.models.bahdanau2014 import Bahdanau2014
 from saccade.models.cho2014 import Cho2014
@@ -30,9 +33,21 @@ MODELS: Mapping[str, type[Seq2Seq[Any, Any]]] = {
 
 def find_model(name: str) -> type[Seq2Seq[Any, Any]]:
     """By name, or a class outside the package as `my_module:Class`."""
-    found: type[Seq2Seq[Any, Any]] = resolve(name, MODELS, "model")
+    found = resolve(name, MODELS, "model")
+    if not (isinstance(found, type) and issubclass(found, Seq2Seq)):
+        raise UserError(f"model {name!r} is not a class of models; expected a subclass of saccade.models.Seq2Seq")
     return found
 
 
 def build_model(name: str, config: Any, source_size: int, target_size: int) -> Seq2Seq[Any, Any]:
-    return find_model(name)(config, source_size, target_size)
+    """Sizes and parts that do not go together are a user's mistake, whichever layer finds them."""
+    model_class = find_model(name)
+    try:
+        return model_class(config, source_size, target_size)
+    except AttentionError as error:
+        keys = " and ".join(f"model.{key}" for key, value in to_dict(config).items() if value == error.name)
+        raise UserError(
+            f"{keys or name}: {error}; set other sizes, or an attention that fits (`saccade attentions` lists them)"
+        ) from error
+    except ValueError as error:
+        raise UserError(f"model {name}: its settings do not go together: {error}") from error

@@ -1,10 +1,11 @@
 """Settings that cannot be: one line that names the key, exit code 2, and no folder left behind."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from test_training import refused, run, tsv  # noqa: F401
+from test_training import QUICK, Run, refused, run, tsv  # noqa: F401
 
 from saccade import config
 from saccade.models import MODELS
@@ -19,3 +20,48 @@ def test_a_number_beyond_its_range(name: str, refused: Callable[..., None], tsv:
             refused(
                 "p.tsv", "--out", "m", "--model", name, "--set", f"{key.key}={bad}", said=f"--set: {key.key}: {bad}"
             )
+
+
+OWN = """
+from saccade.attention import Attention, Dot
+
+def nothing(): return None
+def number(query_dim, memory_dim, width): return 7
+def narrow(query_dim, memory_dim, width): return Attention(query_dim=3, memory_dim=3, score=Dot())
+def broken(query_dim, memory_dim, width): return {}["key"]
+def whole(query_dim, memory_dim, width):
+    return Attention(query_dim=query_dim, memory_dim=memory_dim, width=width, score=Dot(), project="qk")
+"""
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (
+            ("attention=luong2015-global-dot",),
+            "attention 'luong2015-global-dot' does not fit: the score 'dot' compares",
+        ),
+        (("attention=su2021", "align=7"), "rotary turns pairs of features"),
+        (("attention=own:nothing",), "TypeError: nothing() got an unexpected keyword argument 'query_dim'"),
+        (("attention=own:number",), "it returns int, expected a saccade.attention.Attention"),
+        (("attention=own:narrow",), "it was asked for query_dim=8 and returns one of 3"),
+        (("attention=own:broken",), "KeyError: 'key'"),
+    ],
+    ids=str,
+)
+def test_an_attention_that_does_not_fit(
+    settings: tuple[str, ...],
+    said: str,
+    refused: Callable[..., None],  # noqa: F811
+    tsv: bytes,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "p.tsv").write_bytes(tsv)
+    (tmp_path / "own.py").write_text(OWN)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    chosen = [part for setting in settings for part in ("--set", f"model.{setting}")]
+    given = ("p.tsv", "--out", "m", *QUICK, "--set", "model.name=bahdanau2014", "--model", "bahdanau2014", *chosen)
+    refused(*given, said=said)
+    refused(*given, said="saccade: model.attention: ")
