@@ -97,8 +97,6 @@ def _built(stored: StoredModel) -> tuple[Seq2Seq[Any, Any], Vocabularies, dict[s
     folder, described, where = stored.folder, stored.config, str(stored.folder / "config.json")
     vocabularies = Vocabularies.from_files(stored.vocabularies, folder)
     model_class = find_model(described.model)
-    if not (isinstance(model_class, type) and issubclass(model_class, Seq2Seq)):
-        raise UserError(f"{where}: model: {described.model} is not a class of models (a subclass of Seq2Seq)")
     settings = config.from_dict(model_class.config_type, described.config, where=where, at="config")
 
     def build() -> Seq2Seq[Any, Any]:
