@@ -7,7 +7,7 @@ COMPLETE := $(VENV)/.complete
 # Modules are compiled when they are first imported: most of what is installed never is.
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile -c constraints.txt -e
 
-.PHONY: try test check suite slow long clean
+.PHONY: try test check suite slow long gpu clean
 
 try: $(READY)
 	$(BIN)/saccade try
@@ -29,6 +29,11 @@ slow: $(COMPLETE)
 # A test of many minutes, which would keep continuous integration over its time.
 long: $(COMPLETE)
 	$(BIN)/python -m pytest -m long
+
+# On a machine with a GPU, with the Python that is there: no .venv is made. RECORD=benchmarks/results/gpu-tests.json
+# keeps the counts, the time and the versions.
+gpu:
+	$(PYTHON) benchmarks/gpu_tests.py $(if $(RECORD),--out $(RECORD))
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

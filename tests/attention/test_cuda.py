@@ -1,5 +1,7 @@
 """On CUDA: SDPA and FlexAttention read what the plain path reads."""
 
+from typing import Any
+
 import pytest
 import torch
 from compositions import build
@@ -17,9 +19,8 @@ from saccade.attention import (
     RelativeKeys,
     ScaledDot,
     Sliding,
+    fused,
 )
-from saccade.attention.bias import Bias
-from saccade.attention.windows import Window
 
 # The compiler warns of much; but past its limit of variants FlexAttention would store all scores, and that must not be.
 pytestmark = [
@@ -27,7 +28,8 @@ pytestmark = [
     pytest.mark.filterwarnings("default"),
     pytest.mark.filterwarnings("error:flex_attention called without"),
 ]
-WIDTH, HEADS = 128, 4
+# No two sizes are equal, nor is one a number of blocks of 128: equal sizes are compiled as one, and then recompiled.
+SENTENCES, WIDTH, HEADS = 7, 128, 4
 
 
 def _graph() -> Graph:
@@ -51,50 +53,98 @@ BIASES = {
 }
 
 
-def _attention(window: Window | None, bias: Bias | None) -> Attention:
+def _attention(window: str, bias: str) -> Attention:
     torch.manual_seed(1)
     attention = Attention(
-        query_dim=WIDTH, memory_dim=WIDTH, width=WIDTH, heads=HEADS, score=ScaledDot(), window=window, bias=bias
+        query_dim=WIDTH,
+        memory_dim=WIDTH,
+        width=WIDTH,
+        heads=HEADS,
+        score=ScaledDot(),
+        window=WINDOWS[window](),
+        bias=BIASES[bias](),
     )
     return attention.cuda()
 
 
-def _both(attention: Attention, queries: Tensor, source: Tensor, readable: Tensor | None) -> tuple[list[Tensor], ...]:
-    """Context and gradients, plain and quick."""
-    found = []
-    for weights in (True, False):
-        leaves = [queries.clone().requires_grad_(), source.clone().requires_grad_()]
-        context = attention(leaves[0], attention.remember(leaves[1], readable), weights=weights).context
-        parameters = [p for p in attention.parameters() if p.requires_grad]
-        gradients = torch.autograd.grad(context.square().sum(), [*leaves, *parameters])
-        found.append([context, *gradients])
-    return tuple(found)
+@pytest.fixture
+def flexed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The number of queries of each call of FlexAttention."""
+    calls: list[int] = []
+    flex = fused.flex
+
+    def counted(queries: Tensor, *others: Any) -> Tensor:
+        calls.append(queries.shape[2])
+        return flex(queries, *others)
+
+    monkeypatch.setattr(fused, "flex", counted)
+    return calls
 
 
-@pytest.mark.parametrize("bias", BIASES)
-@pytest.mark.parametrize("window", WINDOWS)
+def _read(attention: Attention, length: int, masked: bool, weights: bool) -> list[Tensor]:
+    """The context, and the gradients of queries, source and parameters."""
+    generator = torch.Generator().manual_seed(length)
+    queries, source = (torch.randn(SENTENCES, length, WIDTH, generator=generator).cuda() for _ in range(2))
+    readable = None
+    if masked:
+        readable = (torch.rand(SENTENCES, length, generator=generator) < 0.7).cuda()
+        readable[1] = False  # a sentence with nothing to read
+    leaves = [queries.requires_grad_(), source.requires_grad_()]
+    context = attention(queries, attention.remember(source, readable), weights=weights).context
+    parameters = [p for p in attention.parameters() if p.requires_grad]
+    return [context, *torch.autograd.grad(context.square().sum(), [*leaves, *parameters])]
+
+
+def _assert_quick_is_plain(attention: Attention, length: int, masked: bool) -> None:
+    plain, quick = (_read(attention, length, masked, weights) for weights in (True, False))
+    for expected, found in zip(plain, quick, strict=True):
+        largest = float(expected.detach().abs().max())
+        torch.testing.assert_close(found, expected, rtol=2e-2, atol=2e-2 * largest + 1e-6)
+    assert not masked or not quick[0][1].any()
+
+
 @pytest.mark.parametrize("masked", [False, True])
-def test_fused_is_plain(window: str, bias: str, masked: bool) -> None:
-    attention = _attention(WINDOWS[window](), BIASES[bias]())
-    for length in (40, 300, 517):
-        queries = torch.randn(2, length, WIDTH, device="cuda")
-        source = torch.randn(2, length, WIDTH, device="cuda")
-        readable = None
-        if masked:
-            readable = torch.rand(2, length, device="cuda") < 0.7
-            readable[1] = False  # a sentence with nothing to read
-        plain, quick = _both(attention, queries, source, readable)
-        for one, other in zip(plain, quick, strict=True):
-            torch.testing.assert_close(other, one, rtol=2e-2, atol=2e-2 * float(one.detach().abs().max()) + 1e-6)
-        if masked:
-            assert not quick[0][1].any()
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize(("bias", "length"), [*((bias, 40) for bias in BIASES), ("Shaw", 300)])
+def test_what_is_not_worth_compiling_is_plain(
+    window: str, bias: str, length: int, masked: bool, flexed: list[int]
+) -> None:
+    """SDPA, and chunks of a band: short reads, and long ones with a bias that is not elementwise."""
+    _assert_quick_is_plain(_attention(window, bias), length, masked)
+    assert not flexed
 
 
-def test_varied_lengths_stay_fused() -> None:
-    attention = _attention(Sliding(50, 50), ALiBi(HEADS))
-    for length in range(200, 600, 16):
-        queries = torch.randn(2, length, WIDTH, device="cuda")
-        attention(queries, attention.remember(queries)).context.sum().backward()
+# Each is compiled, forward and backward, in some ten seconds: every window and every bias once, and some together.
+COMPILED = [
+    ("causal", "none", True),
+    ("near", "none", False),
+    ("sliding", "none", True),
+    ("block", "none", False),
+    ("graph", "none", True),
+    ("block and causal", "none", True),
+    ("everywhere", "ALiBi", False),
+    ("everywhere", "buckets", True),
+    ("causal", "ALiBi", True),
+    ("sliding", "buckets", False),
+]
+
+
+@pytest.mark.parametrize(("window", "bias", "masked"), COMPILED)
+def test_flex_attention_is_plain(window: str, bias: str, masked: bool, flexed: list[int]) -> None:
+    attention = _attention(window, bias)
+    for length in (300, 517):
+        _assert_quick_is_plain(attention, length, masked)
+    assert flexed == [300, 517]
+
+
+def test_varied_lengths_are_compiled_once(flexed: list[int]) -> None:
+    attention = _attention("sliding", "ALiBi")
+    lengths = [300, 216, 333, 517, 600]
+    _assert_quick_is_plain(attention, lengths[0], False)
+    with torch.compiler.set_stance("fail_on_recompile"):
+        for length in lengths[1:]:
+            _assert_quick_is_plain(attention, length, False)
+    assert flexed == lengths
 
 
 @pytest.mark.parametrize("name", ATTENTIONS)
@@ -110,7 +160,7 @@ def test_every_attention_reads_the_same_as_on_the_cpu(name: str) -> None:
 
 
 def test_devices_that_differ_are_named() -> None:
-    attention = _attention(None, None)
+    attention = _attention("everywhere", "none")
     memory = attention.remember(torch.randn(1, 3, WIDTH, device="cuda"))
     with pytest.raises(ValueError, match="queries is on cpu, the attention on cuda"):
         attention(torch.randn(1, 1, WIDTH), memory)
