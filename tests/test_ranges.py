@@ -11,7 +11,7 @@ import torch
 from typer.testing import CliRunner
 
 from saccade import config
-from saccade.cli import app
+from saccade.cli.commands import app
 from saccade.data import Cleaning
 from saccade.decode import Search
 from saccade.errors import UserError

@@ -1,64 +1,73 @@
-"""The command line. Commands import what is heavy when they run, so that `saccade --help` is quick."""
+"""The command line, from its start to its exit code.
 
+Nothing is imported here that takes time, so that Ctrl-C finds `main` at work as soon as Python itself has started.
+
+Exit codes: 0 done, 1 interrupted, 2 what the user must mend (a mistake, a full disk), 141 the reader of a pipe is gone.
+"""
+
+import os
 import sys
-from typing import Annotated
+from contextlib import suppress
+from typing import NoReturn
 
-import typer
-
-import saccade
-from saccade.cli.aligning import align
-from saccade.cli.calibrating import calibrate
-from saccade.cli.comparing import compare
-from saccade.cli.data import data_
-from saccade.cli.evaluating import evaluate
-from saccade.cli.listings import attentions, models, tasks
-from saccade.cli.reranking import rerank
-from saccade.cli.scoring import score
-from saccade.cli.sweeping import sweep
-from saccade.cli.training import train
-from saccade.cli.translating import translate
-from saccade.cli.trusting import with_trust_code
-from saccade.cli.trying import try_
 from saccade.errors import UserError
+from saccade.terminal import printable
 
-app = typer.Typer(
-    help="Sequence-to-sequence learning in which attention is the first-class, interchangeable part.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command("try")(try_)
-app.command("data")(data_)
-for command in (train, sweep, translate, score, rerank, calibrate, align, evaluate, compare):
-    app.command()(with_trust_code(command))
-for command in (tasks, models, attentions):
-    app.command()(command)
-
-
-def _version(asked: bool) -> None:
-    if asked:
-        typer.echo(f"saccade {saccade.__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _common(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which.")] = False,
-) -> None:
-    pass
+_INTERRUPTED, _WRONG = 1, 2
+_BROKEN_PIPE = 128 + 13  # as a shell reports a program that SIGPIPE has ended
+_TYPERS_INTERRUPTED = 130
 
 
 def main() -> None:
-    """A user's mistake is one line and exit code 2; what was interrupted ends with 1."""
+    """Run the command that was typed. Whatever a user must mend is one line, never a traceback."""
+    _open_missing_streams()
     try:
-        app()
+        try:
+            from saccade.cli.commands import app
+
+            app()
+        finally:
+            sys.stdout.flush()  # a disk that is full shows here at the latest
     except UserError as error:
         if not error.elsewhere:
-            typer.echo(f"saccade: {error}", err=True)
+            _say(str(error))
         sys.exit(error.code)
-    except (SystemExit, KeyboardInterrupt) as ending:
-        if isinstance(ending, SystemExit) and ending.code != 130:  # typer's code for Ctrl-C
+    except OSError as error:
+        _end(error)
+    except SystemExit as ending:
+        if isinstance(ending.__context__, BrokenPipeError):  # which typer makes a 1
+            _end(ending.__context__)
+        if ending.code != _TYPERS_INTERRUPTED:
             raise
-        typer.echo("saccade: interrupted", err=True)
-        sys.exit(1)
+        _say("interrupted")
+        sys.exit(_INTERRUPTED)
+    except KeyboardInterrupt:
+        _say("interrupted")
+        sys.exit(_INTERRUPTED)
+
+
+def _end(error: OSError) -> NoReturn:
+    """Of a disk, a pipe or another part of the system that failed. A reader who has seen enough is no mistake."""
+    with suppress(OSError, ValueError):  # what standard output did not take is dropped, or Python tries again at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(error, BrokenPipeError):
+        sys.exit(_BROKEN_PIPE)
+    _say(f"{error.filename or 'a write failed'}: {error.strerror or error}")
+    sys.exit(_WRONG)
+
+
+def _say(text: str) -> None:
+    with suppress(OSError):  # nobody is listening
+        sys.stderr.write(f"saccade: {printable(text)}\n")
+        sys.stderr.flush()
+
+
+def _open_missing_streams() -> None:
+    """A stream that was closed (`>&-`) is None in Python, and the next file that is opened would take its number.
+    Standard input is then empty, and what is written to standard output fails, as it would in any program."""
+    if sys.stdin is None:
+        sys.stdin = os.fdopen(os.open(os.devnull, os.O_RDONLY))
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")

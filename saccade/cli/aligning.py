@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from saccade.cli.console import say
 from saccade.cli.material import Count, Gold, GoldBase, Pairs, Seed, Source, Tokenised, pairs_of
 from saccade.cli.tables import print_table
 from saccade.cli.translating import BatchTokens, ByOption, Device, Model, bar, interruptible, written
@@ -107,7 +108,7 @@ def align(
         source = pairs_of(pairs, targets, count=count, seed=seed, gold=gold, kept=Path(kept))
         aligner = aligner.with_unit(aligner.unit(source.pairs))
         if aligner.by == "piece" and by == "auto":
-            typer.echo("links are between pieces; --by word links words", err=True)
+            say("links are between pieces; --by word links words")
         truth, total = _gold(source, gold, gold_base, aligner)
         choice, on, known = None, source, truth
         if best_head or shift == "auto":
@@ -205,9 +206,9 @@ class _Told:
     def show(self, choice: "Choice | None", *, optimistic: bool, entropy: bool) -> None:
         """On standard error: standard output may hold the links."""
         if choice is not None:
-            typer.echo(str(choice), err=True)
+            say(str(choice))
             if choice.by == "gold" and optimistic:
-                typer.echo("it was chosen by the gold that it is scored on: give --valid for a fair score", err=True)
+                say("it was chosen by the gold that it is scored on: give --valid for a fair score")
         if scores := self.scores():
             rows = [[name, *(f"{x:.3f}" for x in (one.aer, one.precision, one.recall))] for name, one in scores.items()]
             print_table(["alignment to gold", "AER", "precision", "recall"], rows, err=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from saccade.cli.console import put, say, show
 from saccade.cli.material import Count, material_of, pairs_of
 from saccade.cli.searching import Beam, LengthPenalty, searching
 from saccade.cli.sweeping import seeds_of
@@ -117,18 +118,18 @@ def compare(
     pairs = _pairs(planned, on, targets, count, _words(words))
     with locked(out, folder=True):
         try:
-            found = run(planned, pairs, out, effort=effort, say=lambda text: typer.echo(text, err=True), bar=bar)
+            found = run(planned, pairs, out, effort=effort, say=say, bar=bar)
         except KeyboardInterrupt:
-            typer.echo(f"interrupted; what was done is in {out}, and the same command goes on", err=True)
+            say(f"interrupted; what was done is in {out}, and the same command goes on")
             raise typer.Exit(1) from None
         kept = json.dumps(found.to_dict(), ensure_ascii=False, indent=1)
         files.write_atomically(out / "results.json", kept + "\n")
         write_report(found, out / "report.html", unit)
     if as_json:
-        typer.echo(kept)
+        put(kept)
     else:
         _print(found)
-    typer.echo(f"report: {out / 'report.html'}", err=True)
+    say(f"report: {out / 'report.html'}")
 
 
 def _pairs(planned: "Plan", on: str | None, targets: Path | None, count: int, words: tuple[int, int] | None) -> "Pairs":
@@ -141,7 +142,7 @@ def _pairs(planned: "Plan", on: str | None, targets: Path | None, count: int, wo
         on, words = task[0], words or task[1]
     material = material_of(pairs_of(on, targets, count=count, seed=1, words=words), [])
     if material.left_out:
-        typer.echo(f"left out: {material.left_out} pairs with a blank side", err=True)
+        say(f"left out: {material.left_out} pairs with a blank side")
     return Pairs(name=material.name, sources=material.sources or [], references=material.references)
 
 
@@ -149,9 +150,9 @@ def _print(found: "Comparison") -> None:
     from saccade.compare.judging import METRICS
     from saccade.compare.tables import pairs_table, summary
 
-    typer.echo(f"{len(found.pairs.sources)} sentences of {found.pairs.name}")
+    show(f"{len(found.pairs.sources)} sentences of {found.pairs.name}")
     for differing in found.plan.unequal:
-        typer.echo(f"NOT equal: {differing}")
+        show(f"NOT equal: {differing}")
     tables: list[Table] = [summary(found), pairs_table(found, METRICS[:1])]
     for columns, rows in tables:
         print_table(columns, [["–" if cell is None else str(cell) for cell in row] for row in rows], wrap=True)

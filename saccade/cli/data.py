@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from saccade.cli.console import put, say, show
 from saccade.cli.listings import Json
 from saccade.cli.translating import interruptible, written
 from saccade.errors import UserError
@@ -55,14 +56,14 @@ def data_(
     about = {"pairs": pairs, "count": len(selection), "source": asdict(sides[0]), "target": asdict(sides[1])}
     cleaned = {"cleaning": asdict(cleaning), "kept": report.kept, "left_out": [g._asdict() for g in report.left_out]}
     if as_json:
-        typer.echo(json.dumps({**about, **cleaned}, ensure_ascii=False, indent=2))
+        put(json.dumps({**about, **cleaned}, ensure_ascii=False, indent=2))
     else:
-        typer.echo(f"{pairs}: {len(selection):,} pairs")
+        show(f"{pairs}: {len(selection):,} pairs")
         for name, side in zip(("source", "target"), sides, strict=True):
-            typer.echo("\n".join(_said(name, side)))
-        typer.echo(f"{'' if asked else '--clean all: '}{report}".replace("; left out", "\n  left out"))
+            show("\n".join(_said(name, side)))
+        show(f"{'' if asked else '--clean all: '}{report}".replace("; left out", "\n  left out"))
     if spoilt:
-        typer.echo(f"{out}: in {spoilt:,} pairs a tab or a line break became a space; *.jsonl keeps them", err=True)
+        say(f"{out}: in {spoilt:,} pairs a tab or a line break became a space; *.jsonl keeps them")
 
 
 def _cleaning(asked: list[str]) -> "Cleaning":

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
+from saccade.cli.console import show
 from saccade.cli.material import Material
 from saccade.cli.systems import Run, System, examples_of
 from saccade.cli.tables import print_table
@@ -81,7 +80,7 @@ class Results:
 
 
 def print_results(results: Results, *, by_length: bool, by_frequency: bool) -> None:
-    typer.echo(f"{len(results.material.references)} pairs of {results.material.name}")
+    show(f"{len(results.material.references)} pairs of {results.material.name}")
     for columns, rows in (
         scores_table(results),
         lengths_table(results) if by_length else ([], []),
@@ -93,9 +92,9 @@ def print_results(results: Results, *, by_length: bool, by_frequency: bool) -> N
         if rows:
             print_table(columns, [[_cell(value) for value in row] for row in rows])
     for metric, measured in results.runs[0].evaluation.scores.measured.items():
-        typer.echo(f"{_title(metric)}: {measured.signature}")
+        show(f"{_title(metric)}: {measured.signature}")
     for system, found in zip(results.systems[1:], results.differences, strict=True):
-        typer.echo(f"\n{system.name} against {results.systems[0].name}, by {found[0].test}")
+        show(f"\n{system.name} against {results.systems[0].name}, by {found[0].test}")
         columns, rows = difference_table(found)
         print_table(columns, [[_cell(value) for value in row] for row in rows])
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from saccade.cli.console import put, say
 from saccade.cli.evaluated import Results, print_results, write_report
 from saccade.cli.material import Count, Gold, GoldBase, Material, Seed, Source, Tokenised, material_of, pairs_of
 from saccade.cli.searching import Beam, LengthPenalty, searching
@@ -120,14 +121,14 @@ def evaluate(
         differences = [_differences(systems[0], other, material, how, cast("Test", test)) for other in systems[1:]]
     results = Results(material=material, systems=systems, differences=differences, gold=how.gold, tokenised=tokenised)
     if material.left_out:
-        typer.echo(f"left out: {material.left_out} pairs with a blank side", err=True)
+        say(f"left out: {material.left_out} pairs with a blank side")
     if as_json:
-        typer.echo(json.dumps(results.to_dict(), ensure_ascii=False, indent=2))
+        put(json.dumps(results.to_dict(), ensure_ascii=False, indent=2))
     else:
         print_results(results, by_length=by_length, by_frequency=by_frequency)
     if report is not None:
         write_report(report, results, unit)
-        typer.echo(f"report: {report}", err=True)
+        say(f"report: {report}")
 
 
 def _metrics(given: str) -> list[str]:

@@ -8,8 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
+from saccade.cli.console import say
 from saccade.cli.picking import Picker
 from saccade.cli.records import Answer, Input, Record
 from saccade.cli.resuming import Journal, Passing
@@ -90,7 +89,7 @@ class Work:
         if trees:
             put.write("tree", json.dumps({"line": number, **_tree(result)}, ensure_ascii=False))
         for note in (*result.notes, *(f"not met: {reason}" for reason in result.unmet)):
-            typer.echo(f"saccade: line {number}: {note}", err=True)
+            say(f"saccade: line {number}: {note}")
         if self.heatmap and result.text.strip():
             result.show(by=self.by)
         if self.figure is not None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from saccade.cli.console import put
 from saccade.errors import UserError
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def attentions(as_json: Json = False) -> None:
 
     rows = [describe(name) for name in ATTENTIONS]
     if as_json:
-        typer.echo(json.dumps(rows, ensure_ascii=False, indent=2))
+        put(json.dumps(rows, ensure_ascii=False, indent=2))
         return
     from rich.console import Console
     from rich.padding import Padding
@@ -58,7 +59,7 @@ def models(as_json: Json = False) -> None:
             }
         )
     if as_json:
-        typer.echo(json.dumps(rows, ensure_ascii=False, indent=2))
+        put(json.dumps(rows, ensure_ascii=False, indent=2))
         return
     from rich.console import Console
     from rich.text import Text
@@ -90,7 +91,7 @@ def tasks(as_json: Json = False) -> None:
 
     rows = [_task(name, entry) for name, entry in TASKS.items()]
     if as_json:
-        typer.echo(json.dumps(rows, ensure_ascii=False, indent=2))
+        put(json.dumps(rows, ensure_ascii=False, indent=2))
         return
     from rich.console import Console
     from rich.padding import Padding

@@ -5,6 +5,7 @@ from typing import Annotated, cast
 
 import typer
 
+from saccade.cli.console import show
 from saccade.cli.material import Count, Pairs, Seed, material_of, pairs_of
 from saccade.cli.picking import Others, other_models
 from saccade.cli.searching import Beam, LengthPenalty, searching, takes
@@ -58,6 +59,4 @@ def rerank(
         tuned = reranker.tuned(found, references, cast(Literal["chrf", "bleu"], metric))
     tuned.save(out)
     print_table(["weight of", ""], [[name, f"{value:g}"] for name, value in tuned.weights.items()])
-    typer.echo(
-        f"{metric} of {tuned.sentences} sentences: {tuned.before:.2f} as found, {tuned.after:.2f} reranked; {out}"
-    )
+    show(f"{metric} of {tuned.sentences} sentences: {tuned.before:.2f} as found, {tuned.after:.2f} reranked; {out}")

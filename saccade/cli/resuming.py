@@ -13,11 +13,13 @@ from contextlib import ExitStack, contextmanager, suppress
 from glob import escape
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, BinaryIO, TypeVar
 
 import typer
 
 from saccade import __version__
+from saccade.cli.console import say
 from saccade.errors import UserError
 from saccade.files import locate, write_atomically
 from saccade.locking import locked
@@ -37,12 +39,13 @@ class Journal:
         self._record = self.first.with_name(f"{self.first.name}.json")
         self._command = {**command, "the version of Saccade": __version__}
         self.lines, self._sizes, self._expected = 0, dict.fromkeys(self._files, 0), ""
+        self.state: Mapping[str, Any] = {}
         self._digest = hashlib.sha256()
         if self.first.exists() and not restart:
             self._recall()
         for leftover in self.first.parent.glob(f".{escape(self._record.name)}-*"):  # of a kill while it was written
             leftover.unlink(missing_ok=True)
-        self._save()
+        self._save(self.lines, self._expected, self._sizes, self.state)
         self._streams = {name: self._opened(name) for name in self._files}
 
     def after_those_done(self, lines: Iterator[Line], mark: Callable[[Line], str]) -> Iterator[Line]:
@@ -63,14 +66,14 @@ class Journal:
     def write(self, name: str, text: str) -> None:
         self._streams[name].write(text.encode() + b"\n")
 
-    def commit(self, lines: int) -> None:
-        """All of so many lines is written, and shall outlive whatever comes."""
+    def commit(self, lines: int, state: Mapping[str, Any] = MappingProxyType({})) -> None:
+        """All of so many lines is written, and shall outlive whatever comes, with the `state` that was reached."""
         for stream in self._streams.values():
             stream.flush()
             os.fsync(stream.fileno())
-        self._sizes = {name: stream.tell() for name, stream in self._streams.items()}
-        self.lines, self._expected = lines, self._digest.hexdigest()
-        self._save()
+        sizes, digest = {name: stream.tell() for name, stream in self._streams.items()}, self._digest.hexdigest()
+        self._save(lines, digest, sizes, state)
+        self.lines, self._sizes = lines, sizes  # only now: what is called done is what the same command finds done
 
     def finish(self) -> None:
         self._close()
@@ -82,8 +85,10 @@ class Journal:
         """Keep what is whole; where nothing is, leave nothing behind."""
         self._close()
         if self.lines:
+            for name, path in self._files.items():
+                os.truncate(path, self._sizes[name])
             done = f"the {self.lines:,} lines that were done are in {self.first}; the same command goes on from there"
-            typer.echo(f"saccade: {done}", err=True)
+            say(f"saccade: {done}")
             return
         for path in (*self._files.values(), self._record):
             path.unlink(missing_ok=True)
@@ -93,8 +98,8 @@ class Journal:
             with suppress(OSError):  # what a full disk did not take is not counted as done
                 stream.close()
 
-    def _save(self) -> None:
-        known = {"command": self._command, "lines": self.lines, "digest": self._expected, "sizes": self._sizes}
+    def _save(self, lines: int, digest: str, sizes: Mapping[str, int], state: Mapping[str, Any]) -> None:
+        known = {"command": self._command, "lines": lines, "digest": digest, "sizes": sizes, "state": {**state}}
         write_atomically(self._record, json.dumps(known, ensure_ascii=False, indent=2) + "\n")
 
     def _recall(self) -> None:
@@ -102,7 +107,8 @@ class Journal:
             known = json.loads(self._record.read_text(encoding="utf-8"))
             before, self.lines, self._expected = known["command"], known["lines"], known["digest"]
             self._sizes = {name: known["sizes"].get(name, 0) for name in self._files}
-        except (OSError, ValueError, KeyError, AttributeError):
+            self.state = {**known.get("state", {})}
+        except (OSError, ValueError, KeyError, AttributeError, TypeError):
             raise UserError(
                 f"{self.first}: there already, and nothing says what made it; move it away, or {AGAIN}"
             ) from None
@@ -114,7 +120,7 @@ class Journal:
                 f"{self.first}: made by another command: {'; '.join(told[:_MOST_NAMED])}{more}; type the same one to "
                 f"go on after its {self.lines:,} lines, or {AGAIN}"
             )
-        typer.echo(f"saccade: going on after the {self.lines:,} lines in {self.first}", err=True)
+        say(f"saccade: going on after the {self.lines:,} lines in {self.first}")
 
     def _opened(self, name: str) -> BinaryIO:
         path, size = self._files[name], self._sizes[name]
@@ -133,6 +139,7 @@ class Passing:
     """In place of a journal, where output goes elsewhere, and there is nothing to go on with."""
 
     lines = 0
+    state: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(self, places: Mapping[str, Callable[[str], None]]) -> None:
         self._places = places
@@ -145,7 +152,7 @@ class Passing:
     def write(self, name: str, text: str) -> None:
         self._places[name](text)
 
-    def commit(self, lines: int) -> None: ...
+    def commit(self, lines: int, state: Mapping[str, Any] = MappingProxyType({})) -> None: ...
 
 
 @contextmanager

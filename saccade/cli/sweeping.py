@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from saccade.cli.console import put, say
 from saccade.cli.tables import print_table
 from saccade.errors import UserError
 
@@ -32,17 +33,17 @@ def sweep(
     judge = runs[0].recipe.train.judge
     results: list[sweeps.Result] = []
     try:
-        for result in sweeps.sweep(runs, out, lambda text: typer.echo(text, err=True)):
+        for result in sweeps.sweep(runs, out, say):
             results.append(result)
             found = sweeps.keep_results(out, recipe, results, judge)
     except KeyboardInterrupt:
-        typer.echo(f"interrupted after {len(results)} of {len(runs)} runs; the same command goes on", err=True)
+        say(f"interrupted after {len(results)} of {len(runs)} runs; the same command goes on")
         raise typer.Exit(1) from None
     if as_json:
-        typer.echo(json.dumps(found, ensure_ascii=False))
+        put(json.dumps(found, ensure_ascii=False))
     else:
         print_table(*sweeps.lines_of(sweeps.table(results, judge), judge))
-        typer.echo(f"{out / 'results.md'} and results.json hold the table", err=True)
+        say(f"{out / 'results.md'} and results.json hold the table")
     failed = [result for result in results if result.best is None]
     if failed:
         raise UserError(f"{len(failed)} of {len(runs)} runs failed; the first: {failed[0].reason}")

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from saccade.terminal import printable
+
 
 def print_table(
     columns: Sequence[str], rows: Sequence[Sequence[str]], *, err: bool = False, wrap: bool = False
@@ -15,9 +17,9 @@ def print_table(
 
     table = Table(box=box.SIMPLE_HEAD)
     for place, column in enumerate(columns):
-        table.add_column(Text(column), justify="right" if place else "left", no_wrap=not wrap)
+        table.add_column(Text(printable(column)), justify="right" if place else "left", no_wrap=not wrap)
     for row in rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*(Text(printable(cell)) for cell in row))
     console = Console(stderr=err)
     if not console.is_terminal:
         console = Console(stderr=err, width=1000)  # a file is as wide as need be

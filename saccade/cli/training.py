@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from saccade.cli.console import put, say
 from saccade.errors import UserError
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def train(
         outcome = run(workers.told(asked_for), out, resume=resume)
     if as_json and workers.leads:
         best = outcome.best
-        typer.echo(json.dumps({"folder": str(out), "reason": outcome.reason, "step": outcome.step, "best": best}))
+        put(json.dumps({"folder": str(out), "reason": outcome.reason, "step": outcome.step, "best": best}))
     if not outcome.finished:
         raise typer.Exit(1)
 
@@ -154,7 +155,7 @@ def _picked(
             raise UserError(f"--mix {mix[0]}: {error}") from None
     picked = pick(data, facts, named if isinstance(named, str) else None, begun, minutes=limits.max_minutes)
     for reason in picked.reasons:
-        typer.echo(reason, err=True)
+        say(reason)
     mapping = picked.recipe.to_dict()
     if "preset" in asked:  # in place of the picked size
         mapping["model"] = {"name": picked.recipe.model}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from saccade.cli.console import put, say
 from saccade.cli.filling import Filling, filling_options
 from saccade.cli.lines import Work, figures
 from saccade.cli.picking import Picking, picking_options
@@ -115,8 +116,8 @@ def translate(
     command = {} if out is None else command_of(context, without=_NOT_THE_RESULT)
     command |= {"--device": translator.device.type, "--plot": plot and str(plot), "--tree": tree and str(tree)}
     hidden = count is None or (out is None and sys.stdout.isatty())  # a bar would run through the lines
-    outputs = _outputs(out, tree, command, restart)
-    with interruptible(), closing(checked), outputs as put, bar("translating", count, hidden=hidden) as advance:
+    kept = outputs(out, command, restart, tree)
+    with interruptible(), closing(checked), kept as put, bar("translating", count, hidden=hidden) as advance:
         work.run(records, put, advance, trees=tree is not None)
 
 
@@ -146,7 +147,7 @@ def interruptible() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        typer.echo("saccade: interrupted", err=True)
+        say("saccade: interrupted")
         raise typer.Exit(1) from None
 
 
@@ -164,7 +165,7 @@ def _records(given: Input, asked: Asked, work: Work) -> tuple[Generator[Record, 
         asked.of_lines(count)
         return checked(), count
     if given.file == STDIN and sys.stdin.isatty():
-        typer.echo("type a line to translate it; Ctrl-D ends", err=True)
+        say("type a line to translate it; Ctrl-D ends")
     return checked(), None
 
 
@@ -177,41 +178,49 @@ def _several(records: Iterator[Record], count: int | None) -> tuple[Iterator[Rec
 
 
 @contextmanager
-def _outputs(
-    out: Path | None, tree: Path | None, command: dict[str, Any], restart: bool
+def outputs(
+    out: Path | None, command: dict[str, Any], restart: bool, tree: Path | None = None
 ) -> Iterator[Journal | Passing]:
+    """Where a command writes: files that the same command goes on with, or standard output."""
     if out is not None:
         with journal({"out": out, **({} if tree is None else {"tree": tree})}, command, restart=restart) as kept:
             yield kept
         return
-    with nullcontext(typer.echo) if tree is None else written(tree) as keep:
-        yield Passing({"out": typer.echo, "tree": keep})
+    with nullcontext(put) if tree is None else written(tree) as keep:
+        yield Passing({"out": put, "tree": keep})
 
 
 @contextmanager
 def written(out: Path | None) -> Iterator[Callable[[str], None]]:
     """Where lines go. A file is `out` only when it is whole; what an interrupted run wrote stays beside it."""
     if out is None:
-        yield typer.echo
+        yield put
         return
     unfinished = out.with_name(f"{out.name}.unfinished")
-    lines = 0
-
-    def write(line: str) -> None:
-        nonlocal lines
-        stream.write(line + "\n")
-        lines += 1
-
     with locked(out):
         try:
             with unfinished.open("w", encoding="utf-8", newline="\n") as stream:
-                yield write
+                yield lambda line: cast("None", stream.write(line + "\n"))
             unfinished.replace(out)
         except BaseException as error:
-            if lines:
-                typer.echo(f"saccade: the {lines} lines that were done are in {unfinished}", err=True)
+            if lines := _whole_lines(unfinished):
+                say(f"saccade: the {lines:,} lines that were done are in {unfinished}")
             else:
                 unfinished.unlink(missing_ok=True)
             if isinstance(error, OSError):
                 raise UserError(f"{out}: cannot be written: {error.strerror}") from error
             raise
+
+
+def _whole_lines(path: Path) -> int:
+    """How many lines reached the disk; the beginning of one that did not is cut off."""
+    try:
+        with path.open("r+b") as stream:
+            count, end = 0, 0
+            for line in stream:
+                if line.endswith(b"\n"):
+                    count, end = count + 1, end + len(line)
+            stream.truncate(end)
+        return count
+    except OSError:
+        return 0

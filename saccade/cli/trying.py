@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from saccade.cli.console import put
 from saccade.errors import UserError
 from saccade.locking import entries, locked
 
@@ -64,7 +65,7 @@ def try_(
     write_report(results, heatmap, out / "report.html")
     if as_json:
         shown = {key: value for key, value in results.items() if key != "test"}
-        typer.echo(json.dumps(shown, ensure_ascii=False, indent=1))
+        put(json.dumps(shown, ensure_ascii=False, indent=1))
     else:
         show(results, heatmap, console)
         console.print(

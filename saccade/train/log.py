@@ -16,6 +16,7 @@ from rich.table import Table
 
 from saccade import files
 from saccade.errors import UserError
+from saccade.terminal import printable
 from saccade.train.board import Board
 
 
@@ -48,7 +49,7 @@ class Log:
             self._board.open_after(step)
 
     def say(self, text: str) -> None:
-        self.console.print(text, highlight=False, markup=False, soft_wrap=True)
+        self.console.print(printable(text, keep="\n\t"), highlight=False, markup=False, soft_wrap=True)
 
     def note(self, **numbers: Any) -> None:
         try:

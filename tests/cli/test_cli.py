@@ -9,7 +9,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from saccade.attention import ATTENTIONS
-from saccade.cli import app
+from saccade.cli.commands import app
 from saccade.tasks import TASKS
 from saccade.tasks.verses import verses
 

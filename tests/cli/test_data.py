@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from saccade.cli import app
+from saccade.cli.commands import app
 from saccade.errors import UserError
 
 LINES = "the dog\tle chien\nthe dog\tle chien\nOK\tOK\none two three four\toui\n\tx\nthe cat\tle chat\n"

@@ -4,9 +4,11 @@ import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from saccade.cli.resuming import Journal
 from saccade.data import TextPair
 from saccade.decode import Translator, score_pairs
 
@@ -86,3 +88,33 @@ def test_mistakes_are_one_line_with_their_place(run: Run, model_folder: Path, ts
         code, shown, err = run(*arguments)
         assert code == 2 and shown == "" and said in err and err.count("\n") == 1
     assert not out.exists()
+
+
+def test_an_interrupted_run_goes_on_to_the_same_bytes_and_the_same_summary(
+    run: Run, model_folder: Path, pairs: list[TextPair], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given, out, summary = (tmp_path / name for name in ("pairs.jsonl", "scores", "summary.json"))
+    lines = [{"id": number, "source": pair.source, "target": pair.target} for number, pair in enumerate(pairs)]
+    given.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    command = (model_folder, given, "--jsonl", "--chunk", "3", "--out", out, "--summary", summary)
+    assert run(*command)[0] == 0
+    whole, total = out.read_bytes(), summary.read_bytes()
+    out.unlink()
+    commit, commits = Journal.commit, []
+
+    def interrupt(journal: Journal, *arguments: Any) -> None:
+        commit(journal, *arguments)
+        commits.append(journal.lines)
+        if len(commits) == 2:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "commit", interrupt)
+        code, _, err = run(*command)
+    assert code == 1 and commits == [3, 6] and "the 6 lines that were done are in" in err
+    code, _, err = run(*command, "--value", "mean")
+    assert code == 2 and "--value was log-prob, is mean" in err
+    code, _, err = run(*command)
+    assert code == 0 and "going on after the 6 lines" in err
+    assert out.read_bytes() == whole and summary.read_bytes() == total
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["pairs.jsonl", "scores", "summary.json"]

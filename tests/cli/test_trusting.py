@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from saccade.cli import app
+from saccade.cli.commands import app
 
 Run = Callable[..., tuple[int, str, str]]
 LOADING = ["train", "sweep", "translate", "score", "rerank", "calibrate", "align", "evaluate", "compare"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from saccade.cli import app
+from saccade.cli.commands import app
 from saccade.decode import Search, load
 from saccade.text import Vocabularies
 from saccade.train.loop import train

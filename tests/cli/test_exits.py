@@ -1,0 +1,120 @@
+"""However a command ends that the user can mend, it is one line and a documented exit code."""
+
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from saccade.cli import resuming
+from saccade.cli.resuming import journal
+from saccade.errors import UserError
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+def start(shell: str, *, interrupted_at: str | None = None) -> subprocess.CompletedProcess[str]:
+    """`saccade` as a shell starts it; Ctrl-C may come at the moment when a module is imported."""
+    code = "from saccade.cli import main; main()"
+    if interrupted_at is not None:
+        code = (
+            "import sys\n"
+            "class Interrupting:\n"
+            "    def find_spec(self, name, path, target=None):\n"
+            f"        if name == {interrupted_at!r}: raise KeyboardInterrupt\n"
+            "sys.meta_path.insert(0, Interrupting())\n" + code
+        )
+    environment = {**os.environ, "PROGRAM": code, "PYTHON": sys.executable}
+    command = shell.replace("saccade", '"$PYTHON" -c "$PROGRAM"')
+    return subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120, env=environment)
+
+
+@pytest.mark.parametrize(
+    ("shell", "code", "said"),
+    [
+        ("saccade --version > /dev/full", 2, "saccade: a write failed: No space left on device\n"),
+        ("saccade --version >&-", 2, "saccade: a write failed: Bad file descriptor\n"),
+        ("saccade --version <&-", 0, ""),
+        ("saccade --version 2>&-", 0, ""),
+        ("saccade --nonsense 2>/dev/full", 2, ""),
+        ("set -o pipefail; saccade --help | true", 141, ""),
+    ],
+)
+def test_standard_streams_that_fail(shell: str, code: int, said: str) -> None:
+    done = start(shell)
+    assert (done.returncode, done.stderr) == (code, said), done
+
+
+@pytest.mark.parametrize("module", ["typer", "saccade.cli.commands", "rich"])
+def test_ctrl_c_while_the_program_starts(module: str) -> None:
+    done = start("saccade --help", interrupted_at=module)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "saccade: interrupted\n")
+
+
+@contextmanager
+def room_for(size: int) -> Iterator[None]:
+    """No file may grow larger, as on a disk that is full; the operating system says so with another error number."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_after_a_full_disk_the_lines_that_are_named_are_on_it(saccade: Run, tmp_path: Path) -> None:
+    given, out = tmp_path / "pairs.tsv", tmp_path / "out.tsv"
+    given.write_text("".join(f"a cat {i}\tun chat {i}\n" for i in range(2000)), encoding="utf-8")
+    with room_for(20_000):
+        code, _, said = saccade("data", given, "--out", out)
+    done = (tmp_path / "out.tsv.unfinished").read_text(encoding="utf-8")
+    assert code == 2 and not out.exists() and done.endswith("\n") and 0 < len(done) <= 20_000
+    assert f"the {done.count(chr(10)):,} lines that were done are in" in said
+    assert said.splitlines()[-1] == f"saccade: {out}: cannot be written: File too large"
+
+
+def test_a_journal_that_cannot_be_saved_names_what_the_same_command_finds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out.txt"
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(UserError, match="No space left"), journal({"out": out}, {}, restart=False) as kept:
+        for line in range(4):
+            kept.write("out", f"line {line}")
+            if line == 2:
+                monkeypatch.setattr(resuming, "write_atomically", full)
+            kept.commit(line + 1)
+    assert "the 2 lines that were done are in" in capsys.readouterr().err
+    assert (tmp_path / "out.txt.unfinished").read_text() == "line 0\nline 1\n"
+    monkeypatch.undo()
+    with journal({"out": out}, {}, restart=False) as kept:
+        assert kept.lines == 2
+
+
+def test_translations_to_a_pipe_whose_reader_is_gone(
+    saccade: Run, model_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "in.txt").write_text("it sleeps\n")
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as gone:
+        monkeypatch.setattr(sys, "stdout", gone)
+        code, _, said = saccade("translate", model_folder, tmp_path / "in.txt")
+    assert (code, said) == (141, "")
+
+
+def test_a_disk_that_fails_elsewhere_is_one_line(saccade: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(30, "Read-only file system", "somewhere")
+
+    monkeypatch.setattr("saccade.cli.data.put", fail)
+    (tmp_path / "p.tsv").write_text("a\tb\nc\td\n")
+    code, out, said = saccade("data", tmp_path / "p.tsv", "--json")
+    assert (code, out, said) == (2, "", "saccade: somewhere: Read-only file system\n")
