@@ -7,7 +7,7 @@ COMPLETE := $(VENV)/.complete
 # Modules are compiled when they are first imported: most of what is installed never is.
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile -c constraints.txt -e
 
-.PHONY: try test check suite slow long gpu clean
+.PHONY: try test check suite slow long gpu attack clean
 
 try: $(READY)
 	$(BIN)/saccade try
@@ -34,6 +34,11 @@ long: $(COMPLETE)
 # keeps the counts, the time and the versions.
 gpu:
 	$(PYTHON) benchmarks/gpu_tests.py $(if $(RECORD),--out $(RECORD))
+
+# Mutated inputs, kills and two writers, at most half an hour on 2 cores: make attack SEED=7 RECORD=attack.json
+SEED ?= 1
+attack: $(READY)
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.attack --seed $(SEED) $(if $(RECORD),--record $(RECORD))
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

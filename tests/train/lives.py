@@ -122,14 +122,15 @@ def _life(
 
     torch.set_num_threads(1)
     if death is not None:
-        _await(death, out)
+        arm(death, out)
     if spoil is not None:
         spoil(int(os.environ["RANK"]))
     sys.argv = ["saccade", *arguments]
     main()
 
 
-def _await(death: Death, out: Path) -> None:
+def arm(death: Death, out: Path) -> None:
+    """This process dies at that moment."""
     counted = {"operation": 0, "torn": 0}
 
     def now(kind: str, number: int | None) -> bool:

@@ -1,0 +1,159 @@
+"""The attack itself works: a few tries of every campaign, and faults that were planted are found."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from saccade.data import summary
+from saccade.train import data_recipe
+
+from . import fuzz
+from .child import Ended, Process
+from .mutating import compressed, spoil_bytes, spoil_value
+from .oracle import MARKER, Case, Failure, judge, tree
+from .results import Result, alike, rows
+from .samples import Samples, new_place
+
+# Python 3.12 warns of forks in a process with several threads, as a worker of pytest is: its second thread is idle.
+pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+PRELOADED = (summary, data_recipe)  # so that the processes need not import them
+
+
+def kinds(failures: list[Failure]) -> set[str]:
+    return {failure.kind for failure in failures}
+
+
+def judged(place: Path, arguments: list[str], ended: Ended | None = None, **case: object) -> set[str]:
+    """The kinds of failure, of a command that runs or has ended so."""
+    before = tree(place / "folder"), tree(place / "canary")
+    asked = Case(arguments=arguments, accepted=lambda *_: None, **case)  # type: ignore[arg-type]
+    return kinds(judge(asked, ended or Process(place, arguments).end(), place, before))
+
+
+def said(err: str, code: int | None = 2, outside: tuple[str, ...] = ()) -> Ended:
+    return Ended(code, "", err, outside, 1, 1.0)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    return new_place(tmp_path / "try")
+
+
+def test_a_sound_command_passes(place: Path) -> None:
+    (place / "folder" / "pairs.tsv").write_text("a b\tc d\n")
+    assert judged(place, ["data", "pairs.tsv", "--json"]) == set()
+    assert judged(place, ["data", "none.tsv"]) == set()
+    assert judged(place, ["data", "pairs.tsv", "--out", "o.tsv"], outputs=("o.tsv",)) == set()
+
+
+def test_what_is_written_or_left_elsewhere_is_found(place: Path) -> None:
+    (place / "folder" / "pairs.tsv").write_text("a b\tc d\n")
+    assert judged(place, ["data", "pairs.tsv", "--out", "o.tsv"]) == {"left behind"}
+    assert judged(place, ["data", "pairs.tsv", "--out", "../canary/secret"]) == {"outside files touched"}
+    (place / "folder" / MARKER).touch()
+    assert judged(place, [], said("", 0)) == {"outside files touched"}
+
+
+@pytest.mark.parametrize(
+    ("ended", "found"),
+    [
+        (said("saccade: pairs.tsv: no such file\n"), set()),
+        (said("picked bahdanau2014\nsaccade: pairs.tsv: no such file\n"), set()),
+        (said("Usage: saccade train [OPTIONS]\nTry …\n╭─ Error\n"), set()),
+        (said("saccade: one\nsaccade: two\n"), {"unclear messages"}),
+        (said("saccade: \x1b[31mred\n"), {"unclear messages"}),
+        (said("something else\n"), {"unclear messages"}),
+        (said("saccade: interrupted\n", 1), {"tracebacks"}),
+        (
+            said('Traceback (most recent call last):\n  File "saccade/x.py", line 1, in f\nValueError\n', 70),
+            {"tracebacks"},
+        ),
+        (said("", -signal.SIGSEGV), {"tracebacks"}),
+        (said("", None), {"hangs"}),
+        (said("", 0, ("open /etc/passwd",)), {"outside files touched"}),
+    ],
+)
+def test_each_planted_fault_is_found(place: Path, ended: Ended, found: set[str]) -> None:
+    assert judged(place, [], ended) == found
+
+
+def test_a_wrong_acceptance_is_found(place: Path) -> None:
+    before = tree(place / "folder"), tree(place / "canary")
+    case = Case(arguments=[], accepted=lambda ended, folder: "a folder that must be refused")
+    assert kinds(judge(case, said("", 0), place, before)) == {"wrong acceptances"}
+    assert kinds(judge(case, said("saccade: no\n"), place, before)) == set()
+
+
+def test_a_hang_is_ended_and_says_where(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from saccade import cli
+
+    monkeypatch.setattr(cli, "main", lambda: time.sleep(60))
+    ended = Process(place, []).end(0.5)
+    assert ended.code is None and "Current thread" in ended.err
+
+
+def test_code_that_is_run_and_files_that_are_moved_are_seen(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from saccade import cli
+
+    def main() -> None:
+        Path("../canary/secret").rename("taken")
+        shutil.rmtree("../canary/ssh")
+        os.system("true")
+
+    monkeypatch.setattr(cli, "main", main)
+    ended = Process(place, []).end()
+    events = [line.split()[0] for line in ended.outside]
+    assert ended.code == 0 and "os.rename" in events and "os.remove" in events and "os.system" in events
+
+
+def test_a_try_is_drawn_from_the_seed_and_its_number_alone() -> None:
+    def drawn(seed: int) -> tuple[bytes, object, bytes]:
+        random = Random(f"{seed} fuzz 12")
+        return spoil_bytes(random, b"a b\nc d\n"), spoil_value(random, {"a": [1, {"b": 2}]}), compressed(random, b"abc")
+
+    assert repr(drawn(1)) == repr(drawn(1)) != repr(drawn(2))
+    assert {fuzz.kind_of(number) for number in range(8)} == set(fuzz.KINDS)
+
+
+def test_the_table_counts_a_try_once_in_each_way_that_it_failed() -> None:
+    failure = Failure("hangs", "x.py", "…")
+    results = [Result("fuzz", "corpus", 1, [failure, failure], 1.0, ""), Result("fuzz", "corpus", 2, [], 1.0, "", 2)]
+    (row,) = rows(results)
+    assert (row["tries"], row["accepted"], row["hangs"], row["tracebacks"]) == (2, 1, 1, 0)
+    assert [(found.where, len(met)) for found, met in alike(results)] == [("x.py", 2)]
+
+
+def test_a_few_tries_of_the_quick_kinds(model_folder: Path, tmp_path: Path) -> None:
+    """Whatever they find, every try ends, is judged, and cleans up after itself if nothing is wrong."""
+    numbers = [number for number in range(24) if fuzz.kind_of(number) in ("corpus", "constraints")]
+    results = list(fuzz.campaign(1, numbers, Samples({"rnn": model_folder}), tmp_path, jobs=1))
+    assert [result.number for result in results] == numbers
+    assert {path.name for path in tmp_path.iterdir()} == {f"fuzz-{one.number}" for one in results if one.failures}
+
+
+@pytest.mark.slow
+def test_the_program_runs_every_campaign(tmp_path: Path) -> None:
+    asked = ["--tries", "24", "--kills", "6", "--writers", "4", "--jobs", "1", "--keep", tmp_path / "kept"]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.attack",
+        "--seed",
+        "3",
+        *map(str, asked),
+        "--record",
+        str(tmp_path / "r.json"),
+    ]
+    done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=600)
+    record = json.loads((tmp_path / "r.json").read_text())
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert sum(row["tries"] for row in record["rows"]) == 34 and record["seed"] == 3
+    assert {row["campaign"] for row in record["rows"]} == {"fuzz", "kill", "writers"}
