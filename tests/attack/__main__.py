@@ -22,7 +22,7 @@ EVERY = 250  # tries between two lines of progress
 
 def main() -> int:
     asked = _asked()
-    console = Console(width=160, highlight=False, markup=False, soft_wrap=True)
+    console = Console(width=160, highlight=False, markup=False, emoji=False, soft_wrap=True)
     work = asked.keep or Path(tempfile.mkdtemp(prefix="saccade-attack-"))
     work.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()

@@ -7,12 +7,17 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
 from saccade.data import summary
+from saccade.decode import save
+from saccade.models import Seq2Seq
+from saccade.text import Vocabularies
 from saccade.train import data_recipe
 
 from . import fuzz
@@ -131,12 +136,17 @@ def test_the_table_counts_a_try_once_in_each_way_that_it_failed() -> None:
     assert [(found.where, len(met)) for found, met in alike(results)] == [("x.py", 2)]
 
 
-def test_a_few_tries_of_the_quick_kinds(model_folder: Path, tmp_path: Path) -> None:
+def test_a_few_tries_of_the_quick_kinds(
+    untrained: Callable[..., Seq2Seq[Any, Any]], vocabularies: Vocabularies, tmp_path: Path
+) -> None:
     """Whatever they find, every try ends, is judged, and cleans up after itself if nothing is wrong."""
+    model_folder = tmp_path / "model"
+    save(model_folder, untrained("bahdanau2014"), vocabularies)
     numbers = [number for number in range(24) if fuzz.kind_of(number) in ("corpus", "constraints")]
     results = list(fuzz.campaign(1, numbers, Samples({"rnn": model_folder}), tmp_path, jobs=1))
     assert [result.number for result in results] == numbers
-    assert {path.name for path in tmp_path.iterdir()} == {f"fuzz-{one.number}" for one in results if one.failures}
+    kept = {f"fuzz-{one.number}" for one in results if one.failures}
+    assert {path.name for path in tmp_path.iterdir()} == {"model", *kept}
 
 
 @pytest.mark.slow
@@ -154,6 +164,6 @@ def test_the_program_runs_every_campaign(tmp_path: Path) -> None:
     ]
     done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=600)
     record = json.loads((tmp_path / "r.json").read_text())
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode in (0, 1), done.stdout + done.stderr
     assert sum(row["tries"] for row in record["rows"]) == 34 and record["seed"] == 3
     assert {row["campaign"] for row in record["rows"]} == {"fuzz", "kill", "writers"}
