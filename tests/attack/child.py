@@ -109,6 +109,7 @@ def rehearse(place: Path, arguments: list[str]) -> None:
     ended = run(place, arguments, longest=300)
     assert ended.code == 0, ended.err
     preload((place / "said" / "modules").read_text().split())
+    assert threading.active_count() == 1, "a process with several threads cannot be forked safely"
 
 
 def preload(modules: Iterable[str]) -> None:
@@ -119,7 +120,6 @@ def preload(modules: Iterable[str]) -> None:
     import torch
 
     torch.set_num_threads(1)
-    assert threading.active_count() == 1, "a process with several threads cannot be forked safely"
 
 
 def _text(path: Path) -> str:

@@ -7,21 +7,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
 
-from saccade.data import summary
-from saccade.decode import save
-from saccade.models import Seq2Seq
-from saccade.text import Vocabularies
-from saccade.train import data_recipe
-
 from . import fuzz
-from .child import Ended, Process
+from .child import Ended, Process, preload
 from .mutating import compressed, spoil_bytes, spoil_value
 from .oracle import MARKER, Case, Failure, judge, tree
 from .results import Result, alike, rows
@@ -29,7 +21,7 @@ from .samples import Samples, new_place
 
 # Python 3.12 warns of forks in a process with several threads, as a worker of pytest is: its second thread is idle.
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-PRELOADED = (summary, data_recipe)  # so that the processes need not import them
+preload(["saccade.cli", "saccade.data.summary", "saccade.train.data_recipe", "typer._adapters"])
 
 
 def kinds(failures: list[Failure]) -> set[str]:
@@ -136,15 +128,21 @@ def test_the_table_counts_a_try_once_in_each_way_that_it_failed() -> None:
     assert [(found.where, len(met)) for found, met in alike(results)] == [("x.py", 2)]
 
 
-def test_a_few_tries_of_the_quick_kinds(
-    untrained: Callable[..., Seq2Seq[Any, Any]], vocabularies: Vocabularies, tmp_path: Path
-) -> None:
-    """Whatever they find, every try ends, is judged, and cleans up after itself if nothing is wrong."""
-    model_folder = tmp_path / "model"
-    save(model_folder, untrained("bahdanau2014"), vocabularies)
-    numbers = [number for number in range(24) if fuzz.kind_of(number) in ("corpus", "constraints")]
-    results = list(fuzz.campaign(1, numbers, Samples({"rnn": model_folder}), tmp_path, jobs=1))
-    assert [result.number for result in results] == numbers
+def test_a_few_tries_of_a_quick_command(tmp_path: Path) -> None:
+    """Every try ends, is judged, and cleans up after itself if nothing is wrong."""
+    samples = Samples({"none": tmp_path / "model"})
+    samples.models["none"].mkdir()
+
+    def quick(number: int) -> bool:
+        folder = tmp_path / "drawn"
+        folder.mkdir()
+        case = fuzz.KINDS[fuzz.kind_of(number)](Random(f"1 fuzz {number}"), folder, samples)
+        shutil.rmtree(folder)
+        return case.arguments[0] == "data"
+
+    numbers = [number for number in range(100) if fuzz.kind_of(number) == "corpus" and quick(number)]
+    results = list(fuzz.campaign(1, numbers, samples, tmp_path, jobs=1))
+    assert [result.number for result in results] == numbers and len(numbers) > 8
     kept = {f"fuzz-{one.number}" for one in results if one.failures}
     assert {path.name for path in tmp_path.iterdir()} == {"model", *kept}
 
