@@ -26,6 +26,7 @@ from torch import Tensor
 
 from saccade import __version__, config, files, names, structure
 from saccade.errors import UserError
+from saccade.parsing import parse_json
 
 FORMAT = 1
 
@@ -219,8 +220,8 @@ def _require(folder: Path, required: tuple[str, ...], what: str) -> None:
 def _read_json(folder: Path, name: str) -> dict[str, Any]:
     path = folder / name
     try:
-        described = json.loads(files.read(folder, name, most=_MOST_JSON))
-    except (ValueError, RecursionError) as error:  # not JSON, not UTF-8, or brackets in brackets without end
+        described = parse_json(files.read(folder, name, most=_MOST_JSON))
+    except ValueError as error:  # not JSON, or not UTF-8
         raise _damaged(path, f"not JSON: {error}") from error
     if not isinstance(described, dict) or not {"format", "saccade"} <= described.keys():
         raise UserError(f'{path}: not written by Saccade: it has no "format" and "saccade" (their versions)')

@@ -8,7 +8,6 @@ import datetime
 import json
 import math
 import re
-import tomllib
 import types
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_
 
 from saccade.errors import UserError
 from saccade.names import nearest
+from saccade.parsing import parse_toml
 from saccade.ranges import range_of
 
 Config = TypeVar("Config")
@@ -69,8 +69,8 @@ def load_toml(path: Path) -> dict[str, Any]:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise UserError(f"{path}:{line}: not UTF-8; save the recipe as UTF-8") from error
     try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        return parse_toml(text)
+    except ValueError as error:  # not TOML, or a number of more digits than Python reads
         place = re.search(r"line (\d+)", str(error))
         raise UserError(f"{path}{':' + place[1] if place else ''}: not valid TOML: {error}") from error
 
@@ -243,8 +243,8 @@ def _plain(value: Any) -> Any:
 
 def _parse(text: str) -> Any:
     try:
-        parsed = tomllib.loads(f"value = {text}")
-    except tomllib.TOMLDecodeError:
+        parsed = parse_toml(f"value = {text}")
+    except ValueError:
         return text
     value = parsed["value"]
     dated = isinstance(value, datetime.date | datetime.time)  # no setting is a date, but a name may look like one

@@ -14,6 +14,7 @@ from datetime import datetime
 from pathlib import Path
 
 from saccade.errors import UserError
+from saccade.parsing import parse_json
 
 LOCK = ".lock"  # inside a folder; beside a file it is .NAME.lock
 
@@ -96,7 +97,7 @@ def _sign(holder: Path, path: Path) -> None:
 
 def _described(holder: Path) -> str:
     try:
-        known = json.loads(holder.read_text(encoding="utf-8"))
+        known = parse_json(holder.read_bytes())
         return f"process {known['pid']} on {known['host']} since {known['since']}"
     except (OSError, ValueError, KeyError, TypeError):  # taken a moment ago
         return "another process"

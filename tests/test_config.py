@@ -197,5 +197,10 @@ def test_files_that_are_no_toml(tmp_path: Path) -> None:
     path.write_text("a = 1\nb = = 2\n")
     with pytest.raises(UserError, match=r"r\.toml:2: not valid TOML"):
         config.load_toml(path)
+    for text in ("a = " + "[" * 5000 + "]" * 5000, "a = " + "[" * 150 + "]" * 150, "a = " + "9" * 5000):
+        path.write_text(text)
+        with pytest.raises(UserError, match=r"r\.toml: not valid TOML: "):
+            config.load_toml(path)
+        assert isinstance(config.override({}, [text])["a"], str)
     path.write_bytes(b"\xef\xbb\xbfa = inf\r\n")
     assert config.load_toml(path) == {"a": math.inf}

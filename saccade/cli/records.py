@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from saccade.errors import UserError
+from saccade.parsing import parse_json
 
 if TYPE_CHECKING:
     from saccade.cli.searching import Asked
@@ -63,16 +64,12 @@ class Input:
         from saccade.decode import Constraints
 
         try:
-            found: Any = json.loads(line)
+            found: Any = parse_json(line)
         except ValueError as error:
             raise self.mistake(number, f"not JSON ({error}); expected an object a line") from None
-        except RecursionError:
-            raise self.mistake(number, "JSON of too many objects inside each other") from None
         if not isinstance(found, dict):
             raise self.mistake(number, f"{line[:20]}… is no object; expected {{{json.dumps(self.field)}: …}}")
         text = text_of(found, self.field, f"{name(self.file)}:{number}", "name the one to translate by --field")
-        if not text.isprintable() and any("\ud800" <= character <= "\udfff" for character in text):
-            raise self.mistake(number, f"{self.field!r} holds half of a surrogate pair; expected text in Unicode")
         try:
             asked = None if found.get(CONSTRAINTS) is None else Constraints.of_dict(found[CONSTRAINTS])
         except UserError as error:

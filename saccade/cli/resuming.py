@@ -23,6 +23,7 @@ from saccade.cli.console import say
 from saccade.errors import UserError
 from saccade.files import locate, write_atomically
 from saccade.locking import locked
+from saccade.parsing import parse_json
 
 AGAIN = "give --restart to begin again"
 _MOST_NAMED = 3  # differences that an error names
@@ -104,7 +105,7 @@ class Journal:
 
     def _recall(self) -> None:
         try:
-            known = json.loads(self._record.read_text(encoding="utf-8"))
+            known = parse_json(self._record.read_text(encoding="utf-8"))
             before, self.lines, self._expected = known["command"], known["lines"], known["digest"]
             self._sizes = {name: known["sizes"].get(name, 0) for name in self._files}
             self.state = {**known.get("state", {})}

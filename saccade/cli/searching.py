@@ -1,7 +1,6 @@
 """How to search, as options of a command: each set of them makes one value, which the command takes."""
 
 import inspect
-import json
 from collections.abc import Callable, Iterator
 from functools import wraps
 from pathlib import Path
@@ -11,6 +10,7 @@ import typer
 
 from saccade import ranges
 from saccade.errors import UserError
+from saccade.parsing import parse_json
 
 if TYPE_CHECKING:
     from saccade.decode import Constraints, Search, Translator
@@ -155,7 +155,7 @@ def read_constraints(file: Path) -> "Iterator[Constraints | None]":
 
     for number, line in enumerate(read_lines(file), 1):
         try:
-            yield Constraints.of_dict(json.loads(line)) if line.strip() else None
+            yield Constraints.of_dict(parse_json(line)) if line.strip() else None
         except (ValueError, UserError) as error:
             raise mistake(file, number, str(error)) from None
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from saccade import files
 from saccade.decode import Search, load
+from saccade.parsing import parse_json
 
 Progress = Callable[[int], None]
 
@@ -25,7 +26,7 @@ def translated(
     weights = files.sha256(files.read(folder, "config.json"))  # which holds the checksum of the weights
     key = files.sha256(json.dumps([weights, list(sources), asdict(how)]).encode())
     if kept.exists():
-        found = json.loads(kept.read_text(encoding="utf-8"))
+        found = parse_json(kept.read_bytes())
         if found["key"] == key:
             if progress is not None:
                 progress(len(sources))

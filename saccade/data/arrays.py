@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from saccade.parsing import parse_json
+
 FORMAT = 2  # of the saved files
 _ABOUT = "about.json"
 
@@ -30,7 +32,7 @@ def save_arrays(folder: Path, arrays: Mapping[str, npt.NDArray[Any]], about: Any
 def load_arrays(folder: Path) -> tuple[dict[str, npt.NDArray[Any]], Any]:
     """Raises DamagedError unless every byte is as it was saved."""
     try:
-        described = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
+        described = parse_json((folder / _ABOUT).read_bytes())
         if described["format"] != FORMAT:
             raise DamagedError(f"{folder} is of format {described['format']}, not {FORMAT}")
         arrays = {}

@@ -13,6 +13,7 @@ Each may be compressed (`*.jsonl.xz`). A blank line is an empty pair, so that li
 import csv
 import hashlib
 import json
+import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,11 +23,13 @@ from typing import Any
 
 from saccade.data.reading import STDIN, Mark, TextPair, marked_lines, mistake, name, opened, read_lines
 from saccade.errors import UserError
+from saccade.parsing import parse_json
 
 Fields = tuple[str, str]
 Marked = Iterator[tuple[Mark, TextPair]]
 DEFAULT: Fields = ("source", "target")
 _EMPTY = TextPair("", "")
+_COLUMN = re.compile("[1-9][0-9]{0,5}")
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,8 @@ class PairFiles:
         """All that stands beside each pair, by name: the fields of an object a line; of other files, nothing."""
         if self.target is not None or _kind(self.source) not in (".jsonl", ".ndjson"):
             return repeat({})
-        return (json.loads(line) if line.strip() else {} for line in read_lines(self.source))
+        lines = enumerate(read_lines(self.source), 1)
+        return (_object(line, self.source, number, "") if line.strip() else {} for number, line in lines)
 
     def kept_in(self, folder: Path) -> "PairFiles":
         """The same pairs, with what can be read only once (standard input, a pipe) copied into `folder`: training
@@ -140,15 +144,20 @@ def _jsonl(path: Path | str, fields: Fields, start: Mark) -> Marked:
         if not line.strip():
             yield mark, _EMPTY
             continue
-        try:
-            record = json.loads(line)
-        except ValueError as error:
-            raise mistake(path, mark[0], f"not JSON ({error}); expected an object a line") from None
-        if not isinstance(record, dict):
-            raise mistake(path, mark[0], f"{line[:20]}… is no object; expected {{{json.dumps(fields[0])}: …}}")
+        record = _object(line, path, mark[0], fields[0])
         yield mark, pair_of(record, fields, f"{name(path)}:{mark[0]}")
     if mark is None and start[0] == 1:
         raise _empty(path)
+
+
+def _object(line: str, path: Path | str, number: int, field: str) -> dict[str, Any]:
+    try:
+        record = parse_json(line)
+    except ValueError as error:
+        raise mistake(path, number, f"not JSON ({error}); expected an object a line") from None
+    if not isinstance(record, dict):
+        raise mistake(path, number, f"{line[:20]}… is no object; expected {{{json.dumps(field)}: …}}")
+    return record
 
 
 def pair_of(record: Mapping[str, Any], fields: Fields, place: str) -> TextPair:
@@ -231,7 +240,7 @@ def _rows(path: Path | str, start: Mark) -> Iterator[tuple[Mark, list[str]]]:
 
 def _numbers(fields: Sequence[str]) -> list[int] | None:
     """Columns from 0, where both are given as numbers from 1."""
-    return [int(field) - 1 for field in fields] if all(f.isdecimal() and int(f) > 0 for f in fields) else None
+    return [int(field) - 1 for field in fields] if all(map(_COLUMN.fullmatch, fields)) else None
 
 
 def _empty(path: Path | str) -> UserError:

@@ -15,11 +15,14 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from saccade.errors import UserError
 
 STDIN = "-"
+_XZ_MEMORY = 256 << 20  # bytes; what xz -9 makes needs a quarter of it
+_XZ_BYTES = 1 << 16  # read at a time
+_TOO_MUCH_MEMORY = "Memory usage limit exceeded"  # the words of Python's lzma
 LONGEST_LINE = 1 << 18  # bytes: longer than any text that a model of pairs reads, short enough to be a slip
 
 
@@ -61,6 +64,9 @@ def marked_lines(path: Path | str, mark: Mark = (1, 0)) -> Iterator[tuple[Mark, 
                 yield (number, byte), _text(line, path, number)
                 number, byte = number + 1, byte + len(line)
         except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:
+            if str(error) == _TOO_MUCH_MEMORY:
+                what = f"unpacking needs more than {_XZ_MEMORY >> 20} MiB of memory; compress the file again, by xz -9"
+                raise mistake(path, number, what) from None
             raise mistake(path, number, f"the compressed file is cut off or damaged ({error}); make it again") from None
 
 
@@ -126,7 +132,53 @@ def _unpacked(stream: io.BufferedReader) -> Iterator[io.BufferedIOBase]:
         with gzip.open(stream) as unpacked:
             yield unpacked
     elif start.startswith(b"\xfd7zXZ\0"):
-        with lzma.open(stream) as unpacked:
+        with io.BufferedReader(_XzReader(stream)) as unpacked:
             yield unpacked
     else:
         yield stream
+
+
+class _XzReader(io.RawIOBase):
+    """The bytes in an xz file, from its beginning. `lzma.open` would allocate whatever the file's header asks for."""
+
+    def __init__(self, stream: io.BufferedReader) -> None:
+        super().__init__()
+        self._stream, self._place = stream, 0
+        self._decoder = _xz_decoder()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while True:
+            packed = b""
+            if self._decoder.eof:  # a file may hold several streams, and zeros after each
+                packed = self._decoder.unused_data.lstrip(b"\0") or self._stream.read(_XZ_BYTES).lstrip(b"\0")
+                if not packed:
+                    return 0
+                self._decoder = _xz_decoder()
+            elif self._decoder.needs_input and not (packed := self._stream.read(_XZ_BYTES)):
+                raise EOFError("it ends before its last byte")
+            unpacked = self._decoder.decompress(packed, len(buffer))
+            if unpacked:
+                buffer[: len(unpacked)] = unpacked
+                self._place += len(unpacked)
+                return len(unpacked)
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Forwards only."""
+        if whence != io.SEEK_SET or offset < self._place:
+            raise io.UnsupportedOperation("a compressed file is read forwards")
+        while self._place < offset and self.read(min(_XZ_BYTES, offset - self._place)):
+            pass
+        return self._place
+
+    def tell(self) -> int:
+        return self._place
+
+
+def _xz_decoder() -> lzma.LZMADecompressor:
+    return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)

@@ -29,6 +29,7 @@ from saccade.decode.translator import CHUNK, Translator
 from saccade.errors import UserError
 from saccade.evaluate.references import same_count
 from saccade.evaluate.scores import Counts
+from saccade.parsing import parse_json
 from saccade.text import Tokeniser, words
 
 Metric = Literal["chrf", "bleu"]
@@ -58,7 +59,7 @@ class Weights:
     @classmethod
     def load(cls, path: Path) -> "Weights":
         try:
-            return config.from_dict(cls, json.loads(path.read_text(encoding="utf-8")), where=str(path))
+            return config.from_dict(cls, parse_json(path.read_bytes()), where=str(path))
         except OSError as error:
             raise UserError(f"{path}: cannot be read: {error.strerror}; expected weights that were tuned") from None
         except ValueError as error:

@@ -14,8 +14,11 @@ from pathlib import Path
 from saccade.errors import UserError
 from saccade.evaluate.alignment import GoldLinks, Links
 
-_PHARAOH = re.compile(r"([0-9]+)([-?p])([0-9]+)")
-_NAACL = re.compile(r"\s*([0-9]+)\s+([0-9]+)\s+([0-9]+)(?:\s+([SP]))?(?:\s+[0-9.]+)?\s*")
+# The digits are bounded: no text has a billion words, and Python refuses to read numbers of some thousand digits.
+_PHARAOH = re.compile(r"([0-9]{1,9})([-?p])([0-9]{1,9})")
+_NAACL = re.compile(r"\s*([0-9]{1,7})\s+([0-9]{1,9})\s+([0-9]{1,9})(?:\s+([SP]))?(?:\s+[0-9.]+)?\s*")
+_NONE = GoldLinks(sure=frozenset(), possible=frozenset())
+_SHOWN = 40  # characters of what is no link
 
 
 def format_links(links: Links) -> str:
@@ -36,7 +39,7 @@ def parse_gold(line: str, *, place: str, lengths: tuple[int, int] | None = None,
         match = _PHARAOH.fullmatch(token)
         if not match:
             wanted = f"i-j (sure), i?j or ipj (possible), counted from {base}"
-            raise UserError(f"{place}: '{token}' is not a link; expected {wanted}")
+            raise UserError(f"{place}: '{_shown(token)}' is not a link; expected {wanted}")
         link = _in_range(token, int(match[1]) - base, int(match[3]) - base, place, lengths, base)
         (sure if match[2] == "-" else possible).add(link)
     return GoldLinks(sure=frozenset(sure), possible=frozenset(sure | possible))
@@ -76,7 +79,9 @@ def _naacl(
             continue
         match = _NAACL.fullmatch(line)
         if not match:
-            raise UserError(f"{place}: '{line.strip()}' is not a link; expected pair, source word, target word, S or P")
+            raise UserError(
+                f"{place}: '{_shown(line.strip())}' is not a link; expected pair, source word, target word, S or P"
+            )
         pair, source, target = int(match[1]), int(match[2]), int(match[3])
         if pair < 1 or (lengths is not None and pair > len(lengths)):
             known = "" if lengths is None else f" to {len(lengths)}"
@@ -87,8 +92,13 @@ def _naacl(
         link = _in_range(f"{source} {target}", source - base, target - base, place, size, base)
         (possible if match[4] == "P" else sure).setdefault(pair, set()).add(link)
     count = max([0, *sure, *possible]) if lengths is None else len(lengths)
-    found = [(sure.get(pair, set()), possible.get(pair, set())) for pair in range(1, count + 1)]
-    return tuple(GoldLinks(sure=frozenset(s), possible=frozenset(s | p)) for s, p in found)
+    found = {
+        pair: GoldLinks(
+            sure=frozenset(sure.get(pair, ())), possible=frozenset({*sure.get(pair, ()), *possible.get(pair, ())})
+        )
+        for pair in sure.keys() | possible.keys()
+    }
+    return tuple(found.get(pair, _NONE) for pair in range(1, count + 1))
 
 
 def _in_range(
@@ -103,6 +113,10 @@ def _in_range(
             "separate, by --tokenised)"
         )
     return source, target
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
 def _ordered(links: Links) -> list[tuple[int, int]]:

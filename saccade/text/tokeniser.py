@@ -27,6 +27,7 @@ from typing import Self, TypeVar
 
 from saccade import files
 from saccade.errors import UserError
+from saccade.parsing import parse_json
 from saccade.text.making import BOS, EOS, MOST_LINES, PAD, UNK, make_model
 from saccade.text.placeholders import SYMBOLS, shown_instead
 from saccade.text.policy import INWARD, OUTWARD, Kind, Normalisation, Policy, chunks, normalised, prefix
@@ -259,7 +260,7 @@ class Tokeniser:
         if missing := [file for file in (described, model) if file not in contents]:
             raise UserError(f"{folder}: has no {missing[0]}; expected a model's folder with its tokeniser")
         try:
-            about = json.loads(contents[described])
+            about = parse_json(contents[described])
             if about["format"] != FORMAT:
                 raise UserError(
                     f"{folder / described}: of format {about['format']}, this version of Saccade reads {FORMAT}"
@@ -267,7 +268,7 @@ class Tokeniser:
             policy, turned = Policy(**about["policy"]), about.get("right_to_left", False)
             tokeniser = cls(contents[model], policy, right_to_left=turned)
             whole = tokeniser.hash == about["hash"]
-        except (ValueError, KeyError, TypeError, RuntimeError, RecursionError):
+        except (ValueError, KeyError, TypeError, RuntimeError):
             whole = False
         if not whole:
             raise UserError(

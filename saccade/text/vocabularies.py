@@ -9,6 +9,7 @@ from typing import Protocol, Self
 
 from saccade import files
 from saccade.errors import UserError
+from saccade.parsing import parse_json
 from saccade.text.making import MOST_LINES
 from saccade.text.placeholders import SYMBOLS, Masked, Placeholders
 from saccade.text.tokeniser import Policy, Tokeniser
@@ -124,6 +125,6 @@ class Vocabularies:
 
 def _read_placeholders(content: bytes, path: Path) -> Placeholders:
     try:
-        return Placeholders(tuple(json.loads(content)["kinds"]))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return Placeholders(tuple(parse_json(content)["kinds"]))
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise UserError(f"{path}: damaged; expected the placeholders of a vocabulary: copy it again") from None

@@ -5,7 +5,6 @@ updates, so that a slow or busy machine needs longer and finds the same; the fix
 since each takes half the time. Both are then judged on the same unseen sentences.
 """
 
-import json
 import multiprocessing
 import os
 import signal
@@ -21,6 +20,7 @@ from rich.console import Console
 
 from saccade.evaluate import GoldLinks, by_length, diagonal_links, score, score_alignments, score_uniform
 from saccade.models import MODELS
+from saccade.parsing import parse_json
 from saccade.tasks import Pair, Phrasebook
 from saccade.text import Policy, words
 from saccade.tour.ambiguity import AmbiguitySet
@@ -222,7 +222,7 @@ def _where(folder: Path, pace: Pace, now: float) -> str:
     """By the last line that a run noted, which `pace` takes in."""
     try:
         noted = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-        last = json.loads(noted[-1]) if noted else {"step": 0}
+        last = parse_json(noted[-1]) if noted else {"step": 0}
     except (OSError, ValueError):
         return "reading the phrasebook"
     pace.see(last["step"], now)

@@ -16,6 +16,7 @@ from rich.table import Table
 
 from saccade import files
 from saccade.errors import UserError
+from saccade.parsing import parse_json
 from saccade.terminal import printable
 from saccade.train.board import Board
 
@@ -127,7 +128,7 @@ class Unheard(Log):
 
 def _place(line: str) -> tuple[int, bool]:
     try:
-        noted = json.loads(line)
+        noted = parse_json(line)
         return int(noted["step"]), "averaged" in noted
     except (ValueError, KeyError, TypeError):  # a line cut off by a kill
         return sys.maxsize, True

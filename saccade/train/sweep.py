@@ -21,6 +21,7 @@ from saccade import config, files
 from saccade.errors import UserError
 from saccade.locking import locked
 from saccade.models import build_model
+from saccade.parsing import parse_json
 from saccade.train.log import Log
 from saccade.train.loop import train
 from saccade.train.recipe import Recipe, load_kept_recipe, read_recipe, recipe_of
@@ -132,7 +133,7 @@ def sweep(runs: Sequence[Point], out: Path, say: Say) -> Iterator[Result]:
             kept = folder / _RESULT
             name = f"{number} of {len(runs)}: {point}"
             if kept.exists():
-                result = config.from_dict(Result, json.loads(kept.read_text(encoding="utf-8")), str(kept))
+                result = config.from_dict(Result, parse_json(kept.read_bytes()), str(kept))
                 _refuse_other(folder, point)
                 say(f"{name}: is there already")
             else:

@@ -84,10 +84,10 @@ def test_constraints_of_an_object(run: Run, model_folder: Path, tmp_path: Path) 
         ('["it sleeps"]', 'in.jsonl:3: ["it sleeps"]… is no object; expected {"source": …}'),
         ('{"text": "it sleeps"}', "in.jsonl:3: there is no 'source'; the texts there are text; name the one"),
         ('{"source": 3}', "in.jsonl:3: 'source' is 3; expected a text"),
-        ('{"source": "\\ud800"}', "in.jsonl:3: 'source' holds half of a surrogate pair"),
+        ('{"source": "\\ud800"}', "in.jsonl:3: not JSON (\\ud800 is half of a surrogate pair"),
         ('{"source": "a", "constraints": {"includes": []}}', "in.jsonl:3: constraints: expected an object with some"),
         ('{"source": "a", "constraints": {"include": ["  "]}}', "in.jsonl:3: constraints: include takes a list"),
-        ("[" * 100_000, "in.jsonl:3: JSON of too many"),
+        ("[" * 100_000, "in.jsonl:3: not JSON (more than 100 lists or tables inside each other"),
     ],
     ids=["cut", "list", "field", "number", "surrogate", "constraint", "phrase", "deep"],
 )

@@ -193,6 +193,9 @@ def test_columns_by_number(tmp_path: Path) -> None:
 
 BAD_FORMS = {
     "no JSON": ("a.jsonl", b'{"source": "a", "target": "b"}\n{oops\n', None, r"a.jsonl:2: not JSON"),
+    "deep": ("a.jsonl", b"[" * 5000 + b"]" * 5000, None, r"a.jsonl:1: not JSON \(more than 100 lists or tables"),
+    "digits": ("a.jsonl", b'{"source": ' + b"1" * 5000 + b"}", None, r"a.jsonl:1: not JSON"),
+    "surrogate": ("a.jsonl", b'{"source": "\\ud800", "target": "b"}', None, r"a.jsonl:1: not JSON \(\\ud800 is half"),
     "no object": ("a.jsonl", b'["a", "b"]\n', None, r"a.jsonl:1: \[\"a\", \"b\"\]… is no object"),
     "no field": (
         "a.jsonl",
@@ -210,6 +213,7 @@ BAD_FORMS = {
     "header alone": ("a.csv", b"source,target\n", None, r"a.csv:1: the file is empty"),
     "empty csv": ("a.csv", b"", None, r"a.csv:1: the file is empty"),
     "few columns": ("a.tsv", b"a\tb\n", ("1", "3"), r"a.tsv:1: 1 tabs in the line; expected at least 2, for column 3"),
+    "no such column": ("a.tsv", b"a\tb\n", ("1", "9" * 5000), r"a.tsv: a TSV has no header"),
     "named columns": ("a.tsv", b"a\tb\n", ("en", "de"), r"a.tsv: a TSV has no header"),
 }
 

@@ -75,6 +75,8 @@ def test_naacl_lines_come_back(tmp_path_factory: pytest.TempPathFactory, found: 
         (b"1 1 1 S\n2 1 1 Q\n", "gold.txt:2: '2 1 1 Q' is not a link; expected pair, source word, target word, S or P"),
         (b"1 1 1 S\n3 1 1 S\n", "gold.txt:2: there is no pair 3; expected 1 to 2"),
         (b"0 1 1 S\n", "gold.txt:1: there is no pair 0"),
+        (b"0-0\n0-" + b"9" * 5000, "gold.txt:2: '0-9999999999999999999999999999999999999…' is not a link"),
+        (b"1 1 1 S\n1 1 " + b"9" * 5000, "…' is not a link; expected pair"),
         (
             b"1 1 1\n2 3 1 S\n",
             "gold.txt:2: link 3 1 is out of range; the pair has 2 source and 1 target words, counted",
@@ -93,6 +95,13 @@ def test_an_index_out_of_range_hints_at_how_words_are_counted(tmp_path: Path) ->
         read_gold(written(tmp_path, "1-1\n2-1\n"), lengths=SIZES)
     with pytest.raises(UserError, match=r"link 0-1 is out of range; .*--gold-base 0"):
         read_gold(written(tmp_path, "0-1\n"), base=1)
+
+
+def test_a_pair_of_a_huge_number_costs_little(tmp_path: Path) -> None:
+    found = read_gold(written(tmp_path, "2000000 1 1 S\n"))
+    assert len(found) == 2_000_000 and found[0] is found[1] and found[-1].sure == {(0, 0)}
+    with pytest.raises(UserError, match="is not a link"):
+        read_gold(written(tmp_path, f"{10**18} 1 1 S\n"))
 
 
 def test_a_missing_gold_file_is_named(tmp_path: Path) -> None:
