@@ -1,33 +1,14 @@
 """What the recurrent models do beyond the laws and the equations."""
 
-from dataclasses import replace
-
 import pytest
 import torch
-from model_cases import SMALL, Case, build, sentences
+from model_cases import Case, build, sentences
 
-from saccade.config import from_dict, to_dict
+from saccade.config import from_dict
 from saccade.decode.search import Search, search
 from saccade.errors import UserError
 from saccade.models import MODELS
 from saccade.text.tokeniser import EOS
-
-DROPPING = [name for name, cls in MODELS.items() if "layer_dropout" in to_dict(cls.config_type())]
-
-
-@pytest.mark.parametrize("name", DROPPING)
-@pytest.mark.parametrize("place", ["dropout", "embedding_dropout", "layer_dropout", "output_dropout"])
-def test_each_place_of_dropout_drops(name: str, place: str) -> None:
-    cls = MODELS[name]
-    config = cls.config_type(**SMALL[name])
-    if "layers" in to_dict(config):
-        config = replace(config, layers=2)
-    for share, dropped in ((0.5, True), (0.0, False)):
-        torch.manual_seed(1)
-        model = cls(replace(config, **{"dropout": 0.0, place: share}), 11, 11)
-        one, two = model(*sentences()), model(*sentences())
-        assert torch.equal(one, two) != dropped
-        assert torch.equal(model.eval()(*sentences()), model(*sentences()))
 
 
 @pytest.mark.parametrize("how", [Search(), Search(beam=3, length_penalty=0.0), Search(beam=3, length_penalty=3.0)])
