@@ -4,6 +4,7 @@ import ast
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -89,12 +90,23 @@ def test_threads_sleep_at_barriers(given: dict[str, str], code: str, expected: l
     assert ran.stdout.split() == expected
 
 
+def packed(wheel: Path) -> set[str]:
+    return {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+
+
+def kept(project: Path) -> set[str]:
+    """The files of the package that are no leftovers of running it."""
+    files = (path for path in ROOT.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    return {path.relative_to(project).as_posix() for path in files}
+
+
 @pytest.mark.slow
 def test_the_wheel_installs_in_an_empty_environment(tmp_path: Path) -> None:
     project = ROOT.parent
     run = subprocess.run
     run([sys.executable, "-m", "build", "--wheel", "--outdir", tmp_path, project], check=True, capture_output=True)
     (wheel,) = tmp_path.glob("saccade-*.whl")
+    assert packed(wheel) == kept(project)
     run([sys.executable, "-m", "venv", tmp_path / "empty"], check=True)
     programs = tmp_path / "empty" / "bin"
     install = [programs / "python", "-m", "pip", "install", "--quiet", "-c", project / "constraints.txt", wheel]
@@ -102,3 +114,18 @@ def test_the_wheel_installs_in_an_empty_environment(tmp_path: Path) -> None:
     listed = run([programs / "saccade", "attentions"], check=True, cwd=tmp_path, capture_output=True, text=True)
     assert "bahdanau2014" in listed.stdout
     run([programs / "saccade", "--help"], check=True, cwd=tmp_path, capture_output=True)
+
+
+@pytest.mark.slow
+def test_a_type_checker_finds_an_editable_install(tmp_path: Path) -> None:
+    """Neither by an import hook, which only Python follows, nor without py.typed."""
+    run = subprocess.run
+    run([sys.executable, "-m", "venv", tmp_path / "fresh"], check=True)
+    python = tmp_path / "fresh" / "bin" / "python"
+    run([python, "-m", "pip", "install", "--quiet", "--no-deps", "-e", ROOT.parent], check=True, cwd=tmp_path)
+    (tmp_path / "uses.py").write_text("from saccade import __version__\n\nreveal_type(__version__)\n", encoding="utf-8")
+    check = [sys.executable, "-m", "mypy", "--python-executable", python, "--cache-dir", tmp_path / "cache", "uses.py"]
+    elsewhere = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "MYPYPATH")}
+    checked = run(check, check=False, cwd=tmp_path, env=elsewhere, capture_output=True, text=True)
+    assert 'Revealed type is "str"' in checked.stdout, checked.stdout
+    assert "import-untyped" not in checked.stdout and "import-not-found" not in checked.stdout
