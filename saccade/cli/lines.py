@@ -127,12 +127,18 @@ def _tree(result: "Translation") -> dict[str, Any]:
 
 def figures(path: Path, by: "By", *, several: bool) -> Callable[["Translation", int], None]:
     """Draws a translation to `path`, or each of several to a numbered one."""
+    said: set[str] = set()
+
+    def say(note: str) -> None:
+        if note not in said:
+            typer.echo(f"saccade: {note}", err=True)
+        said.add(note)
 
     def draw(result: "Translation", number: int) -> None:
         if not result.text.strip():
             return
         place = path.with_stem(f"{path.stem}-{number}") if several else path
-        result.plot(by=by)
+        result.plot(by=by, say=say)
         from matplotlib import pyplot, rc_context
 
         try:

@@ -126,11 +126,12 @@ class Translation:
         )
         return replace(best, alternatives=tuple(others), tree=self.tree)
 
-    def plot(self, ax: "Axes | None" = None, *, by: By = "auto") -> "Axes":
-        """The weights between words, or between pieces, as a figure."""
+    def plot(self, ax: "Axes | None" = None, *, by: By = "auto", say: Callable[[str], None] | None = None) -> "Axes":
+        """The weights between words, or between pieces, as a figure. `say` is told which font to install, if a
+        character can be drawn with none; without it, that is a warning."""
         from saccade.inspect import plot_heatmap
 
-        return plot_heatmap(*self._heatmap(by), ax=ax)
+        return plot_heatmap(*self._heatmap(by), ax=ax, say=say)
 
     def show(self, console: "Console | None" = None, *, by: By = "auto") -> None:
         """The weights between words, or between pieces, in the terminal."""

@@ -1,7 +1,7 @@
 """Weights as a heatmap, target rows by source columns: in the terminal with rich, as a figure with matplotlib."""
 
-import re
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
@@ -12,14 +12,13 @@ from rich.text import Text
 from saccade.errors import UserError
 from saccade.evaluate.weights import weight_matrix
 from saccade.inspect.cells import CIVIDIS, ink, percent, scale, steps, visible
+from saccade.inspect.fonts import drawable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _NUMBER = 4  # cells of the terminal: three digits and a shade
 _SHADES, _ASCII_SHADES = " ░▒▓█", " .:+#"
-# Fonts known to draw Chinese, Japanese and Korean well; they are tried before the others.
-_CJK_FONT = re.compile("CJK|Han Sans|WenQuanYi|PingFang|Hiragino|YaHei|SimHei|Heiti|Fallback|Arial Unicode")
 
 
 def terminal_heatmap(
@@ -70,10 +69,18 @@ def _right(text: str, width: int) -> str:
     return " " * (width - cell_len(text)) + text
 
 
-def plot_heatmap(weights: object, source: Sequence[str], target: Sequence[str], ax: "Axes | None" = None) -> "Axes":
+def plot_heatmap(
+    weights: object,
+    source: Sequence[str],
+    target: Sequence[str],
+    ax: "Axes | None" = None,
+    *,
+    say: Callable[[str], None] | None = None,
+) -> "Axes":
     """Draw weights (T, S) with every token as a label, on `ax` or on a new figure of a fitting size with a colour bar.
 
-    A character that no installed font has is labelled with its number, as U+6211 for 我.
+    A character that no installed font has is labelled with its number, as U+6211 for 我, and `say` is told in a line
+    which font to install; without `say`, that is a warning.
     """
     try:
         from matplotlib import pyplot
@@ -84,7 +91,11 @@ def plot_heatmap(weights: object, source: Sequence[str], target: Sequence[str], 
     matrix = weight_matrix(weights, targets=len(target), sources=len(source))
     if not matrix.size:
         raise ValueError(f"weights must have at least one target and one source, got {matrix.shape}")
-    labels, fonts = _drawable([*source, *target])
+    labels, fonts, note = drawable([visible(token) for token in (*source, *target)])
+    if note is not None and say is not None:
+        say(note)
+    elif note is not None:
+        warnings.warn(note, stacklevel=2)
     columns, rows = [_stacked(label) for label in labels[: len(source)]], labels[len(source) :]
     fresh = ax is None
     if ax is None:
@@ -114,33 +125,3 @@ def plot_heatmap(weights: object, source: Sequence[str], target: Sequence[str], 
 def _stacked(label: str) -> str:
     """Wide characters one below the other, as they are written in a column; other labels as they are."""
     return "\n".join(label) if cell_len(label) == 2 * len(label) else label
-
-
-def _drawable(tokens: Sequence[str]) -> tuple[list[str], list[str | None]]:
-    """The labels of the tokens, and for each the file of a font that has all of it; None: the default font will do."""
-    from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
-
-    labels = [visible(token) for token in tokens]
-    default = get_font(findfont(FontProperties())).get_charmap().keys()
-    fonts: list[str | None] = [None] * len(labels)
-    lacking = [place for place, label in enumerate(labels) if not _codes(label) <= default]
-    for entry in sorted(fontManager.ttflist, key=lambda entry: (not _CJK_FONT.search(entry.name), entry.name)):
-        if not lacking:
-            break
-        if entry.name.startswith("Last Resort"):  # it has a box for every character
-            continue
-        try:
-            has = get_font(entry.fname).get_charmap().keys()
-        except (OSError, RuntimeError):  # removed or broken since matplotlib listed it
-            continue
-        for place in [place for place in lacking if _codes(labels[place]) <= has]:
-            fonts[place] = entry.fname
-            lacking.remove(place)
-    # matplotlib warns of a missing glyph only when the figure is drawn, long after this call: leave it none to miss.
-    for place in lacking:
-        labels[place] = "".join(char if ord(char) in default else f"U+{ord(char):04X}" for char in labels[place])
-    return labels, fonts
-
-
-def _codes(text: str) -> set[int]:
-    return {ord(char) for char in text}

@@ -123,6 +123,19 @@ def test_figures(run: Run, model_folder: Path, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["many-1.png", "many-3.png", "one.svg"]
 
 
+def test_a_figure_without_a_font_for_it_is_drawn_and_said_once(
+    run: Run, model_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from matplotlib import font_manager
+
+    default = [entry for entry in font_manager.fontManager.ttflist if entry.name == "DejaVu Sans"]
+    monkeypatch.setattr(font_manager.fontManager, "ttflist", default)
+    monkeypatch.setattr(font_manager, "findSystemFonts", list)
+    done = run("translate", model_folder, "--plot", tmp_path / "a.png", stdin=b"I see the house\n" * 2)
+    assert done.code == 0 and done.err.count("\n") == 1 and "install a font that has, such as Noto Sans CJK" in done.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a-1.png", "a-2.png"]
+
+
 def test_mistakes_are_one_line_and_2(run: Run, model_folder: Path, fixed_vector: Path, tmp_path: Path) -> None:
     bad = tmp_path / "bad.txt"
     bad.write_bytes(b"it sleeps\nd\xe9j\xe0\n")

@@ -2,14 +2,13 @@ import io
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
 import pytest
 import torch
-from matplotlib import font_manager, pyplot
+from matplotlib import pyplot
 from matplotlib.axes import Axes
 from rich.cells import cell_len
 from rich.console import Console
@@ -121,47 +120,26 @@ def test_the_given_axes_are_used() -> None:
     assert not axes[0].images
 
 
-def only_fonts(monkeypatch: pytest.MonkeyPatch, *entries: font_manager.FontEntry) -> None:
-    default = [entry for entry in font_manager.fontManager.ttflist if entry.name == "DejaVu Sans"]
-    monkeypatch.setattr(font_manager.fontManager, "ttflist", [*default, *entries])
-
-
-def test_characters_that_no_font_has_are_numbered_without_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    only_fonts(monkeypatch)
-    ax = plot_heatmap(WEIGHTS, SOURCE, TARGET)
-    draw(ax)
+def test_characters_that_no_font_has_are_numbered_and_said_in_a_line(only_default_font: None) -> None:
+    notes: list[str] = []
+    ax = plot_heatmap(WEIGHTS, SOURCE, TARGET, say=notes.append)
+    draw(ax)  # matplotlib has nothing to warn of
     assert ax.get_xticklabels()[0].get_text() == "U+6211"
     assert ax.get_yticklabels()[1].get_text() == "U+4F60"
+    (note,) = notes
+    assert "我" in note and "Noto Sans CJK" in note and "\n" not in note
+    with pytest.warns(UserWarning, match="no installed font has 我"):
+        plot_heatmap(WEIGHTS, SOURCE, TARGET)
 
 
-def test_a_font_that_has_the_characters_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "han.ttf"
-    glyphs = {ord(char): f"g{ord(char)}" for char in "我爱你们"}
-    names = [".notdef", *glyphs.values()]
-    pen = import_module("fontTools.pens.ttGlyphPen").TTGlyphPen(None)
-    pen.moveTo((0, 0))
-    pen.lineTo((500, 0))
-    pen.lineTo((250, 700))
-    pen.closePath()
-    shape = pen.glyph()
-    builder = import_module("fontTools.fontBuilder").FontBuilder(1000, isTTF=True)
-    builder.setupGlyphOrder(names)
-    builder.setupCharacterMap(glyphs)
-    builder.setupGlyf(dict.fromkeys(names, shape))
-    builder.setupHorizontalMetrics(dict.fromkeys(names, (1000, 0)))
-    builder.setupHorizontalHeader(ascent=800, descent=-200)
-    builder.setupNameTable({"familyName": "Test Han", "styleName": "Regular"})
-    builder.setupOS2()
-    builder.setupPost()
-    builder.save(path)
-    broken = font_manager.FontEntry(fname=str(tmp_path / "gone.ttf"), name="A Font That Is Gone")
-    only_fonts(monkeypatch, broken, font_manager.FontEntry(fname=str(path), name="Test Han"))
+def test_a_label_is_drawn_by_the_font_that_has_it(han_font: Path, install: Callable[[Path], None]) -> None:
+    install(han_font)
     ax = plot_heatmap(WEIGHTS, SOURCE, TARGET)
     draw(ax)
     labels = ax.get_xticklabels()
     assert [label.get_text() for label in labels] == ["我", "爱\n你\n们", "."]
     assert [label.get_rotation() for label in labels] == [0, 0, 0]
-    assert [label.get_fontproperties().get_file() for label in labels] == [str(path), str(path), None]
+    assert [label.get_fontproperties().get_file() for label in labels] == [str(han_font), str(han_font), None]
 
 
 @pytest.mark.parametrize(("sources", "targets"), [(1, 1), (25, 2), (2, 25)])
