@@ -73,12 +73,18 @@ class Log:
             "perplexity": f"{math.exp(min(loss, 20)):.2f}",
             "rate": f"{rate:.2e}",
             "tokens/s": f"{speed:,.0f}",
-            "left": _clock(seconds * (1 - done) / done) if done > 0 else "?",
+            "left": self._left(seconds, done),
             "memory": _memory(),
         }
         self._show(f"{done:4.0%}")
         if self._board is not None:
             self._board.write(step, {"loss": loss, "rate": rate, "tokens/s": speed})
+
+    def _left(self, seconds: float, done: float) -> str:
+        """At the pace so far. Checks take their time too, so that before the first one this is too little."""
+        if done <= 0:
+            return "?"
+        return ("" if "validation" in self._shown else "over ") + _clock(seconds * (1 - done) / done)
 
     def checked(self, *, step: int, loss: float, bleu: float | None, better: bool, averaged: int | None = None) -> None:
         """Of the weights at `step`, or of their mean over so many checks."""

@@ -123,7 +123,7 @@ def pick(
     known = None if data.task is None else tasks.entry(data.task)
     policy, joint, reason = _vocabulary(data, facts)
     reasons.append(reason)
-    candidates = _candidates(model or _usual_model(facts), facts, "all" if joint else "target", given=model is not None)
+    candidates = _candidates(model or _usual_model(facts), facts, "all" if joint else "target")
     usual = _training(candidates[0].model, candidates[0].settings, facts, policy)
     if minutes is None:
         chosen, train = candidates[0], usual
@@ -131,7 +131,7 @@ def pick(
         chosen, train, reason = _within(minutes, candidates, facts, policy)
         reasons.append(reason)
     if model is None:
-        reasons.append(f"model {chosen.model}: {_why(chosen, candidates, facts)}")
+        reasons.append(f"model {chosen.model}: {_why(facts)}")
     reasons.append(f"{chosen.size}, dropout {chosen.settings.dropout}")
     device = "CUDA" if facts.cuda else "the CPU"
     reasons.append(f"batches of {train.tokens:,} pieces, at most {train.max_steps:,} updates, on {device}")
@@ -174,29 +174,21 @@ def _vocabulary(data: Data, facts: Facts) -> tuple[Policy, bool, str]:
 
 
 def _usual_model(facts: Facts) -> str:
-    return "vaswani2017" if facts.cuda or (facts.pairs >= 10_000 and not facts.rule) else "bahdanau2014"
+    large = facts.cuda if facts.rule else facts.pairs >= 10_000
+    return "vaswani2017" if large else "bahdanau2014"
 
 
-def _why(chosen: _Candidate, candidates: list[_Candidate], facts: Facts) -> str:
-    if chosen is not candidates[0] and chosen.model != candidates[0].model:
-        return "the time is too short for a Transformer"
-    if facts.cuda:
-        return "a GPU is there"
+def _why(facts: Facts) -> str:
     if facts.rule:
-        return "soonest done without a GPU"
-    return "enough pairs for a Transformer" if chosen.model == "vaswani2017" else "few pairs"
+        return "a GPU is there" if facts.cuda else "soonest done without a GPU"
+    return "enough pairs for a Transformer" if facts.pairs >= 10_000 else "few pairs"
 
 
-def _candidates(name: str, facts: Facts, tie: Tie, *, given: bool) -> list[_Candidate]:
+def _candidates(name: str, facts: Facts, tie: Tie) -> list[_Candidate]:
     """The size that suits the data, then smaller ones for when the time is short."""
     dropout = 0.0 if facts.rule else 0.1 if facts.pairs > 500_000 else 0.3 if facts.pairs > 5_000 else 0.2
     if name == "vaswani2017":
-        sizes = list(_transformer_sizes(facts))
-        found = [_sized(name, "tiny", size, dropout, tie, least) for size, least in sizes]
-        if not given and not facts.cuda:
-            size = {"embedding": 128, "hidden": 256, "cell": "gru", "feeding": False}
-            found.append(_sized("luong2015", "small", size, dropout, "target", 0))
-        return found
+        return [_sized(name, "tiny", size, dropout, tie, least) for size, least in _transformer_sizes(facts)]
     if name == "bahdanau2014" and facts.cuda and not facts.rule:
         size = {"embedding": 256, "hidden": 512, "align": 256, "maxout": 256}
         return [_sized(name, "base", size, dropout, "target", 0)]
@@ -218,7 +210,7 @@ def _transformer_sizes(facts: Facts) -> Iterator[tuple[dict[str, int], int]]:
     if many:
         yield size(256, 512, 4), 10_000
     yield size(128, 256, 3), 5_000
-    yield size(128, 256, 2), _WORTHWHILE
+    yield size(128, 256, 2), 0
 
 
 def _sized(
@@ -315,7 +307,7 @@ def _updates(name: str, per_epoch: float, facts: Facts) -> int:
     """Those of so many epochs, but thousands for small data, and an end for large."""
     if facts.rule:
         return 20_000 if facts.cuda else 5_000
-    epochs, fewest, most = (60, 5_000, 40_000) if name in ("vaswani2017", "gehring2017") else (25, 3_000, 30_000)
+    epochs, fewest, most = (50, 5_000, 40_000) if name in ("vaswani2017", "gehring2017") else (25, 3_000, 30_000)
     if not facts.cuda:
         fewest, most = fewest - 1_000, most // 3
     return max(fewest, min(most, 100 * round(epochs * per_epoch / 100)))

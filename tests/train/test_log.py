@@ -41,6 +41,13 @@ def test_plain_lines_where_there_is_no_terminal(tmp_path: Path) -> None:
     assert "\x1b" not in written.getvalue()
 
 
+def test_the_time_left_is_a_lower_bound_before_the_first_check(tmp_path: Path) -> None:
+    log, written = heard(tmp_path)
+    with log:
+        progress(log, 1)
+    assert "left over 3:00:00" in written.getvalue()
+
+
 def test_a_live_display_in_a_terminal(tmp_path: Path) -> None:
     log, written = heard(tmp_path, force_terminal=True)
     with log:

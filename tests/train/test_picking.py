@@ -81,7 +81,7 @@ def test_short_time_on_a_cpu_shapes_the_recipe(monkeypatch: pytest.MonkeyPatch) 
     usual = pick(DATA, facts).recipe
     assert hours == replace(usual, train=replace(usual.train, max_minutes=120.0))
     assert (minutes.model, minutes.settings.encoder_layers, minutes.train.tokens) == ("vaswani2017", 2, 1_000)
-    assert (seconds.model, seconds.train.tokens) == ("luong2015", 400)
+    assert (seconds.model, seconds.settings.encoder_layers, seconds.train.tokens) == ("vaswani2017", 2, 400)
     for recipe in (minutes, seconds):
         assert recipe.settings.dropout == 0.1  # few epochs: little is learnt by heart
         updates = 60 * (recipe.train.max_minutes or 0) * 0.85 * pace(recipe.model, recipe.settings, recipe.train)
@@ -94,7 +94,8 @@ def test_reasons_are_said() -> None:
     said = "\n".join(pick(DATA, SENTENCES).reasons)
     for part in ("3,000 pairs of about 9 source words", "vocabulary", "bahdanau2014: few pairs", "dropout", "the CPU"):
         assert part in said
-    assert "a GPU is there" in "\n".join(pick(DATA, replace(SENTENCES, cuda=True)).reasons)
+    large = pick(DATA, replace(SENTENCES, pairs=10_000, cuda=True))
+    assert "vaswani2017: enough pairs" in "\n".join(large.reasons) and "CUDA" in large.reasons[-1]
 
 
 def test_single_words_are_spelled() -> None:
