@@ -89,6 +89,25 @@ def test_hard_when_testing_in_the_whole_attention() -> None:
         np.testing.assert_allclose(reading.context[b].detach().numpy(), expected, rtol=0, atol=1e-12)
 
 
+def test_hard_when_testing_is_soft_in_training() -> None:
+    """A hard choice has no gradient: what would be hard later is learnt from the expected weights."""
+    soft, queries, source = _ready(noise=0.0)
+    hard, _, _ = _ready(noise=0.0, hard_when_testing=True)
+    memory = soft.remember(source)
+    expected = soft.train()(queries, memory, weights=True).weights
+    assert torch.equal(hard.train()(queries, memory, weights=True).weights, expected)
+    assert not torch.equal(hard.eval()(queries, memory, weights=True).weights, expected)
+
+
+def test_reading_starts_late_and_the_energy_at_the_scale_of_the_paper() -> None:
+    """r = −4, so that each slot is chosen with a probability near sigmoid(−4) = 0.018; g = 1/√width."""
+    attention = papers.raffel2017(query_dim=3, memory_dim=2, width=16, noise=0.0)
+    assert (attention.score.offset.item(), attention.score.gain.item()) == (-4.0, 0.25)
+    source = torch.randn(1, 5, 2, generator=torch.Generator().manual_seed(1))
+    weights = attention(torch.zeros(1, 1, 3), attention.remember(source), weights=True).weights.flatten()
+    assert all(0.01 < float(weight) < 0.025 for weight in weights)
+
+
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-10), (torch.float32, 1e-4)])
 def test_long_sources_do_not_underflow(dtype: torch.dtype, tolerance: float) -> None:
     length = 400

@@ -168,6 +168,23 @@ def test_predicted_by_hand(renormalise: bool) -> None:
         assert found == pytest.approx(row, abs=1e-12)
 
 
+@pytest.mark.parametrize("renormalise", [(False, False), (False, True), (True, False), (True, True)])
+def test_two_predicted_windows_together(renormalise: tuple[bool, bool]) -> None:
+    """The tapers are multiplied, over the slots of both, and the weights are renormalised if either window asks for it.
+
+    S = 4, scores are equal and p = 2. D = 1 lets slots 1, 2, 3 through with e⁻², 1, e⁻², and D = 2 all four with
+    e⁻², e⁻½, 1, e⁻½: together a third of e⁻²·⁵, 1, e⁻²·⁵.
+    """
+    narrow, wide = (_still(Predicted(WIDTH, 5, radius=r, renormalise=n)) for r, n in zip((1, 2), renormalise))
+    queries, source = torch.zeros(1, 1, WIDTH, dtype=torch.float64), torch.zeros(1, 4, WIDTH, dtype=torch.float64)
+    both = math.exp(-2.5)
+    expected = [weight / ((1 + 2 * both) if any(renormalise) else 3) for weight in (0, both, 1, both)]
+    for window in (narrow & wide, wide & narrow):
+        attention = _attention(window)
+        weights = attention(queries, attention.remember(source), weights=True).weights[0, 0, 0]
+        assert weights.tolist() == pytest.approx(expected, abs=1e-12)
+
+
 def test_predicted_and_causal_together() -> None:
     """The taper of the one, the slots of both: the softmax is over slots 1 and 2 for the query at 2."""
     attention = _attention(_still(Predicted(WIDTH, 5, radius=1)) & Causal())

@@ -30,6 +30,20 @@ def test_word_by_word_only_the_words_so_far_matter_or_with_both_directions_all()
         assert same.tolist() == [not bidirectional] * 3 + [False]
 
 
+def test_syntax_is_read_by_the_mean_of_several_heads_weights() -> None:
+    """Of russin2019, whose semantics each head reads for itself: c_i = Σ_j (1/H Σ_h a_ijh) h_j."""
+    model = build(Case("russin2019", {"attention": "vaswani2017"}))
+    source, readable, _ = sentences()
+    fixed, moving = model.start(source, readable)
+    with torch.no_grad(), model.trace() as trace:
+        _, read, _ = model.decoder.step(None, 0, fixed, moving)
+    weights = trace["decoder.attention"][:, :, 0]  # (B, H, S)
+    assert weights.shape[1] > 1 and not torch.allclose(weights[:, 0], weights[:, 1])
+    expected = sum(head[:, None] @ fixed.syntax for head in weights.unbind(1)) / weights.shape[1]
+    torch.testing.assert_close(read, expected.squeeze(1))
+    torch.testing.assert_close(weights.sum(-1), torch.ones_like(weights[..., 0]))
+
+
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [
