@@ -23,12 +23,14 @@ import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from glob import escape
 from pathlib import Path, PureWindowsPath
 
 from saccade.errors import UserError
 
 _WRITING = ".writing-"
 _COMMITTED = ".committed"
+_TOKEN = 4  # bytes that tell the temporary files of several writers apart
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 
@@ -49,7 +51,7 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
         writing.mkdir()
         try:
             yield writing
-            _sync_tree(writing)
+            sync_tree(writing)
             writing.rename(folder / _COMMITTED)
         except BaseException:
             shutil.rmtree(writing, ignore_errors=True)
@@ -124,7 +126,7 @@ def refuse_links(folder: Path) -> None:
 def write_atomically(path: Path, content: str | bytes) -> None:
     """Write one file: `path` holds its old content or all of `content`, at any moment. Text is written as UTF-8."""
     with _explained(path):
-        temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}")  # its own: several may write one cache
+        temporary = path.with_name(f".{path.name}-{secrets.token_hex(_TOKEN)}")  # its own: several may write one cache
         try:
             temporary.write_bytes(content.encode() if isinstance(content, str) else content)
             _sync(temporary)
@@ -133,6 +135,13 @@ def write_atomically(path: Path, content: str | bytes) -> None:
             temporary.unlink(missing_ok=True)
             raise
         _sync(path.parent)
+
+
+def remove_leftovers(path: Path) -> None:
+    """What processes that were killed while they wrote `path` atomically have left; only for who holds its lock."""
+    hexadecimal = "[0-9a-f]" * (2 * _TOKEN)
+    for leftover in path.parent.glob(f".{escape(path.name)}-{hexadecimal}"):
+        leftover.unlink(missing_ok=True)
 
 
 def inside(folder: Path, name: str) -> Path:
@@ -223,7 +232,8 @@ def _mode(path: Path) -> int | None:
         return None
 
 
-def _sync_tree(folder: Path) -> None:
+def sync_tree(folder: Path) -> None:
+    """Have everything in the folder on disk before anything that is written later."""
     for parent, _, names in os.walk(folder):
         for name in names:
             _sync(Path(parent, name))

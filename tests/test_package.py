@@ -29,7 +29,7 @@ LAYERS = [
     {"tasks"},
     {"text"},
     {"config"},
-    {"tree", "files", "names", "structure", "provenance"},
+    {"tree", "files", "locking", "names", "ranges", "structure", "terminal", "provenance"},
     {"errors"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

@@ -36,7 +36,14 @@ DataOption = Annotated[
     str | None,
     typer.Option("--data", help="For names: a file of pairs, or task:NAME.", rich_help_panel=TRAINED),
 ]
-Seeds = Annotated[str, typer.Option(help="How many, 3, or which: 1,2,3.", rich_help_panel=TRAINED)]
+Seeds = Annotated[
+    str | None,
+    typer.Option(help="How many (4: from 1 to 4), or which (1,5,9); default: 3.", rich_help_panel=TRAINED),
+]
+Seed = Annotated[
+    list[int] | None,
+    typer.Option(help="One seed by itself, in place of --seeds; may be repeated.", rich_help_panel=TRAINED),
+]
 Minutes = Annotated[float | None, typer.Option(help="Of training, for each run.", min=0.0, rich_help_panel=TRAINED)]
 Steps = Annotated[int | None, typer.Option(help="Updates, of each run.", min=1, rich_help_panel=TRAINED)]
 Settings = Annotated[
@@ -70,7 +77,8 @@ def compare(
     systems: Given,
     out: Out = Path("runs/compare"),
     data: DataOption = None,
-    seeds: Seeds = "3",
+    seeds: Seeds = None,
+    seed: Seed = None,
     minutes: Minutes = None,
     steps: Steps = None,
     settings: Settings = None,
@@ -101,7 +109,7 @@ def compare(
     unit = read_by(by)
     asked = Asked(
         data=data,
-        seeds=tuple(_seeds(seeds)),
+        seeds=tuple(_seeds(seeds, seed or [])),
         minutes=minutes,
         steps=steps,
         overrides=(*([] if device == "auto" else [f"train.device={device}"]), *(settings or ())),
@@ -158,10 +166,16 @@ def _print(found: "Comparison") -> None:
         print_table(columns, [["–" if cell is None else str(cell) for cell in row] for row in rows], wrap=True)
 
 
-def _seeds(text: str) -> list[int]:
-    """A single number is how many."""
-    many = text.strip()
-    return list(range(1, int(many) + 1)) if many.isdecimal() and int(many) > 0 else seeds_of(text)
+def _seeds(text: str | None, named: list[int]) -> list[int]:
+    """A single number in `text` is how many; those that are `named` are the seeds themselves."""
+    if named:
+        if text is not None:
+            raise UserError(
+                f"--seeds {text} and --seed {named[0]} each say which seeds to train with; give one of them"
+            )
+        return seeds_of(",".join(map(str, named)), "--seed")
+    many = "3" if text is None else text.strip()
+    return list(range(1, int(many) + 1)) if many.isdecimal() and int(many) > 0 else seeds_of(many)
 
 
 def _words(text: str | None) -> tuple[int, int] | None:

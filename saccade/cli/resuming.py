@@ -10,7 +10,6 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from glob import escape
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
@@ -21,7 +20,7 @@ import typer
 from saccade import __version__
 from saccade.cli.console import say
 from saccade.errors import UserError
-from saccade.files import locate, write_atomically
+from saccade.files import locate, remove_leftovers, write_atomically
 from saccade.locking import locked
 from saccade.parsing import parse_json
 
@@ -44,8 +43,7 @@ class Journal:
         self._digest = hashlib.sha256()
         if self.first.exists() and not restart:
             self._recall()
-        for leftover in self.first.parent.glob(f".{escape(self._record.name)}-*"):  # of a kill while it was written
-            leftover.unlink(missing_ok=True)
+        remove_leftovers(self._record)
         self._save(self.lines, self._expected, self._sizes, self.state)
         self._streams = {name: self._opened(name) for name in self._files}
 

@@ -49,11 +49,11 @@ def sweep(
         raise UserError(f"{len(failed)} of {len(runs)} runs failed; the first: {failed[0].reason}")
 
 
-def seeds_of(text: str) -> list[int]:
+def seeds_of(text: str, option: str = "--seeds") -> list[int]:
     try:
         found = [int(one) for one in text.split(",")]
     except ValueError:
         found = []
     if not found or len(set(found)) < len(found):
-        raise UserError(f"--seeds {text}: expected different whole numbers, such as --seeds 1,2,3")
+        raise UserError(f"{option} {text}: expected different whole numbers, such as --seeds 1,2,3")
     return found

@@ -70,6 +70,10 @@ def train(
     if as_json and workers.leads:
         best = outcome.best
         put(json.dumps({"folder": str(out), "reason": outcome.reason, "step": outcome.step, "best": best}))
+    if outcome.diverged:
+        diverged = UserError(f"{out}: {outcome.reason}")
+        diverged.elsewhere = not workers.leads
+        raise diverged
     if not outcome.finished:
         raise typer.Exit(1)
 

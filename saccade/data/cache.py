@@ -1,4 +1,4 @@
-"""Encoded pairs, and which of them were chosen, kept on disk, so that the second start is quick.
+"""What is made of a corpus (drawn pairs, which of them were chosen, their encoding), kept for a quick second start.
 
 What is kept is a folder named by what it was made from. It is written beside its place and renamed, so it is there
 whole or not at all; if its bytes have changed since, it is made again.
@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+from saccade import files
 from saccade.data.arrays import FORMAT, DamagedError
 
 log = logging.getLogger(__name__)
@@ -43,7 +44,7 @@ def cached(folder: Path, name: str, build: Callable[[], Made], load: Callable[[P
         return load(place)
     except DamagedError as damage:
         if place.exists():
-            log.warning("the encoded pairs are made again: %s", damage)
+            log.warning("made again: %s", damage)
     made = build()
     reason: Exception | None = None
     try:
@@ -53,7 +54,7 @@ def cached(folder: Path, name: str, build: Callable[[], Made], load: Callable[[P
     try:
         return load(place)
     except DamagedError as damage:
-        log.warning("the encoded pairs stay in memory, %s could not be written: %s", place, reason or damage)
+        log.warning("the data stay in memory, since %s could not be written: %s", place, reason or damage)
         return made
 
 
@@ -62,6 +63,7 @@ def _keep(made: Kept, place: Path) -> None:
     unfinished = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
     try:
         made.save(unfinished)
+        files.sync_tree(unfinished)
         shutil.rmtree(place, ignore_errors=True)
         unfinished.rename(place)
     finally:

@@ -33,7 +33,6 @@ from saccade.train.starting import held_by, keep_recipe, leaving_no_false_start,
 from saccade.train.update import update
 
 _SAVE_SECONDS = 600.0  # at most so much work is lost to a kill, however far apart the checks are
-_MOST_BAD_UPDATES = 20  # in a row that are not finite, before the run gives up
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +40,7 @@ class Outcome:
     folder: Path
     reason: str  # why the run ended
     finished: bool  # False: it was interrupted, and can be resumed
+    diverged: bool  # ended by updates that were not finite; the best model before them is kept
     step: int
     seconds: float
     best: dict[str, Any] | None
@@ -67,11 +67,15 @@ def train(
                 choose_reader(run)
             else:
                 save_standing(run)
-            log.say(f"{reason}; the model is in {out}" if finished else f"{reason}; go on with --resume")
+            if run.diverged:
+                log.say(f"the run diverged; the best model so far is in {out}")
+            else:
+                log.say(f"{reason}; the model is in {out}" if finished else f"{reason}; go on with --resume")
     return Outcome(
         folder=out,
         reason=reason,
         finished=finished,
+        diverged=run.diverged,
         step=standing.step,
         seconds=standing.seconds,
         best=standing.best,
@@ -219,7 +223,7 @@ def _over(run: Run, stop: str | None) -> str | None:
     how, standing = run.recipe.train, run.standing
     if stop is not None:
         return f"interrupted by {stop} at step {standing.step:,}"
-    if standing.bad >= _MOST_BAD_UPDATES:
+    if run.diverged:
         return f"{standing.bad} updates in a row were not finite: lower train.lr, or set train.precision = 'fp32'"
     if standing.stale >= how.patience:
         return f"no better score in {how.patience} checks"

@@ -21,6 +21,7 @@ from saccade.data import (
     open_pairs,
     tagged,
 )
+from saccade.data.drawn import Drawn
 from saccade.data.opening import Reversed
 from saccade.decode import load_vocabularies
 from saccade.errors import UserError
@@ -110,15 +111,9 @@ def _opened(one: Ingredient, data: Data, keep: Path) -> Pairs:
     if one.task is None:
         return one.open()
     count = one.count or data.count
-    pairs = one.drawn("train", count, data.words)
-    place = keep / f"{cache_key(one.task, count, repr(one.words or data.words))[:16]}.tsv"
-    if not place.exists():
-        keep.mkdir(parents=True, exist_ok=True)
-        unfinished = place.with_suffix(".unfinished")
-        with unfinished.open("w", encoding="utf-8", newline="\n") as stream:
-            stream.writelines(f"{pair.source}\t{pair.target}\n" for pair in pairs)
-        unfinished.replace(place)
-    return open_pairs(str(place), reverse=one.reverse)
+    drawn = Drawn(draw=partial(one.drawn, "train", count, data.words))
+    key = cache_key(one.task, count, repr(one.words or data.words))[:16]
+    return cached(keep, f"{key}-drawn", lambda: drawn, drawn.load).open(reverse=one.reverse)
 
 
 def _selections(

@@ -20,6 +20,8 @@ from saccade.train.precision import Precision
 from saccade.train.recipe import Recipe
 from saccade.train.schedules import learning_rate, truth_share
 
+_MOST_BAD_UPDATES = 20  # in a row that are not finite, before the run gives up
+
 
 @dataclass(kw_only=True)
 class Standing:
@@ -63,6 +65,11 @@ class Run:
         """In batches of another size."""
         recipe = replace(self.recipe, train=replace(self.recipe.train, tokens=tokens))
         return replace(self, recipe=recipe, batches=batches_of(self.material, recipe))
+
+    @property
+    def diverged(self) -> bool:
+        """Whether so many updates in a row were not finite that more of them would not help."""
+        return self.standing.bad >= _MOST_BAD_UPDATES
 
     def epochs(self) -> float:
         """How often the data was gone through."""

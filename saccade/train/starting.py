@@ -24,6 +24,8 @@ def prepare(out: Path, recipe: Recipe, resume: bool) -> Recipe:
     out.mkdir(parents=True, exist_ok=True)
     files.refuse_links(out)  # a run that somebody else made must not lead the log and the cache elsewhere
     files.settle(out)
+    for name in ("metrics.jsonl", "recipe.toml", "config.json"):
+        files.remove_leftovers(out / name)
     if not resume:
         recipe = replace(recipe, data=recipe.data.kept_in(out))
         keep_recipe(out, recipe)

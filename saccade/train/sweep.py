@@ -128,6 +128,8 @@ def sweep(runs: Sequence[Point], out: Path, say: Say) -> Iterator[Result]:
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise UserError("several runs are trained one after another, in one process; start it without torchrun")
     with locked(out, folder=True):  # held while the caller keeps each result
+        for name in ("results.json", "results.md"):
+            files.remove_leftovers(out / name)
         for number, point in enumerate(runs, 1):
             folder = out / point.folder
             kept = folder / _RESULT
@@ -170,6 +172,8 @@ def _run(point: Point, folder: Path, name: str, say: Say) -> Result:
         return result(None, 0, 0.0, str(mistake))
     if not outcome.finished:
         raise KeyboardInterrupt
+    if outcome.diverged:
+        say(f"{name}: {outcome.reason}")
     found = result(outcome.best, outcome.step, outcome.seconds, outcome.reason)
     files.write_atomically(folder / _RESULT, json.dumps(asdict(found), indent=2) + "\n")
     return found

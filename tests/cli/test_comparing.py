@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from saccade.cli.comparing import _seeds
 from saccade.data import TextPair
+from saccade.errors import UserError
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "train"))
 from lives import live
@@ -128,3 +130,16 @@ def test_killed_or_interrupted_it_goes_on_to_the_same_figures(tsv: Path, tmp_pat
     for one, other in zip(found["systems"], expected["systems"]):
         assert one["scores"] == other["scores"]
     assert found["pairwise"] == expected["pairwise"] and (out / "report.html").exists()
+
+
+def test_seeds_are_counted_or_named() -> None:
+    assert _seeds(None, []) == _seeds("3", []) == [1, 2, 3] and _seeds("2", []) == [1, 2]
+    assert _seeds("7,9", []) == _seeds(None, [7, 9]) == [7, 9]
+    assert _seeds(None, [7]) == [7]
+    for text, named, said in (
+        ("3", [7], "--seeds 3 and --seed 7 each say which"),
+        (None, [7, 7], "--seed 7,7: expected different whole numbers"),
+        ("-", [], "--seeds -: expected different whole numbers"),
+    ):
+        with pytest.raises(UserError, match=said):
+            _seeds(text, named)

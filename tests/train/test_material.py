@@ -301,3 +301,13 @@ def test_settings_that_do_not_go_together(wrong: dict[str, Any], said: str) -> N
 def test_a_wrong_ingredient(wrong: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         Ingredient(pairs="a.tsv", **wrong)
+
+
+def test_a_drawn_file_that_was_cut_short_is_drawn_again(tmp_path: Path) -> None:
+    data = Data(pairs="task:phrasebook-en-fr", count=60, words=(3, 5), vocabulary=SMALL)
+    first = load_material(data, tmp_path / "run", 1)
+    (drawn,) = (tmp_path / "run" / "cache").rglob("*.tsv")
+    whole = drawn.read_bytes()
+    drawn.write_bytes(whole[: len(whole) // 2])
+    second = load_material(data, tmp_path / "run", 1)
+    assert drawn.read_bytes() == whole and second.digest == first.digest and len(second.corpus) == len(first.corpus)

@@ -110,6 +110,21 @@ def test_twenty_in_a_row_end_the_run_and_the_best_model_is_kept(
     assert len(saccade.load(tmp_path / "run", device="cpu").translate(["the cook works."])) == 1
 
 
+def test_a_run_that_diverged_ends_with_2_and_one_line(
+    run: Callable[..., tuple[int, str]],
+    write_recipe: Callable[..., Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    spoil(monkeypatch, lambda step: step > 2)
+    recipe = write_recipe(**{"train.max_steps": 100, "train.judge": "loss"})
+    code, said = run(recipe, "--out", tmp_path / "run")
+    assert code == 2
+    assert said.splitlines()[-1].startswith(f"saccade: {tmp_path / 'run'}: 20 updates in a row were not finite: lower")
+    assert "the best model so far is in" in said and said.count("in a row") == 1
+    assert saccade.load(tmp_path / "run", device="cpu").translate(["the cook works."])
+
+
 def test_a_gradient_that_is_not_finite_changes_nothing(make_recipe: MakeRecipe, tmp_path: Path) -> None:
     run, batch = one_update(make_recipe, tmp_path)
     model = run.model

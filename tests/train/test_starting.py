@@ -99,3 +99,14 @@ def test_a_kept_recipe_runs_no_code_that_nobody_asked_for(
         load(tmp_path / "mine")
     with names.trusting_code(True):
         assert load_kept_recipe(tmp_path / "mine") == mine
+
+
+def test_what_a_kill_left_behind_is_removed_at_the_next_start(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    train(make_recipe(**SHORT), out)
+    whole = sorted(path.name for path in out.iterdir())
+    for name in (".metrics.jsonl-0123abcd", ".recipe.toml-fedcba98", ".config.json-00000000"):
+        (out / name).write_text("half of")
+    (out / ".metrics.jsonl-mine").touch()  # not such a name
+    train(make_recipe(**{**SHORT, "train.max_steps": 3}), out, resume=True)
+    assert sorted(path.name for path in out.iterdir()) == sorted([*whole, ".metrics.jsonl-mine"])
