@@ -30,6 +30,7 @@ LAYERS = [
     {"text"},
     {"config"},
     {"tree", "files", "locking", "names", "ranges", "structure", "terminal", "provenance"},
+    {"parsing"},
     {"errors"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

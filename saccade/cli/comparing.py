@@ -170,9 +170,7 @@ def _seeds(text: str | None, named: list[int]) -> list[int]:
     """A single number in `text` is how many; those that are `named` are the seeds themselves."""
     if named:
         if text is not None:
-            raise UserError(
-                f"--seeds {text} and --seed {named[0]} each say which seeds to train with; give one of them"
-            )
+            raise UserError(f"--seeds {text} and --seed {named[0]} each say which seeds; give one of them")
         return seeds_of(",".join(map(str, named)), "--seed")
     many = "3" if text is None else text.strip()
     return list(range(1, int(many) + 1)) if many.isdecimal() and int(many) > 0 else seeds_of(many)

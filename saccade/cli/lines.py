@@ -129,16 +129,16 @@ def figures(path: Path, by: "By", *, several: bool) -> Callable[["Translation", 
     """Draws a translation to `path`, or each of several to a numbered one."""
     said: set[str] = set()
 
-    def say(note: str) -> None:
+    def say_once(note: str) -> None:
         if note not in said:
-            typer.echo(f"saccade: {note}", err=True)
+            say(f"saccade: {note}")
         said.add(note)
 
     def draw(result: "Translation", number: int) -> None:
         if not result.text.strip():
             return
         place = path.with_stem(f"{path.stem}-{number}") if several else path
-        result.plot(by=by, say=say)
+        result.plot(by=by, say=say_once)
         from matplotlib import pyplot, rc_context
 
         try:

@@ -46,7 +46,7 @@ def test_what_is_kept_is_on_disk_before_it_is_there(tmp_path: Path, monkeypatch:
     sync, rename = os.fsync, Path.rename
 
     def synced(number: int) -> None:
-        done.append(Path(os.readlink(f"/proc/self/fd/{number}")).name)
+        done.append(Path(f"/proc/self/fd/{number}").readlink().name)
         sync(number)
 
     def renamed(path: Path, to: Path) -> Path:
