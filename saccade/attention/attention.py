@@ -22,7 +22,7 @@ from saccade.attention.normalisers import Normaliser, Softmax
 from saccade.attention.part import Law
 from saccade.attention.positions import Rotary
 from saccade.attention.scores import DotScore, Score
-from saccade.attention.trace import record, tracing
+from saccade.attention.trace import record, tracing, tracing_weights
 from saccade.attention.windows import Causal, Everywhere, Window
 
 _SHORTEST_CHUNK = 64  # of queries, where a band is read chunk by chunk
@@ -140,7 +140,7 @@ class Attention(nn.Module):
         checks.call(self, queries, memory, history)
         if not tracing():
             return self._choose(queries, memory, at, history, weights)
-        reading = self._choose(queries, memory, at, history, True)
+        reading = self._choose(queries, memory, at, history, weights or tracing_weights())
         record(self, reading)
         return reading if weights else reading._replace(weights=None)
 
@@ -217,7 +217,7 @@ class Attention(nn.Module):
         if history is not None:
             of_score, of_normaliser = (None if h is None else fold(h[:, :, None], readers) for h in history)
         scores, allowed, taper = self.scored(queries, memory, where, of_score)
-        weights, log_prob = self.normaliser(scores, allowed, of_normaliser)
+        weights, draw = self.normaliser(scores, allowed, of_normaliser)
         if taper is not None:
             weights = weights * taper
             if self.window.renormalise:
@@ -234,7 +234,7 @@ class Attention(nn.Module):
             self._merged(context, readers),
             unfold(weights, readers) if keep_weights else None,
             history,
-            None if log_prob is None else unfold(log_prob[..., None], readers).squeeze(-1),
+            *(() if draw is None else (unfold(drawn[..., None], readers).squeeze(-1) for drawn in draw)),
         )
 
     def _read_one_by_one(
@@ -246,12 +246,12 @@ class Attention(nn.Module):
             reading = self._read(queries[:, t : t + 1], memory, where[:, t : t + 1], history, keep_weights)
             history = reading.history
             readings.append(reading)
-        contexts, weights, _, log_probs = zip(*readings, strict=True)
+        contexts, weights, _, *drawn = zip(*readings, strict=True)
         return Reading(
             torch.cat(contexts, 1),
             torch.cat(weights, 2) if keep_weights else None,
             history,
-            None if log_probs[0] is None else torch.cat(log_probs, 2),
+            *(None if steps[0] is None else torch.cat(steps, 2) for steps in drawn),
         )
 
     def _read_in_chunks(self, queries: Tensor, memory: Memory, band: tuple[int, int]) -> Reading:

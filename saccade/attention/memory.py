@@ -95,13 +95,21 @@ class History(NamedTuple):
     normaliser: Tensor | None = None  # (R, H, S)
 
 
+class Draw(NamedTuple):
+    """Of slots that were chosen by chance, what REINFORCE needs."""
+
+    log_prob: Tensor  # (B, H, Q) of the slot that was chosen; 0 where none was
+    entropy: Tensor  # (B, H, Q) of the distribution that it was drawn from
+
+
 class Reading(NamedTuple):
     """What one call of an attention read."""
 
     context: Tensor  # (R, T, D), or (R, T, H, e) where heads are kept apart
     weights: Tensor | None = None  # (R, H, T, S) when asked for
     history: History | None = None  # for the next step, where a part needs one
-    log_prob: Tensor | None = None  # (R, H, T) of the slot that a sampled attention chose, for REINFORCE
+    log_prob: Tensor | None = None  # (R, H, T) of the slot that a sampled attention chose, for REINFORCE …
+    entropy: Tensor | None = None  # … and (R, H, T) of the distribution that it was drawn from
 
 
 def _or(tensor: Tensor | None, otherwise: Tensor) -> Tensor:

@@ -8,27 +8,29 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from saccade.attention.memory import Memory
+from saccade.attention.memory import Draw, Memory
 from saccade.attention.part import Law, Part
 from saccade.attention.precision import wide
+from saccade.attention.trace import expected_rows
 
 _MAY_SUM_TO_LESS: Mapping[Law, str] = {"sums to one": "what is left over is read from nothing"}
 _CHOICE = "a choice may flip"
 
 
 class Normaliser(Part):
-    """weights (B, H, Q, S) of scores (B, H, Q, S), and the log-probability (B, H, Q) of a choice that was sampled.
+    """weights (B, H, Q, S) of scores (B, H, Q, S), and what a choice that was sampled is to learn by.
 
     `allowed` (broadcastable to scores, bool) says what may be read; None: everything.
     """
 
     needs_history: ClassVar[bool] = False
+    draws: ClassVar[bool] = False  # by chance, without a gradient: training then learns the choice by REINFORCE
 
-    def forward(self, scores: Tensor, allowed: Tensor | None, history: Tensor | None) -> tuple[Tensor, Tensor | None]:
-        weights, log_prob = self.weigh(wide(scores), allowed, history)
-        return weights if allowed is None else weights.masked_fill(~allowed, 0.0), log_prob
+    def forward(self, scores: Tensor, allowed: Tensor | None, history: Tensor | None) -> tuple[Tensor, Draw | None]:
+        weights, draw = self.weigh(wide(scores), allowed, history)
+        return weights if allowed is None else weights.masked_fill(~allowed, 0.0), draw
 
-    def weigh(self, scores: Tensor, allowed: Tensor | None, history: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    def weigh(self, scores: Tensor, allowed: Tensor | None, history: Tensor | None) -> tuple[Tensor, Draw | None]:
         """Weights that need be right only where `allowed`, and finite everywhere."""
         raise NotImplementedError(f"{type(self).__name__} must define weigh(scores, allowed, history)")
 
@@ -173,20 +175,30 @@ class Monotonic(Normaliser):
 class Sampled(Normaliser):
     """Xu 2015 *hard*: one slot is drawn in training, the best is taken in evaluation.
 
-    No gradient passes through the choice; `Reading.log_prob` carries what REINFORCE needs.
+    No gradient passes through the choice; `Reading.log_prob` and `Reading.entropy` carry what REINFORCE needs. In
+    training, sentences may be read by the expected value of the choice instead, which is the softmax: see `expecting`.
     """
 
     name = "sampled"
     formula = "one-hot(j), j ~ softmax(e)"
+    draws = True
     exempt = {"gradcheck": "a choice has no derivative", "continuous": _CHOICE}
 
-    def weigh(self, scores: Tensor, allowed: Tensor | None, history: Tensor | None) -> tuple[Tensor, Tensor]:
+    def weigh(self, scores: Tensor, allowed: Tensor | None, history: Tensor | None) -> tuple[Tensor, Draw]:
         scores = closed(scores, allowed)
         chosen = (_with_gumbel_noise(scores) if self.training else scores).argmax(-1, keepdim=True)
-        log_prob = torch.log_softmax(scores, -1).gather(-1, chosen).squeeze(-1)
+        log_probs = torch.log_softmax(scores, -1)
+        probs = log_probs.exp()
+        log_prob = log_probs.gather(-1, chosen).squeeze(-1)
+        entropy = -(probs * log_probs.clamp_min(torch.finfo(scores.dtype).min)).sum(-1)  # 0 · −∞ would be NaN
         if allowed is not None:
-            log_prob = log_prob.masked_fill(~allowed.any(-1), 0.0)
-        return torch.zeros_like(scores).scatter(-1, chosen, 1.0), log_prob
+            log_prob, entropy = (x.masked_fill(~allowed.any(-1), 0.0) for x in (log_prob, entropy))
+        weights = torch.zeros_like(scores).scatter(-1, chosen, 1.0)
+        if self.training and (expected := expected_rows()) is not None:
+            rows = expected[:, None, None]  # (B, 1, 1)
+            weights = torch.where(rows[..., None], probs, weights)
+            log_prob = log_prob.masked_fill(rows, 0.0)
+        return weights, Draw(log_prob, entropy)
 
 
 class GumbelStraightThrough(Normaliser):

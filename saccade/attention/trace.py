@@ -1,4 +1,5 @@
-"""A trace: every reading made while it is open, by the name of the attention that made it.
+"""A trace: every reading made while it is open, by the name of the attention that made it. And for which sentences
+sampled attentions draw nothing.
 
 Open traces stand on a plain module-level stack: a ContextVar would break torch.compile(fullgraph=True).
 """
@@ -16,21 +17,38 @@ if TYPE_CHECKING:
     from saccade.attention.memory import Reading
 
 _open: list[Trace] = []
+_expected: list[Tensor] = []
 
 
 class Trace:
-    """Weights (R, H, T, S) by the name of the attention; what was read step by step is joined along T."""
+    """Weights (R, H, T, S) by the name of the attention; what was read step by step is joined along T.
+
+    Without `weights`, only what sampled attentions drew, and fused kernels run as ever.
+    """
 
     version = 1
 
-    def __init__(self, root: nn.Module) -> None:
+    def __init__(self, root: nn.Module, *, weights: bool = True) -> None:
+        self.weights = weights
         self._names = {id(module): name for name, module in root.named_modules()}
         self._steps: dict[str, list[Tensor]] = {}
+        self._draws: dict[str, list[tuple[Tensor, Tensor]]] = {}
 
     def add(self, attention: nn.Module, reading: Reading) -> None:
         name = self._names.get(id(attention))
-        if name is not None and reading.weights is not None:
+        if name is None:
+            return
+        if self.weights and reading.weights is not None:
             self._steps.setdefault(name, []).append(reading.weights)
+        if reading.log_prob is not None and reading.entropy is not None:
+            self._draws.setdefault(name, []).append((reading.log_prob, reading.entropy))
+
+    def draws(self) -> dict[str, tuple[Tensor, Tensor]]:
+        """By the name of each attention that drew: the log-probabilities and the entropies, (R, H, T) each."""
+        return {
+            name: (torch.cat([one[0] for one in steps], 2), torch.cat([one[1] for one in steps], 2))
+            for name, steps in self._draws.items()
+        }
 
     def __getitem__(self, name: str) -> Tensor:
         steps = self._steps[name]
@@ -45,8 +63,8 @@ class Trace:
 
 
 @contextmanager
-def traced(root: nn.Module) -> Iterator[Trace]:
-    trace = Trace(root)
+def traced(root: nn.Module, *, weights: bool = True) -> Iterator[Trace]:
+    trace = Trace(root, weights=weights)
     _open.append(trace)
     try:
         yield trace
@@ -56,6 +74,24 @@ def traced(root: nn.Module) -> Iterator[Trace]:
 
 def tracing() -> bool:
     return bool(_open)
+
+
+def tracing_weights() -> bool:
+    return any(trace.weights for trace in _open)
+
+
+@contextmanager
+def expecting(rows: Tensor) -> Iterator[None]:
+    """While open, sampled attentions in training read `rows` (B,) by the expected value of what they would draw."""
+    _expected.append(rows)
+    try:
+        yield
+    finally:
+        _expected.pop()
+
+
+def expected_rows() -> Tensor | None:
+    return _expected[-1] if _expected else None
 
 
 def record(attention: nn.Module, reading: Reading) -> None:

@@ -1,5 +1,5 @@
 """What an update lowers: cross-entropy with labels smoothed, of a decoder that may read its own words and whose
-attention may be guided.
+attention may be guided, or sampled.
 """
 
 from contextlib import nullcontext
@@ -10,10 +10,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from saccade.attention.trace import expecting, traced
 from saccade.data.batching import Batch
 from saccade.models import Seq2Seq
 from saccade.text import PAD
 from saccade.train.guidance import Guide
+from saccade.train.reinforce import Reinforce
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,13 +24,15 @@ class Objective:
     own_share: float = 0.0  # of the decoder's inputs, drawn by chance, are its own predictions
     guided: float = 0.0  # weight of the guide's loss
     guide: Guide | None = None
+    reinforce: Reinforce | None = None  # of a model whose attention is sampled
 
 
 def batch_loss(model: Seq2Seq[Any, Any], batch: Batch, objective: Objective) -> tuple[Tensor, Tensor]:
     """What is to be lowered, and the plain cross-entropy, both summed over the target's tokens. Always in float32."""
     read = batch.target_in if objective.own_share <= 0 else _with_own_words(model, batch, objective.own_share)
-    guide = objective.guide if objective.guided > 0 else None
-    with nullcontext() if guide is None else model.trace() as trace:
+    guide, reinforce = objective.guide if objective.guided > 0 else None, objective.reinforce
+    tracing = nullcontext() if guide is None and reinforce is None else traced(model, weights=guide is not None)
+    with tracing as trace, nullcontext() if reinforce is None else expecting(reinforce.choose_expected(batch)):
         logits = model(batch.source, batch.source_readable, read).float().flatten(0, 1)
     wanted = batch.target_out.flatten()
     plain = F.cross_entropy(logits, wanted, ignore_index=PAD, reduction="sum")
@@ -37,6 +41,9 @@ def batch_loss(model: Seq2Seq[Any, Any], batch: Batch, objective: Objective) -> 
         loss = F.cross_entropy(logits, wanted, ignore_index=PAD, reduction="sum", label_smoothing=objective.smoothing)
     if guide is not None and trace is not None:
         loss = loss + objective.guided * guide.loss(model, batch, trace)
+    if reinforce is not None and trace is not None:
+        each = -F.cross_entropy(logits.detach(), wanted, ignore_index=PAD, reduction="none")
+        loss = loss + reinforce.loss(batch, each.view_as(batch.target_out), trace)
     return loss, plain.detach()
 
 

@@ -56,6 +56,9 @@ class Training(Checked):
     guided_decay: UpToOne = 1.0  # what that weight is multiplied by after each epoch
     guided_layer: _Place | None = None  # of the decoder's attentions, from 0; -1: the last; none: the mean of all
     guided_head: _Place | None = None  # likewise of its heads
+    reinforce: NotNegative = 0.1  # weight of REINFORCE, by which a sampled attention learns what to read
+    reinforce_entropy: NotNegative = 0.002  # weight of the entropy of what it draws from
+    reinforce_expected: Share = 0.5  # share of the sentences that it reads by the expected value instead of drawing
     init_from: str | None = None  # a model folder whose weights to begin with
     freeze: tuple[str, ...] = ()  # names, or patterns such as "encoder.*", of parameters that stay as they are
     tokens: Count | Literal["auto"] = 4096  # of a batch, over all workers: pairs × the longest side; auto: what fits

@@ -18,6 +18,7 @@ from saccade.train.losses import Objective
 from saccade.train.material import Material
 from saccade.train.precision import Precision
 from saccade.train.recipe import Recipe
+from saccade.train.reinforce import Reinforce, draws
 from saccade.train.schedules import learning_rate, truth_share
 
 _MOST_BAD_UPDATES = 20  # in a row that are not finite, before the run gives up
@@ -41,6 +42,7 @@ class Standing:
     falls: int = 0  # how often a plateau did so
     room: int | None = None  # pieces that a worker reads at once; larger batches are read in parts
     splits: int = 0  # batches, lately, that turned out not to fit
+    baseline: float | None = None  # of a target token's log-probability: a moving average, for sampled attention
     averaged: int = -1  # the step at which the mean of the last checks was tried
     snapshots: list[dict[str, Tensor]] = field(default_factory=list)  # weights of the last checks, to be averaged
 
@@ -88,6 +90,16 @@ class Run:
             own_share=1 - truth_share(how, self.standing.step),
             guided=how.guided * how.guided_decay ** (self.batches.epoch - 1),
             guide=self.guide,
+            reinforce=self._reinforce() if draws(self.model) else None,
+        )
+
+    def _reinforce(self) -> Reinforce:
+        how = self.recipe.train
+        return Reinforce(
+            weight=how.reinforce,
+            entropy=how.reinforce_entropy,
+            expected=how.reinforce_expected,
+            baseline=self.standing.baseline,
         )
 
     def progress(self) -> float:

@@ -12,6 +12,7 @@ from saccade.data.batching import Batch
 from saccade.decode.device import is_of_memory, release_unused
 from saccade.errors import UserError
 from saccade.train.losses import batch_loss
+from saccade.train.reinforce import draws, next_baseline
 from saccade.train.run import Run
 
 _ENOUGH_SPLITS = 3  # after so many updates that were split, all are
@@ -49,6 +50,8 @@ def update(run: Run, batches: Sequence[Batch]) -> tuple[float, int]:
     finite = math.isfinite(total)
     if not run.precision.step(optimiser, run.model.parameters(), run.recipe.train.clip, finite=finite):
         total = math.nan
+    if math.isfinite(total) and draws(run.model):
+        run.standing.baseline = next_baseline(run.standing.baseline, -total / tokens)
     optimiser.zero_grad(set_to_none=True)
     return total, tokens
 

@@ -104,13 +104,16 @@ def test_monotonic_never_goes_back() -> None:
 
 def test_sampled_gives_the_log_probability_of_its_choice() -> None:
     scores = torch.tensor([[[[0.0, LN2, LN5]]]])
-    _, log_prob = Sampled().eval()(scores, None, None)
-    assert log_prob.shape == (1, 1, 1)
+    _, (log_prob, entropy) = Sampled().eval()(scores, None, None)
+    assert log_prob.shape == entropy.shape == (1, 1, 1)
     assert log_prob.item() == pytest.approx(math.log(5 / 8))
+    probs = torch.softmax(scores, -1).flatten().tolist()
+    assert entropy.item() == pytest.approx(-sum(p * math.log(p) for p in probs))
     _, among_two = Sampled().eval()(scores, torch.tensor([[[[True, True, False]]]]), None)
-    assert among_two.item() == pytest.approx(math.log(2 / 3))
+    assert among_two.log_prob.item() == pytest.approx(math.log(2 / 3))
+    assert among_two.entropy.item() == pytest.approx(-(2 / 3) * math.log(2 / 3) - (1 / 3) * math.log(1 / 3))
     _, of_nothing = Sampled().eval()(scores, torch.zeros(1, 1, 1, 3, dtype=torch.bool), None)
-    assert of_nothing.item() == 0
+    assert of_nothing.log_prob.item() == 0
 
 
 @each
