@@ -77,5 +77,6 @@ def _load(datasets: Any, path: str, config: str | None) -> Any:
     if place.is_file():
         loader = {".jsonl": "json", ".ndjson": "json", ".tsv": "csv", ".txt": "text"}
         kind = place.suffix.lower()
-        return datasets.load_dataset(loader.get(kind, kind.removeprefix(".")), data_files=path, streaming=True)
-    return datasets.load_dataset(path, config, streaming=place.is_dir())
+        name = loader.get(kind, kind.removeprefix("."))
+        return datasets.load_dataset(name, data_files=path, streaming=True, trust_remote_code=False)
+    return datasets.load_dataset(path, config, streaming=place.is_dir(), trust_remote_code=False)

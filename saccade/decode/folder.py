@@ -4,13 +4,14 @@ save("my-model", model, vocabularies, card="# My model")
 load("my-model").translate(["Hello!"])
 """
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from threading import get_ident
 from typing import Any
 
 import torch
-from torch.nn.modules.module import register_module_parameter_registration_hook
+from torch.overrides import TorchFunctionMode
 
 from saccade import checkpoint, config, files, names
 from saccade.checkpoint import ModelConfig, StoredModel
@@ -24,6 +25,8 @@ from saccade.models.table import MODELS, find_model
 from saccade.text import Vocabularies
 
 CARD = "README.md"
+_MAKERS = (torch.empty, torch.zeros, torch.ones, torch.full, torch.rand, torch.randn, torch.arange)
+_FREE = 1 << 20  # values that any model may take, however few are stored
 
 
 def save(
@@ -99,57 +102,64 @@ def _built(stored: StoredModel) -> tuple[Seq2Seq[Any, Any], Vocabularies, dict[s
     model_class = find_model(described.model)
     settings = config.from_dict(model_class.config_type, described.config, where=where, at="config")
 
-    def build() -> Seq2Seq[Any, Any]:
-        return model_class(settings, len(vocabularies.source), len(vocabularies.target))
-
-    shapes = stored.shapes()
-    with torch.random.fork_rng(devices=[]):  # weights drawn only to be replaced leave the caller's numbers alone
-        if not any(names.outside({"model": described.model, "config": described.config})):
-            _compare(_outline(build, len(shapes), where), shapes, folder)
-        model = build()
+    trusted = any(names.outside({"model": described.model, "config": described.config}))
+    # Weights drawn only to be replaced leave the caller's random numbers alone.
+    with torch.random.fork_rng(devices=[]), nullcontext() if trusted else _bounded(stored):
+        model = model_class(settings, len(vocabularies.source), len(vocabularies.target))
     _fill(model, stored.tensors(), folder)
     return model, vocabularies, described.extra, where
 
 
-def _outline(build: Callable[[], Seq2Seq[Any, Any]], tensors: int, where: str) -> Seq2Seq[Any, Any]:
-    """The model without memory for its weights. Settings that ask for far more than the stored tensors are stopped on
-    the way, not after a billion layers."""
-    builder, registered, most = get_ident(), 0, 4 * tensors + 100  # a tied one is registered more than once
-
-    def count(module: torch.nn.Module, name: str, parameter: torch.nn.Parameter) -> None:
-        nonlocal registered
-        registered += get_ident() == builder
-        if registered > most:
-            raise ValueError(f"it has far more than the {tensors} tensors of model.safetensors")
-
-    hook = register_module_parameter_registration_hook(count)
+@contextmanager
+def _bounded(stored: StoredModel) -> Iterator[None]:
+    """A model that is built here takes memory and time in proportion to the weights that are stored for it: settings
+    that ask for more are refused on the way."""
+    folder, shapes = stored.folder, stored.shapes()
+    values = sum(map(math.prod, shapes.values()))
+    for name, size in stored.config.config.items():
+        if type(size) is int and abs(size) > max(_FREE, values):
+            raise _misfit(folder, f"config.{name} is {size:,}, for {values:,} weights")
     try:
-        with torch.device("meta"):
-            return build()
-    except Exception as error:  # settings that no range forbids may fail anywhere in a model
-        reason = str(error).partition("\n")[0]
-        raise UserError(f"{where}: config does not describe the model that is stored: {reason}") from error
-    finally:
-        hook.remove()
+        with Budget(tensors=100 * len(shapes) + 1000, values=8 * values + _FREE):
+            yield
+    except (ArithmeticError, LookupError, MemoryError, RuntimeError, TypeError, ValueError) as error:
+        reason = str(error).partition("\n")[0]  # settings that no range forbids may fail anywhere in a model
+        raise _misfit(folder, f"it cannot be built: {reason}") from error
 
 
-def _compare(model: Seq2Seq[Any, Any], found: Mapping[str, tuple[int, ...]], folder: Path) -> None:
-    expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
-    for name in sorted(expected.keys() | found.keys()):
-        if expected.get(name) != found.get(name):
-            raise UserError(
-                f"{folder}: the weights do not fit the model that config.json describes: {name} is "
-                f"{found.get(name, 'not there')}, expected {expected.get(name, 'no such tensor')}; copy the whole "
-                "folder again, or install the version of Saccade that wrote it"
-            )
+class Budget(TorchFunctionMode):
+    """Refuses to make more tensors, or tensors of more values in all, than it was given, before they take memory."""
+
+    def __init__(self, *, tensors: int, values: int) -> None:
+        super().__init__()
+        self._tensors, self._values = tensors, values
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func in _MAKERS:
+            sizes = args[0] if args and isinstance(args[0], list | tuple) else args
+            self._tensors -= 1
+            self._values -= math.prod(size for size in sizes if isinstance(size, int))
+            if self._tensors < 0 or self._values < 0:
+                raise ValueError("it needs far more memory than the weights that are stored")
+        return func(*args, **(kwargs or {}))
+
+
+def _misfit(folder: Path, reason: str) -> UserError:
+    return UserError(
+        f"{folder}: the weights do not fit the model that config.json describes: {reason}; copy the whole folder "
+        "again, or install the version of Saccade that wrote it"
+    )
 
 
 def _fill(model: Seq2Seq[Any, Any], tensors: Mapping[str, torch.Tensor], folder: Path) -> None:
-    _compare(model, {name: tuple(tensor.shape) for name, tensor in tensors.items()}, folder)
-    for name, expected in model.state_dict().items():
-        if tensors[name].dtype != expected.dtype:
+    expected = model.state_dict()
+    for name in sorted(expected.keys() | tensors.keys()):
+        there, wanted = (tuple(some[name].shape) if name in some else None for some in (tensors, expected))
+        if there != wanted:
+            raise _misfit(folder, f"{name} is {there or 'not there'}, expected {wanted or 'no such tensor'}")
+        if tensors[name].dtype != expected[name].dtype:
             raise UserError(
-                f"{folder}: {name} is of {tensors[name].dtype}, expected {expected.dtype}; copy the folder again, or "
-                "save the model again after model.float()"
+                f"{folder}: {name} is of {tensors[name].dtype}, expected {expected[name].dtype}; copy the folder "
+                "again, or save the model again after model.float()"
             )
     model.load_state_dict(tensors)

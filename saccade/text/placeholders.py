@@ -6,16 +6,16 @@ made up is left out. A symbol is one character of a private-use area, so that a 
 a text holds such a character itself, that is a span, too, and comes through like any other.
 """
 
-import re
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 from saccade.errors import UserError
 from saccade.names import nearest
+from saccade.text.expressions import Expression
 
 SYMBOLS = tuple(chr(0xF0000 + number) for number in range(16))  # spans of a text beyond these stay as they are
 KINDS = {
@@ -60,45 +60,49 @@ class Placeholders:
         for kind in self.kinds:
             if kind.isalpha() and kind not in KINDS:
                 raise UserError(f"no placeholders are called {kind!r}; {nearest(kind, KINDS)}; or a regular expression")
-            try:
-                matches_nothing = re.compile(kind).match("")
-            except re.error as error:
-                raise UserError(f"placeholders {kind!r}: not a regular expression: {error}") from None
-            if matches_nothing:
+            if Expression(KINDS.get(kind, kind)).matches_nothing():
                 raise UserError(f"placeholders {kind!r}: matches where there is nothing; expected at least a character")
 
     @cached_property
-    def _span(self) -> re.Pattern[str]:
+    def _expression(self) -> Expression:
         symbols = f"[{SYMBOLS[0]}-{SYMBOLS[-1]}]"
-        return re.compile("|".join([symbols, *(f"(?:{KINDS.get(kind, kind)})" for kind in self.kinds)]))
+        return Expression("|".join([symbols, *(f"(?:{KINDS.get(kind, kind)})" for kind in self.kinds)]))
 
     def mask(self, source: str, matched: Counter[str] | None = None) -> Masked:
         """As for translation every span is a symbol, or so many of each as are `matched`."""
         numbers = _numbers(source)
         shown: dict[str, str] = {}
 
-        def replaced(span: re.Match[str]) -> str:
-            if len(shown) == len(SYMBOLS) or (matched is not None and matched[span[0]] == 0):
-                return span[0]
+        def replaced(span: str) -> str:
+            if len(shown) == len(SYMBOLS) or (matched is not None and matched[span] == 0):
+                return span
             if matched is not None:
-                matched[span[0]] -= 1
+                matched[span] -= 1
             symbol = numbers[len(shown)]
-            shown[symbol] = span[0]
+            shown[symbol] = span
             return symbol
 
-        return Masked(self._span.sub(replaced, source), shown)
+        return Masked(self._replace(source, replaced), shown)
 
     def mask_pair(self, source: str, target: str) -> tuple[Masked, Masked]:
         """As for training: the spans that stand on both sides. One that comes several times is matched in order."""
-        masked = self.mask(source, Counter(span[0] for span in self._span.finditer(target)))
+        masked = self.mask(source, Counter(target[start:end] for start, end in self._expression.spans(target)))
         symbols = defaultdict(list)
         for symbol, span in (masked.shown or {}).items():
             symbols[span].append(symbol)
 
-        def replaced(span: re.Match[str]) -> str:
-            return symbols[span[0]].pop(0) if symbols[span[0]] else span[0]
+        def replaced(span: str) -> str:
+            return symbols[span].pop(0) if symbols[span] else span
 
-        return masked, Masked(self._span.sub(replaced, target), masked.shown)
+        return masked, Masked(self._replace(target, replaced), masked.shown)
+
+    def _replace(self, text: str, replaced: Callable[[str], str]) -> str:
+        """The text with every span of it replaced."""
+        written, place = [], 0
+        for start, end in self._expression.spans(text):
+            written += [text[place:start], replaced(text[start:end])]
+            place = end
+        return "".join([*written, text[place:]])
 
 
 def _numbers(source: str) -> tuple[str, ...]:

@@ -2,9 +2,13 @@
 
 import importlib
 import json
+import resource
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +20,7 @@ from saccade import checkpoint, config, names
 from saccade.data import TextPair
 from saccade.decode import Ensemble, Search, Translator, load, load_vocabularies, save
 from saccade.errors import UserError
-from saccade.models import Seq2Seq
+from saccade.models import MODELS, Seq2Seq
 from saccade.text import Policy, Vocabularies
 
 Untrained = Callable[..., Seq2Seq[Any, Any]]
@@ -200,6 +204,76 @@ def test_a_reader_takes_the_committed_model_and_leaves_the_journal(
     before = sorted(folder.rglob("*"))
     assert load(folder, device="cpu").model.config == untrained("cho2014").config
     assert sorted(folder.rglob("*")) == before
+
+
+@contextmanager
+def little_memory() -> Iterator[None]:
+    """No more than half a gigabyte beyond what the process has."""
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + (512 << 20), limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, limits)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_sizes_are_compared_before_memory_is_taken(
+    name: str, untrained: Untrained, vocabularies: Vocabularies, tmp_path: Path
+) -> None:
+    """Any whole number of the settings may be as large as one likes: the folder is refused, and nothing is built."""
+    save(tmp_path, untrained(name), vocabularies)
+    settings = checkpoint.load_config(tmp_path).config
+    sizes = [key for key, value in settings.items() if type(value) is int]
+    assert sizes
+    load(tmp_path, device="cpu")  # so that what is loaded once does not count
+    with little_memory():
+        for key in sizes:
+            change(tmp_path, config=settings | {key: 10**6})
+            with suppress(UserError):  # a size that this model does not use may be what it likes
+                load(tmp_path, device="cpu")
+            for size in (10**9, 10**18):
+                change(tmp_path, config=settings | {key: size})
+                with pytest.raises(UserError, match=r"do not fit|config\."):
+                    load(tmp_path, device="cpu")
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_weights_that_are_not_finite_are_refused(
+    value: float, untrained: Untrained, vocabularies: Vocabularies, tmp_path: Path
+) -> None:
+    model = untrained("cho2014")
+    with torch.no_grad():
+        next(model.parameters())[-1, -1] = value
+    save(tmp_path, model, vocabularies)
+    with pytest.raises(UserError, match=r"model\.safetensors: .*not finite"):
+        load(tmp_path)
+
+
+def test_weights_of_another_type_are_refused(untrained: Untrained, vocabularies: Vocabularies, tmp_path: Path) -> None:
+    model = untrained("cho2014")
+    save(tmp_path, model, vocabularies)
+    described = checkpoint.load_config(tmp_path)
+    for dtype in (torch.float16, torch.float64, torch.int32):
+        checkpoint.save_model(tmp_path, {key: x.to(dtype) for key, x in model.state_dict().items()}, described)
+        with pytest.raises(UserError, match=rf"is of {dtype}, expected torch\.float32"):
+            load(tmp_path)
+    with pytest.raises(UserError, match=r"is of torch\.float64, expected torch\.float32; call model\.float\(\)"):
+        save(tmp_path / "double", deepcopy(model).double(), vocabularies)
+    assert not (tmp_path / "double").exists()
+
+
+def test_buffers_that_are_not_stored_are_as_they_were(vocabularies: Vocabularies, tmp_path: Path) -> None:
+    """The slopes of ALiBi are not among the weights: a model that is loaded computes them anew."""
+    model_class = MODELS["vaswani2017"]
+    settings = replace(model_class.PRESETS["tiny"], encoder_attention="press2022")
+    model = model_class(settings, len(vocabularies.source), len(vocabularies.target)).eval()
+    save(tmp_path, model, vocabularies)
+    again = load(tmp_path, device="cpu").model
+    buffers = dict(model.named_buffers())
+    assert any("slopes" in name for name in buffers)
+    assert all(torch.equal(buffers[name], buffer) for name, buffer in again.named_buffers())
 
 
 def test_settings_survive_as_they_were(folder: Path) -> None:

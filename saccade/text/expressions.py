@@ -1,0 +1,80 @@
+"""Regular expressions that may come with a model from anywhere: matched in linear time, by RE2.
+
+A backtracking engine takes exponential time for some short expressions. RE2 never does, and in turn knows neither
+look-around nor back-references. Its \\d, \\s and \\w are ASCII alone; here they are Unicode's, as in Python.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from saccade.errors import UserError
+
+_LONGEST = 10_000  # characters of an expression; RE2 bounds what it compiles by itself
+_CLASSES = {"d": r"\p{Nd}", "s": r"\s\x0b\x1c-\x1f\x{85}\p{Z}", "w": r"\p{L}\p{N}_"}
+_OUTSIDE_BRACKETS = re.compile(r"\\.|\[\^?\]?|.", re.DOTALL)  # a bracket that comes first in brackets stands for itself
+_INSIDE_BRACKETS = re.compile(r"\\.|\[:\^?\w+:\]|.", re.DOTALL)
+_SURROGATES = re.compile("[\ud800-\udfff]")  # which UTF-8, and so RE2, does not have
+
+
+class Expression:
+    """One expression, or several with | between them: the first that matches at a place decides."""
+
+    def __init__(self, text: str) -> None:
+        try:
+            import re2
+        except ImportError:
+            raise UserError("placeholders need the package google-re2: pip install google-re2") from None
+        if len(text) > _LONGEST:
+            raise UserError(f"an expression of {len(text):,} characters; expected at most {_LONGEST:,}")
+        options = re2.Options()
+        options.log_errors = False
+        try:
+            self._compiled: Any = re2.compile(_with_unicode_classes(text), options)
+        except (re2.error, UnicodeEncodeError) as error:
+            reason = error.args[0] if isinstance(error, re2.error) else error
+            said = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+            raise UserError(
+                f"{_shown(text)}: not a regular expression that RE2 takes: {_shown(said)}; look-around and "
+                "back-references are not supported"
+            ) from None
+
+    def spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Where it matches, from left to right: (start, end) in characters."""
+        for match in self._compiled.finditer(_SURROGATES.sub("\ufffd", text)):
+            start, end = match.span()
+            if start < end:
+                yield start, end
+
+    def matches_nothing(self) -> bool:
+        """Whether it matches a text without characters."""
+        return self._compiled.fullmatch("") is not None
+
+
+def _shown(text: str) -> str:
+    return repr(text) if len(text) <= 60 else repr(text[:57] + "...")
+
+
+def _with_unicode_classes(expression: str) -> str:
+    written, place, inside = [], 0, False
+    while place < len(expression):
+        found = (_INSIDE_BRACKETS if inside else _OUTSIDE_BRACKETS).match(expression, place)
+        assert found is not None  # each of the two takes any character
+        token, place = found[0], found.end()
+        if token.startswith("\\"):
+            written.append(_unicode_class(token, inside))
+        else:
+            inside = token != "]" if inside else token.startswith("[")
+            written.append(token)
+    return "".join(written)
+
+
+def _unicode_class(escape: str, inside: bool) -> str:
+    known = _CLASSES.get(escape[1:].lower())
+    if known is None:
+        return escape
+    if escape[1:].islower():
+        return known if inside else f"[{known}]"
+    if inside:
+        raise UserError(f"{escape} inside brackets is not supported; write the expression without it")
+    return f"[^{known}]"

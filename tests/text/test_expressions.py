@@ -1,0 +1,80 @@
+"""Expressions that anybody may have written: Python's meaning, linear time, one line for what cannot be had."""
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from saccade.errors import UserError
+from saccade.text.expressions import Expression
+from saccade.text.placeholders import KINDS
+
+EVERYWHERE = "".join(chr(place) for place in range(0x3100))  # as many scripts as all versions of Unicode agree on
+OF_PYTHON = [
+    *KINDS.values(),
+    r"\w+",
+    r"\W",
+    r"\d",
+    r"\D+",
+    r"\s",
+    r"\S+",
+    r"[\w.]+",
+    r"[^\s\d]+",
+    r"[]\w]",
+    r"[^]\d]",
+    r"\\w",
+]
+
+
+def spans(expression: str, text: str) -> list[tuple[int, int]]:
+    return list(Expression(expression).spans(text))
+
+
+@pytest.mark.parametrize("expression", OF_PYTHON)
+def test_classes_are_those_of_python(expression: str) -> None:
+    """One letter after the other; letters that only one of the two knows yet are left out."""
+    ours = Expression(expression)
+    for text in (letter for letter in EVERYWHERE[::3] if letter.isprintable() or letter.isspace()):
+        expected = [match.span() for match in re.finditer(expression, text)]
+        assert list(ours.spans(text)) == expected, hex(ord(text))
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.text(st.sampled_from("aé黑1٣.,:@<>/ x\u2003\ud800-+_w"), max_size=30))
+def test_the_built_in_kinds_match_as_pythons_engine_does(text: str) -> None:
+    for expression in KINDS.values():
+        assert spans(expression, text) == [match.span() for match in re.finditer(expression, text)]
+
+
+@pytest.mark.parametrize(
+    "expression", ["(a+)+b", "(a|aa)+b", "(a|a)*b", "(?:a?){50}a{50}b", "([a-z]+)*1", KINDS["email"]]
+)
+def test_no_expression_takes_long(expression: str) -> None:
+    """A backtracking engine would need years for most of these."""
+    assert spans(expression, "a" * 30_000) == []
+
+
+def test_a_match_of_nothing_is_no_span() -> None:
+    assert spans(r"\b", "a word") == [] and spans("x*", "axa") == [(1, 2)]
+    assert Expression("x*").matches_nothing() and not Expression("x").matches_nothing()
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        ("(?=a)b", "invalid perl operator"),
+        (r"(a)\1", "invalid escape sequence"),
+        ("(", "missing"),
+        ("(" * 5000, "not a regular expression"),
+        ("((a{1000}){1000}){1000}", "invalid repetition size"),
+        ("a" * 20_000, "20,000 characters; expected at most"),
+        (r"[\W]", "inside brackets is not supported"),
+        ("\ud800", "codec can.t encode"),
+    ],
+)
+def test_what_cannot_be_had_is_said_in_one_line(expression: str, said: str, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(UserError, match=said) as raised:
+        Expression(expression)
+    assert "\n" not in str(raised.value) and len(str(raised.value)) < 300
+    assert capfd.readouterr() == ("", "")  # RE2 itself would write to standard error
