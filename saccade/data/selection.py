@@ -88,7 +88,7 @@ class Selection:
 
     def split(self, *, seed: int, share: float, most: int) -> Split:
         """Which of those that would be trained on to hold out."""
-        return Split.of((pair for _, pair in self.kept()), seed=seed, share=share, most=most, name=str(self.pairs))
+        return Split.of(_KeptPairs(self), seed=seed, share=share, most=most, name=str(self.pairs))
 
     def holding_out(self, split: Split, elsewhere: frozenset[int] = frozenset()) -> Self:
         """Without what is held out here, or has a text on either side that is held out as a source `elsewhere`."""
@@ -182,6 +182,16 @@ class Selection:
             most_pieces=tuple(about["most_pieces"]),
             pieces=about["pieces"],
         )
+
+
+@dataclass(frozen=True)
+class _KeptPairs:
+    """Those to be trained on; they can be iterated again."""
+
+    selection: Selection
+
+    def __iter__(self) -> Iterator[TextPair]:
+        return (pair for _, pair in self.selection.kept())
 
 
 class _Lines(dict[int, Sequence[int]]):
