@@ -39,7 +39,6 @@ _GRID = {
     "length": (-1.0, -0.5, -0.2, -0.1, 0.0, 0.1, 0.2, 0.5, 1.0),
     "": (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0),
 }
-_TELLING = 50  # pieces from which on it can be told that a vocabulary is of other texts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,9 +175,9 @@ class Reranker:
 
 def _check_known(name: str, tokeniser: Tokeniser, sources: Iterable[str]) -> None:
     """Of sources alone: what a bad model wrote may be of no language."""
-    pieces = [tokeniser.is_unknown(piece) for text in {*sources} for piece in tokeniser.encode(text)]
-    if len(pieces) >= _TELLING and sum(pieces) > len(pieces) / 2:
+    unknown = tokeniser.unknown_share({*sources})
+    if unknown is not None and unknown > 0.5:
         raise UserError(
-            f"{name}: the model does not know {sum(pieces) / len(pieces):.0%} of the pieces of the sources; is it of "
+            f"{name}: the model does not know {unknown:.0%} of the pieces of the sources; is it of "
             "these two languages, and of the right direction?"
         )

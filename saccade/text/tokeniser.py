@@ -45,6 +45,7 @@ overlaps none: (k, k), where word k is the next one."""
 _T = TypeVar("_T")
 _UNKNOWN = "⁇"
 _SAMPLERS = {"unigram": unigram_sampler, "bpe": bpe_sampler}
+_TELLING = 50  # pieces from which on it can be told that a vocabulary is of other texts
 
 
 class Tokeniser:
@@ -141,6 +142,11 @@ class Tokeniser:
     def is_unknown(self, piece: int) -> bool:
         """Whether it is for a character that is in no piece: one of its bytes, or all of it."""
         return piece == UNK or bool(self._pieces.is_byte(piece))
+
+    def unknown_share(self, texts: Iterable[str]) -> float | None:
+        """Of the pieces that the texts are cut into, how many are for characters in no piece; None: too few to tell."""
+        unknown = [self.is_unknown(piece) for text in texts for piece in self.encode(text)]
+        return sum(unknown) / len(unknown) if len(unknown) >= _TELLING else None
 
     def pieces(self, ids: Iterable[int], shown: Mapping[str, str] | None = None) -> list[str]:
         """As sentencepiece writes them, to look at: ▁ for a space, <0xE2> for a byte; `shown` in place of symbols."""

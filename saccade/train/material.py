@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from itertools import chain, zip_longest
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 
 from saccade import files
@@ -31,6 +31,8 @@ from saccade.train.data_recipe import Data, Ingredient
 
 _LARGE = 1 << 30  # bytes of files from which on they are streamed, unless told otherwise
 _LINES_OF_A_STREAM = 100_000  # to make a vocabulary from: its maker needs a kilobyte of memory for each
+
+_LOOKED_AT = 1_000  # pairs, to see whether a borrowed vocabulary knows their pieces
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +97,7 @@ def load_material(data: Data, folder: Path, seed: int) -> Material:
     notes.append(f"validation: {valid_corpus.report}")
     sides = (vocabularies.source,) if vocabularies.joint else (vocabularies.source, vocabularies.target)
     notes += [side.note for side in sides if side.note]
+    notes += _of_other_texts(data, vocabularies, selections)
     return Material(
         vocabularies=vocabularies,
         corpus=corpus,
@@ -218,6 +221,23 @@ def _vocabularies(data: Data, selections: Sequence[Selection], folder: Path, str
     with files.atomic_folder(kept) as new:
         made.save(new)
     return made
+
+
+def _of_other_texts(data: Data, vocabularies: Vocabularies, selections: Sequence[Selection]) -> list[str]:
+    """A warning for each side of which a borrowed vocabulary knows less than half."""
+    if data.vocab_from is None:
+        return []
+    pairs = list(islice(_Kept(selections), _LOOKED_AT))
+    shares = {
+        "sources": vocabularies.source.unknown_share(pair.source for pair in pairs),
+        "targets": vocabularies.target.unknown_share(pair.target for pair in pairs),
+    }
+    return [
+        f"warning: the vocabulary of {data.vocab_from} does not know {unknown:.0%} of the pieces of these {side}; was "
+        "it made for another language? Without --init-from and --vocab-from, one is made from these pairs"
+        for side, unknown in shares.items()
+        if unknown is not None and unknown > 0.5
+    ]
 
 
 def _borrowed(data: Data, place: Path) -> Vocabularies:

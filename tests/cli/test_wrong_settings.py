@@ -65,3 +65,20 @@ def test_an_attention_that_does_not_fit(
     given = ("p.tsv", "--out", "m", *QUICK, "--set", "model.name=bahdanau2014", "--model", "bahdanau2014", *chosen)
     refused(*given, said=said)
     refused(*given, said="saccade: model.attention: ")
+
+
+def test_a_borrowed_vocabulary_of_another_language_is_warned_about(
+    run: Run,  # noqa: F811
+    tsv: bytes,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "p.tsv").write_bytes(tsv)
+    greek = "".join(f"ο σκύλος κοιμάται {number}\tle chat dort {number}\n" for number in range(9))
+    (tmp_path / "greek.tsv").write_text(greek, encoding="utf-8")
+    assert "warning" not in run("p.tsv", "--out", "m", *QUICK).err
+    short = ("--set", "train.max_steps=1", "--set", "train.judge=loss", "--set", "train.device=cpu")
+    assert "warning" not in run("p.tsv", "--out", "further", "--init-from", "m", *short).err
+    done = run("greek.tsv", "--out", "other", "--init-from", "m", *short)
+    assert done.code == 0
+    (warning,) = [line for line in done.err.splitlines() if "warning" in line]
+    assert "the vocabulary of m does not know" in warning and "% of the pieces of these sources" in warning
