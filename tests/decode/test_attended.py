@@ -1,11 +1,18 @@
 """From weights between pieces to weights between words, with numbers worked by hand."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
+import torch
 
 from saccade.data import TextPair
+from saccade.data.batching import Batch
+from saccade.decode import Translator
 from saccade.decode.attended import Reader, Segments, attended
 from saccade.errors import UserError
+from saccade.models import Seq2Seq
 from saccade.text import Vocabularies
 
 SOURCE, TARGET = "extraordinarily black", "看见 chat"
@@ -53,6 +60,24 @@ def test_the_shift_says_which_step_aligns(vocabularies: Vocabularies) -> None:
         pieces = attended(source, target, [reading], usual=Reader(shift=shift), tokeniser=vocabularies.source).pieces()
         assert pieces.shape == (1, len(target.ids), len(source.ids) + 1)
         assert pieces[0, :, 0].tolist() == [step + shift for step in range(len(target.ids))]
+
+
+@pytest.mark.parametrize(
+    ("name", "shift"),
+    [("bahdanau2014", 0), ("luong2015", 0), ("gehring2017", 0), ("russin2019", 0), ("vaswani2017", 1)],
+)
+def test_a_piece_is_aligned_by_the_step_that_its_model_says(
+    name: str, shift: int, untrained: Callable[..., Seq2Seq[Any, Any]], vocabularies: Vocabularies
+) -> None:
+    """A Transformer's layers look at the source for the piece that they have just read: 1. Others for the next: 0."""
+    model = untrained(name)
+    (found,) = Translator(model, vocabularies, "cpu").attend([SOURCE], [TARGET])
+    batch = Batch.of([found.source.ids], [found.target.ids], [0])
+    with torch.no_grad(), model.trace() as trace:
+        model(batch.source, batch.source_readable, batch.target_in)
+    (weights,) = trace[model.cross[0]]  # (H, T + 1, S + 1)
+    assert model.alignment_shift == shift
+    np.testing.assert_allclose(found.pieces(0), weights[:, shift : shift + len(found.target.ids)].numpy(), atol=1e-5)
 
 
 def test_the_last_layer_but_one_aligns(vocabularies: Vocabularies) -> None:

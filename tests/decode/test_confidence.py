@@ -53,6 +53,9 @@ def test_the_error_is_the_gap_in_each_bin() -> None:
     # |0.05| in the first bin; |0.95 + 0.95 + 1.0 − 2| in the last
     assert calibration_error(said, true) == pytest.approx((0.05 + 0.9) / 4)
     assert calibration_error(true, true) == 0
+    # Too sure in one bin does not make good for too modest in another.
+    assert calibration_error(np.array([0.25, 0.75]), np.array([1.0, 0.0])) == pytest.approx(0.75)
+    assert calibration_error(np.array([0.3, 0.31, 0.69, 0.7]), np.array([0.0, 1.0, 0.0, 1.0])) == pytest.approx(0.345)
 
 
 def test_log_odds_are_finite_at_certainty() -> None:

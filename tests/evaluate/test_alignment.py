@@ -83,5 +83,15 @@ def test_the_uniform_aligner_is_the_mean_of_drawn_ones() -> None:
     assert exact.recall == pytest.approx(np.mean([scores.recall for scores in drawn]), abs=0.01)
 
 
+def test_the_uniform_aligner_links_nothing_to_an_empty_source() -> None:
+    """Three target words beside no source: they get no link, so that they cost neither precision nor errors."""
+    gold, lengths = [GoldLinks.all_sure([(0, 0), (1, 1)]), GoldLinks.all_sure([])], [(2, 2), (0, 3)]
+    exact = score_uniform(gold, lengths)
+    assert (exact.precision, exact.recall, exact.aer) == pytest.approx((1 / 2, 1 / 2, 1 / 2))
+    assert exact.sentences == 2
+    nothing = score_uniform(gold[1:], lengths[1:])
+    assert (nothing.precision, nothing.recall, nothing.aer) == (1, 1, 0)
+
+
 def test_one_source_word_leaves_nothing_to_chance() -> None:
     assert score_uniform([GoldLinks.all_sure([(0, 0), (0, 1)])], [(1, 2)]).aer == 0

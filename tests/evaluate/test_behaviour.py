@@ -53,6 +53,12 @@ def test_each_fault_is_named() -> None:
     assert set(found.to_dict()) >= {"length_ratio", "copied", "unread", "repeated_in_references"}
 
 
+def test_punctuation_is_not_copied_though_a_name_with_a_digit_is() -> None:
+    """Marks are the same in many languages, whether the reference has them or not."""
+    found = behaviour(["le chat ; dort – ! R2D2"], ["le chat dort"], sources=["the cat ; sleeps – ! R2D2"])
+    assert found.copied == pytest.approx(100 / 7)
+
+
 def test_what_the_reference_repeats_is_natural() -> None:
     found = behaviour(["hear , hear , hear !"], ["hear , hear , hear !"])
     assert found.repeated == found.repeated_in_references > 0

@@ -122,6 +122,27 @@ def test_a_mean_over_seeds_has_the_interval_of_sentences_and_seeds() -> None:
     assert nothing.low >= 0
 
 
+@pytest.mark.parametrize(("wrong", "deviation"), [((2, 3), 10.0), ((1, 2, 3), 20.0)])
+def test_deviations_of_few_runs_are_widened(wrong: tuple[int, ...], deviation: float) -> None:
+    """Every sentence has five words, so many of them wrong in each run: only the draw of n runs moves their mean, by at
+    most √(n/(n − 1)) times what the best or worst of them is from it."""
+    runs = [["x " * count + "a " * (5 - count) for _ in range(9)] for count in wrong]
+    references = ["a a a a a"] * 9
+    (wer,) = mean_over_seeds(runs, references, metrics=["wer"], resamples=2000)
+    half = deviation * np.sqrt(len(wrong) / (len(wrong) - 1))
+    assert (wer.low, wer.high) == pytest.approx((wer.mean - half, wer.mean + half))
+    (difference,) = significance_over_seeds([references], runs, references, metrics=["wer"], resamples=2000)
+    assert (difference.low, difference.high) == pytest.approx((wer.low, wer.high), abs=1e-9)
+
+
+def test_an_error_rate_and_its_interval_may_be_above_one_hundred() -> None:
+    runs = [["x y z", "x y z w"] * 5, ["x y", "x y z"] * 5]
+    wer, bleu = mean_over_seeds(runs, ["a"] * 10, metrics=["wer", "bleu"], resamples=300)
+    assert wer.runs == pytest.approx((350, 250)) and wer.mean == pytest.approx(300)
+    assert 100 < wer.low < wer.mean < wer.high
+    assert bleu.high <= 100
+
+
 @pytest.mark.slow
 def test_over_seeds_little_is_found_where_there_is_nothing() -> None:
     """Two systems of one kind whose seeds differ: at 5 %, a test of single runs cries wolf half the time."""
