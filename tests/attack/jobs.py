@@ -1,7 +1,8 @@
 """Commands that write, to be killed or met by a second writer; and what each writes when it is left alone."""
 
+import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -100,25 +101,32 @@ def _lone(name: str, samples: Samples, work: Path) -> Lone:
             assert ended.code == 0, ended.err
             seconds = ended.seconds
         trees.append(tree(place / "folder" / "out"))
-    steady = frozenset(path for path in trees[0] if trees[0][path] == trees[1].get(path))
+    first, second = map(_by_name, trees)
+    steady = frozenset(path for path in first if first[path] == second.get(path))
     for promised in job.promised:
-        found = [path for path in trees[0] if Path(path).name == promised]
+        found = [path for path in first if Path(path).name == promised]
         assert found and steady.issuperset(found), f"{name}: two runs wrote different {promised}"
-    return Lone(trees[1], steady, seconds)
+    return Lone(second, steady, seconds)
 
 
-def differences(lone: Lone, place: Path) -> list[Failure]:
-    """Between what is in the output now and what the job writes when it is left alone."""
-    now = {path: what for path, what in tree(place / "folder" / "out").items() if not is_lock(path)}
-    files = {path: what for path, what in lone.files.items() if not is_lock(path)}
+def differences(lone: Lone, place: Path, others: Container[str] = ()) -> list[Failure]:
+    """Between what is in the output now and what the job writes when it is left alone; `others` may be there, too."""
+    now, files = _by_name(tree(place / "folder" / "out")), lone.files
     lost = sorted(path for path in files if path not in now or (path in lone.steady and now[path] != files[path]))
-    more = sorted(path for path in now if path not in files)
+    more = sorted(path for path in now if path not in files and path not in others)
     failures = [Failure("bytes lost", lost[0], f"missing or different: {lost[:5]}")] if lost else []
     return [*failures, *([Failure("left behind", more[0], f"{more[:5]}")] if more else [])]
 
 
-def is_lock(path: str) -> bool:
-    return path.endswith(".lock")
+def _by_name(files: Tree) -> Tree:
+    """A name that is a hash of what holds times differs between runs: such files are only counted."""
+    found: Tree = {}
+    for path, what in files.items():
+        name, more = re.subn(r"[0-9a-f]{16,}", "HASH", path)
+        while more and name in found:
+            name += "'"
+        found[name] = what
+    return found
 
 
 def ended_badly(ended: Ended, allowed: tuple[int, ...]) -> list[Failure]:

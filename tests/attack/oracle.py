@@ -86,7 +86,7 @@ def _ending(ended: Ended) -> list[Failure]:
     if ended.code is None:
         return [Failure("hangs", _last_frame(ended.err, first=True), f"not ended after {ended.seconds:.0f} s")]
     if "Traceback (most recent call last)" in ended.err or ended.code not in (0, 2):
-        said = (ended.err.strip().splitlines() or [""])[-1]
+        said = next((line for line in reversed(ended.err.splitlines()) if line.strip(" ^~")), "")
         return [Failure("tracebacks", f"{_last_frame(ended.err)} {said[:60]}", f"exit code {ended.code}: {said[:200]}")]
     return []
 

@@ -63,5 +63,6 @@ def _refusal(first: Ended, second: Ended, meanwhile: bool) -> list[Failure]:
 
 def _output(names: tuple[str, str], ended: tuple[Ended, Ended], alone: dict[str, Lone], place: Path) -> list[Failure]:
     """Where both succeeded, one after the other, what either writes alone is right."""
-    found = [differences(alone[name], place) for name, one in zip(names, ended, strict=True) if one.code == 0]
+    written = {path for name, one in zip(names, ended, strict=True) if one.code == 0 for path in alone[name].files}
+    found = [differences(alone[name], place, written) for name, one in zip(names, ended, strict=True) if one.code == 0]
     return min(found, key=len, default=[])
