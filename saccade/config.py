@@ -143,6 +143,8 @@ class _Reader:
             return {name: self.value(args[1], item, _join(key, str(name))) for name, item in value.items()}
         if hint is float and type(value) is int and abs(value) <= 2**53:  # exact as a float
             return float(value)
+        if hint in (str, Path) and isinstance(value, str) and "\0" in value:  # most are file names, and none needs it
+            raise self.error(key, f"{_shown(value)} given, expected {_expected(hint)} without NUL characters")
         if hint is Path and isinstance(value, str):
             return Path(value)
         if hint is float and type(value) is float and not math.isfinite(value):

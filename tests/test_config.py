@@ -204,3 +204,16 @@ def test_files_that_are_no_toml(tmp_path: Path) -> None:
         assert isinstance(config.override({}, [text])["a"], str)
     path.write_bytes(b"\xef\xbb\xbfa = inf\r\n")
     assert config.load_toml(path) == {"a": math.inf}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Files:
+    pairs: str
+    folder: Path | None = None
+
+
+def test_no_setting_holds_a_nul_which_no_file_name_may() -> None:
+    with pytest.raises(UserError, match=r'r\.toml: pairs: "a\\u0000b" given, expected a string without NUL characters'):
+        config.from_dict(Files, {"pairs": "a\0b"}, where="r.toml")
+    with pytest.raises(UserError, match=r"r\.toml: folder: .* without NUL characters"):
+        config.from_dict(Files, {"pairs": "a", "folder": "a\0b"}, where="r.toml")

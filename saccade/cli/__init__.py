@@ -16,6 +16,7 @@ from saccade.terminal import printable
 _INTERRUPTED, _WRONG = 1, 2
 _BROKEN_PIPE = 128 + 13  # as a shell reports a program that SIGPIPE has ended
 _TYPERS_INTERRUPTED = 130
+_LONGEST_MESSAGE = 1_000  # characters
 
 
 def main() -> None:
@@ -57,8 +58,13 @@ def _end(error: OSError) -> NoReturn:
 
 
 def _say(text: str) -> None:
+    """One line that can be read: text from elsewhere that it quotes may be of any length, and is cut in the middle."""
+    line = printable(text)
+    if len(line) > _LONGEST_MESSAGE:
+        half = _LONGEST_MESSAGE // 2
+        line = f"{line[:half]} … {line[-half:]}"
     with suppress(OSError):  # nobody is listening
-        sys.stderr.write(f"saccade: {printable(text)}\n")
+        sys.stderr.write(f"saccade: {line}\n")
         sys.stderr.flush()
 
 

@@ -59,13 +59,15 @@ def held_by(workers: Workers, out: Path) -> Iterator[None]:
 
 @contextmanager
 def leaving_no_false_start(out: Path) -> Iterator[None]:
-    """A user's mistake that is found before the first step leaves `out` as it was: the same command, with the mistake
-    mended, then works. A run that has begun has a `metrics.jsonl`, and keeps all."""
+    """What the user must mend (a mistake, a file that cannot be read) and is found before the first step leaves `out` as
+    it was: the same command, once that is mended, then works. A run that has begun has a `metrics.jsonl`, and keeps all.
+    """
     before = {path.name for path in out.iterdir()} if out.is_dir() else None
     try:
         yield
-    except UserError as mistake:
-        if mistake.code == UserError.code and out.is_dir() and not (out / "metrics.jsonl").exists():
+    except (UserError, OSError) as mistake:
+        mine = isinstance(mistake, OSError) or mistake.code == UserError.code
+        if mine and out.is_dir() and not (out / "metrics.jsonl").exists():
             for path in out.iterdir():
                 if path.name not in (before or ()):
                     shutil.rmtree(path) if path.is_dir() else path.unlink()

@@ -94,6 +94,8 @@ def _ignored(kept: dict[str, Any], key: str, value: Any) -> str | None:
     if not key or name == "preset" or value in ("auto", "none", None, ""):
         return None
     found = kept.get(table, {}).get(name)
+    if isinstance(found, dict) and isinstance(value, dict):
+        found = {key: found.get(key) for key in value}
     return None if found == value else f"the setting was not kept: {key} is {found!r}, {str(value)[:30]!r} was given"
 
 

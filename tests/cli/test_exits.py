@@ -55,6 +55,14 @@ def test_ctrl_c_while_the_program_starts(module: str) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (1, "", "saccade: interrupted\n")
 
 
+def test_a_message_that_quotes_too_much_is_shortened(saccade: Run, tmp_path: Path) -> None:
+    name = "n" * 200
+    path = Path(*[name] * 8, "pairs.tsv")  # 1,600 characters, no part of which is too long for a file's name
+    code, out, err = saccade("data", tmp_path / path)
+    assert (code, out) == (2, "") and err.startswith(f"saccade: {tmp_path}") and len(err) < 1_100
+    assert "nnn … nnn" in err and err.endswith("either\n") and err.count("\n") == 1
+
+
 @contextmanager
 def room_for(size: int) -> Iterator[None]:
     """No file may grow larger, as on a disk that is full; the operating system says so with another error number."""

@@ -1,5 +1,6 @@
 """A run's folder when it is taken up again: what is kept, and what must be as it was."""
 
+import errno
 import shutil
 import sys
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from saccade.decode import load
 from saccade.errors import UserError
 from saccade.train.loop import train
 from saccade.train.recipe import Recipe, load_kept_recipe, load_recipe
+from saccade.train.starting import leaving_no_false_start
 
 MakeRecipe = Callable[..., Recipe]
 SHORT = {"train.judge": "loss", "train.max_steps": 2}
@@ -47,6 +49,15 @@ def test_pairs_that_have_changed_are_noticed(make_recipe: MakeRecipe, pairs_file
     assert all(path.read_bytes() == content for path, content in files.items())
     shutil.copy(pairs_file, mine)
     assert train(longer, out, resume=True).step == 4
+
+
+@pytest.mark.parametrize("mistake", [UserError("a mistake"), OSError(errno.ENAMETOOLONG, "File name too long")])
+def test_whatever_ends_a_run_before_its_first_step_leaves_nothing(mistake: Exception, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    with pytest.raises(type(mistake)), leaving_no_false_start(out):
+        (out / "cache").mkdir(parents=True)
+        raise mistake
+    assert not out.exists()
 
 
 def test_a_folder_with_a_link_is_not_resumed(make_recipe: MakeRecipe, tmp_path: Path) -> None:
