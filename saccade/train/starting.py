@@ -59,8 +59,8 @@ def held_by(workers: Workers, out: Path) -> Iterator[None]:
 
 @contextmanager
 def leaving_no_false_start(out: Path) -> Iterator[None]:
-    """What the user must mend (a mistake, a file that cannot be read) and is found before the first step leaves `out` as
-    it was: the same command, once that is mended, then works. A run that has begun has a `metrics.jsonl`, and keeps all.
+    """What the user must mend (a mistake, a file that cannot be read), found before the first step, leaves `out` as it
+    was: the same command, once that is mended, then works. A run that has begun has a `metrics.jsonl`, and keeps all.
     """
     before = {path.name for path in out.iterdir()} if out.is_dir() else None
     try:
