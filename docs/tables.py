@@ -177,6 +177,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "对齐": partial(measured.try_aligners, ["对齐方法", "AER"], ALIGNERS_ZH),
     "歧义": partial(measured.try_senses, SENSES_ZH),
     "来源": partial(measured.try_made, MADE_ZH),
+    "automatic": measured.automatic,
     "ambiguity-runs": measured.ambiguity_runs,
     "ambiguity-distances": measured.ambiguity_distances,
     "ambiguity-steps": measured.ambiguity_steps,
