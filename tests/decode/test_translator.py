@@ -103,8 +103,8 @@ def test_attention_is_the_same_now_later_and_in_any_company(
     together = translator.translate(sources, SHORT, weights=True)
     for source, now in zip(sources, together):
         later = translator.translate([source], SHORT)[0]
-        assert later.attention is not None and now.attention is not None and later.weights is not None
-        assert later.weights.shape == (len(words(now.text)), len(words(source)))
+        assert later.attention is not None and now.attention is not None
+        assert later.attention.words().shape == (len(words(now.text)), len(words(source)))
         for ours, theirs in zip(now.attention.layers, later.attention.layers):
             torch.testing.assert_close(torch.from_numpy(ours), torch.from_numpy(theirs), atol=1e-5, rtol=0)
             assert ours.sum(-1) == pytest.approx(1, abs=1e-5)
@@ -127,7 +127,7 @@ def test_forced_pairs_are_read_by_the_step_that_aligns(
             expected = trace[site][0, :, shift : shift + len(target)]
             torch.testing.assert_close(torch.from_numpy(layer), expected, atol=1e-5, rtol=0)
         assert attended.words().shape == (len(words(pair.target)), len(words(pair.source)))
-        assert {link[1] for link in attended.alignment()} == set(range(len(words(pair.target))))
+        assert {link[1] for link in attended.alignment(by="word")} == set(range(len(words(pair.target))))
 
 
 def test_a_fixed_vector_has_no_weights_and_says_so(untrained: Untrained, vocabularies: Vocabularies) -> None:
@@ -174,6 +174,6 @@ def test_any_text_gives_one_line_and_aligned_words(learnt: Translator, texts: li
     assert len(results) == len(texts)
     for text, result in zip(texts, results):
         assert result.source == text and "\n" not in result.text
-        assert result.weights is not None
-        assert result.weights.shape == (len(words(result.text)), len(words(text.replace("\n", " "))))
+        assert result.attention is not None
+        assert result.attention.words().shape == (len(words(result.text)), len(words(text.replace("\n", " "))))
         assert text.strip() or not result.text
