@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from saccade.cli.console import say
@@ -16,11 +17,13 @@ from saccade.errors import UserError
 
 if TYPE_CHECKING:
     from saccade.decode import Constraints, Search, Translation, Translator
-    from saccade.decode.limits import TooLong
+    from saccade.decode.limits import Cut, TooLong
+    from saccade.decode.search import Watch
     from saccade.text.units import By
 
 _UNDATED = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 _NEVER = object()
+PATIENCE = 10.0  # seconds of a search without a word of how far it is
 
 
 @dataclass(kw_only=True)
@@ -42,13 +45,9 @@ class Work:
 
     def check(self, given: Input, record: Record) -> None:
         """All that can be wrong with one, before anything is done with it."""
-        from saccade.decode.limits import cut
-
         if self.answer is not None and (clash := self.answer.clash(record, self._names)):
             raise given.mistake(record.number, clash)
-        text, limits = self.tagged(record.text), self.translator.limits
-        refused = cut(text, self.too_long, limits, self.translator.vocabularies, record.constraints).refused
-        if refused is not None:
+        if (refused := self._cut(record).refused) is not None:
             raise given.mistake(record.number, f"{refused}; cut it, or give --too-long split or keep")
 
     def run(
@@ -62,6 +61,8 @@ class Work:
             for record in records:
                 waiting.append(record)
                 asked.append(record.constraints)
+                if (note := self._cut(record).note) is not None:  # before the work, which may take minutes
+                    say(f"saccade: line {record.number}: {note}")
                 yield self.tagged(record.text)
 
         results = self.translator.translate_stream(
@@ -73,6 +74,7 @@ class Work:
             weights=self.picker is None and self._looks,
             too_long=self.too_long,
             progress=advance,
+            watch=now_and_then(),
             chunk=self.chunk,
             first=put.lines,
         )
@@ -88,12 +90,20 @@ class Work:
         put.write("out", self._shown(record, result))
         if trees:
             put.write("tree", json.dumps({"line": number, **_tree(result)}, ensure_ascii=False))
+        known = self._cut(record).note if result.notes else None  # said already
         for note in (*result.notes, *(f"not met: {reason}" for reason in result.unmet)):
-            say(f"saccade: line {number}: {note}")
+            if note != known:
+                say(f"saccade: line {number}: {note}")
         if self.heatmap and result.text.strip():
             result.show(by=self.by)
         if self.figure is not None:
             self.figure(result, number)
+
+    def _cut(self, record: Record) -> "Cut":
+        from saccade.decode.limits import cut
+
+        text, translator = self.tagged(record.text), self.translator
+        return cut(text, self.too_long, translator.limits, translator.vocabularies, record.constraints)
 
     def _shown(self, record: Record, result: "Translation") -> str:
         if self.answer is not None:
@@ -113,6 +123,22 @@ class Work:
         """The fields of an answer."""
         (blank,) = self.translator.translate([""], self.how)
         return frozenset({"line", *blank.as_dict()})
+
+
+def now_and_then() -> "Watch":
+    """Says how far a search is, every `PATIENCE` seconds: one of a long text may take minutes."""
+    last, before = monotonic(), 0
+
+    def watch(written: int, most: int) -> None:
+        nonlocal last, before
+        if written < before:  # another search
+            last = monotonic()
+        before = written
+        if monotonic() - last >= PATIENCE:
+            say(f"saccade: {written:,} pieces of a long text are written, of at most {most:,}")
+            last = monotonic()
+
+    return watch
 
 
 def _mark(record: Record) -> str:

@@ -38,10 +38,24 @@ def no_run_twice(size: int, log_probs: Tensor, written: Tensor) -> None:
 def no_endless_loop(most: int, log_probs: Tensor, written: Tensor) -> None:
     """A token that would complete a run of any size for the (`most` + 1)-th time in a row."""
     length = written.shape[-1]
-    for size in range(1, (length + 1) // (most + 1) + 1):
+    for size in _periods(most, written):
         tail = written[..., length - (most + 1) * size + 1 :]  # all but the last token of so many runs
         again = (tail[..., size:] == tail[..., :-size]).all(-1)  # (B, N)
         _bar(log_probs, written[..., length - size, None], again[..., None])
+
+
+def _periods(most: int, written: Tensor) -> list[int]:
+    """The sizes of runs that may stand in a row at the end: those by which the last few tokens can be moved back and
+    meet their like. They are found for all sizes at once: one by one, a long text would cost more with every token."""
+    longest = (written.shape[-1] + 1) // (most + 1)
+    # Runs of `size` need most · size − 1 tokens to be alike, which is at least this; but nothing, of size 1 for most 1.
+    alike = max(1, most - 1)
+    if longest * most <= 1:
+        return list(range(1, longest + 1))
+    last = written[..., -longest - alike :].unfold(-1, alike, 1)  # (B, N, longest + 1, alike), the last one last
+    again = (last[..., :-1, :] == last[..., -1:, :]).all(-1).flatten(0, -2).any(0)
+    sizes = {longest - place for place in again.nonzero().flatten().tolist()}
+    return sorted(sizes | {1} if most == 1 else sizes)
 
 
 def not_yet(shortest: Sequence[int], log_probs: Tensor, written: Tensor) -> None:

@@ -8,7 +8,7 @@ still open could beat what is finished. So a beam of 1 is greedy search, and a l
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -26,8 +26,9 @@ from saccade.decode.recording import Recorder
 from saccade.models.contract import Seq2Seq
 from saccade.text.tokeniser import BOS, EOS
 
-__all__ = ["Hypothesis", "Search", "search"]
+__all__ = ["Hypothesis", "Search", "Watch", "search"]
 
+Watch = Callable[[int, int], None]  # told after each step how many tokens are written, and the most there may be
 _STUCK = "nothing that the other rules allow could follow"
 
 
@@ -85,6 +86,7 @@ def search(
     indices: Sequence[int] | None = None,  # of the sentences in the whole input, for the streams of samples
     rules: Sequence[Rules | None] | None = None,  # of each sentence
     recorder: Recorder | None = None,
+    watch: Watch | None = None,
 ) -> list[list[Hypothesis]]:
     """For each sentence its hypotheses, best first: those that ended, then those cut off."""
     how = how or Search()
@@ -93,7 +95,7 @@ def search(
     if recorder is not None:
         recorder.begin(numbers, how.beam)
     with torch.inference_mode(), parametrize.cached():  # normalised weights are made once a search, not once a step
-        _search(model, source, readable, how, sentences, recorder)
+        _search(model, source, readable, how, sentences, recorder, watch)
     found = [_ranked(sentence, how) for sentence in sentences]
     if recorder is not None:
         recorder.finish(numbers, found)
@@ -125,6 +127,7 @@ def _search(
     how: Search,
     open_: list[_Sentence],
     recorder: Recorder | None,
+    watch: Watch | None,
 ) -> None:
     (groups, width), device, count = how.layout, source.device, len(open_)
     choose, coverage = Chooser(how), Coverage(model, how)
@@ -148,6 +151,8 @@ def _search(
         kept = before.followed(chosen, log_probs)
         if recorder is not None:
             recorder.step([one.index for one in open_], chosen, before.totals, log_probs)
+        if watch is not None:
+            watch(kept.gained.shape[-1], max(one.longest for one in open_))
         kept = kept._replace(totals=_close(open_, before, kept, how, coverage))
         going = [b for b, sentence in enumerate(open_) if any(sentence.places)]
         stay = torch.tensor(going, device=device, dtype=torch.long)

@@ -23,7 +23,7 @@ from saccade.decode.device import batches, find_device, halves, in_halves, is_of
 from saccade.decode.limits import Limits, TooLong, cut
 from saccade.decode.parts import join
 from saccade.decode.recording import Recorder, SearchTree
-from saccade.decode.search import Hypothesis, Search, search
+from saccade.decode.search import Hypothesis, Search, Watch, search
 from saccade.decode.spelling import Lexicon
 from saccade.decode.translation import NO_ATTENTION, Translation
 from saccade.errors import UserError
@@ -84,18 +84,20 @@ class Translator:
         weights: bool = False,
         too_long: TooLong = "keep",
         progress: Progress | None = None,
+        watch: Watch | None = None,
     ) -> list[Translation]:
         """A translation a text, by a beam of 5 unless told `how`; of a blank text, a blank one.
 
         `constraints` are of all texts, or a list with those of each; `record` keeps the tree of each search. `weights`
         finds all attention now, in batches, which is quicker than for each result when it is asked for. `too_long` says
-        what is done with a text over the model's limits: read whole, sentence by sentence, or not at all.
+        what is done with a text over the model's limits: read whole, sentence by sentence, or not at all. `progress` is
+        told of texts that are done, `watch` of the pieces of those at work: a long text takes minutes.
         """
         if isinstance(texts, str):
             raise UserError(f"translate takes a list of texts, got one string; write translate([{texts[:20]!r}])[0]")
         if isinstance(constraints, Sequence):
             same_count(texts=texts, constraints=constraints)
-        options = _Options(how or FOR_PEOPLE, batch_tokens, record, weights, too_long, progress)
+        options = _Options(how or FOR_PEOPLE, batch_tokens, record, weights, too_long, progress, watch)
         return self._translate(texts, list(islice(_each(constraints), len(texts))), 0, options)
 
     def translate_stream(
@@ -109,12 +111,13 @@ class Translator:
         weights: bool = False,
         too_long: TooLong = "keep",
         progress: Progress | None = None,
+        watch: Watch | None = None,
         chunk: int = CHUNK,
         first: int = 0,
     ) -> Iterator[Translation]:
         """The same for lines without end, `chunk` of them in memory at a time; `first` lines went before them, which
         decides what each draws."""
-        options = _Options(how or FOR_PEOPLE, batch_tokens, record, weights, too_long, progress)
+        options = _Options(how or FOR_PEOPLE, batch_tokens, record, weights, too_long, progress, watch)
         rest, every = iter(lines), _each(constraints)
         while some := list(islice(rest, chunk)):
             asked = list(islice(every, len(some)))
@@ -193,7 +196,16 @@ class Translator:
             rules = [self._rules(asked[written[i]], read[written[i]]) for i in chosen]
             pieces = self.vocabularies.target.pieces(range(self.model.target_size)) if options.record else None
             recorder = None if pieces is None else Recorder(pieces)
-            results = search(self.model, source, readable, how, indices=indices, rules=rules, recorder=recorder)
+            results = search(
+                self.model,
+                source,
+                readable,
+                how,
+                indices=indices,
+                rules=rules,
+                recorder=recorder,
+                watch=options.watch,
+            )
             recorded = [recorder.trees[index] if recorder else None for index in indices]
             return list(zip(results, recorded, strict=True))
 
@@ -314,6 +326,7 @@ class _Options(NamedTuple):
     weights: bool
     too_long: TooLong
     progress: Progress | None
+    watch: Watch | None
 
 
 _BLANK = Hypothesis(tokens=(), token_log_probs=(), log_prob=0.0, score=0.0, ended=True)

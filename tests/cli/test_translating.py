@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from saccade.cli import main
+from saccade.cli import lines, main
 from saccade.data import TextPair
 from saccade.decode import Translation, Translator, save
 from saccade.models import Seq2Seq
@@ -114,6 +114,37 @@ def test_a_model_of_characters_shows_letters(run: Run, speller_folder: Path) -> 
     assert (one["unit"], one["alignment"]) == ("word", [[0, 0]])
     done = run("translate", speller_folder, "--by", "letter", stdin=b"fed\n")
     assert done.code == 2 and done.err.count("\n") == 1 and "--by letter: expected auto, piece, word" in done.err
+
+
+def test_a_long_line_says_how_far_it_is(run: Run, model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lines, "PATIENCE", 0.0)
+    done = run("translate", model_folder, "--beam", "1", stdin=b"the cat sleeps\n")
+    assert done.out == "le chat dort\n"
+    first, *_, last = done.err.splitlines()
+    assert first.startswith("saccade: 1 pieces of a long text are written, of at most ")
+    assert len(done.err.splitlines()) == int(last.split()[1]) > 1
+    monkeypatch.setattr(lines, "PATIENCE", 10.0)
+    assert run("translate", model_folder, stdin=b"the cat sleeps\n").err == ""
+
+
+def test_what_is_done_with_a_long_line_is_said_before_the_work(
+    run: Run,
+    untrained: Callable[..., Seq2Seq[Any, Any]],
+    vocabularies: Vocabularies,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    save(tmp_path / "model", untrained("bahdanau2014"), vocabularies, extra={"longest_trained": 3})
+    line = b"the black cat sees the dog\n"
+    done = run("translate", tmp_path / "model", "--beam", "1", "--longest", "2", stdin=line)
+    assert done.code == 0 and done.err.count("6 words, more than the 3 of the longest text") == 1
+
+    def never(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("saccade.decode.translator.search", never)
+    done = run("translate", tmp_path / "model", stdin=line)
+    assert done.code == 1 and "6 words, more than the 3 of the longest text" in done.err
 
 
 def test_figures(run: Run, model_folder: Path, tmp_path: Path) -> None:

@@ -1,9 +1,11 @@
 """What may not be written next, against its definition in plain Python."""
 
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from saccade.decode import masks
 from saccade.decode.masks import no_endless_loop, no_run_twice, not_yet
 from saccade.text import EOS
 
@@ -42,6 +44,17 @@ def test_no_loop_is_endless(rows: list[list[int]], length: int, most: int) -> No
                 if after[len(after) - size * (most + 1) :] == run * (most + 1):
                     expected.add(token)
         assert found == expected
+
+
+def test_a_long_text_costs_a_step_no_more_than_a_short_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+    monkeypatch.setattr(masks, "_bar", lambda log_probs, tokens, which: sizes.append(tokens.numel()))
+    text = torch.randint(4, 500, (1, 2, 6000), generator=torch.Generator().manual_seed(1))
+    no_endless_loop(8, torch.zeros(1, 2, V), text)
+    assert not sizes  # nothing is in a row, so no size is looked at more closely
+    text[..., -69:] = torch.tensor([7, 8, 9]).repeat(23)
+    no_endless_loop(8, torch.zeros(1, 2, V), text)
+    assert 0 < len(sizes) < 30
 
 
 def test_short_sentences_may_not_end() -> None:
