@@ -4,6 +4,7 @@ save("my-model", model, vocabularies, card="# My model")
 load("my-model").translate(["Hello!"])
 """
 
+import dataclasses
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
@@ -22,6 +23,7 @@ from saccade.decode.translator import Translator
 from saccade.errors import UserError
 from saccade.models.contract import Seq2Seq
 from saccade.models.table import MODELS, find_model
+from saccade.ranges import Length
 from saccade.text import Vocabularies
 
 CARD = "README.md"
@@ -58,6 +60,15 @@ def save(
             (new / CARD).write_text(card, encoding="utf-8")
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Known:
+    """What a folder may tell a translator beside the model; other values are its owner's."""
+
+    calibration: Calibration | None = None
+    reader: Reader | None = None
+    longest_trained: Length | None = None
+
+
 def load(folder: Path | str, *, device: str | torch.device = "auto", trust_code: bool = False) -> Translator:
     """The model of a folder, ready to translate; `device` is "auto" (CUDA, then Apple MPS, then CPU) or one's name.
 
@@ -66,12 +77,9 @@ def load(folder: Path | str, *, device: str | torch.device = "auto", trust_code:
     """
     with names.trusting_code(trust_code):
         model, vocabularies, extra, where = checkpoint.open_model(Path(folder), _built)
-    found: dict[str, Any] = {
-        name: config.from_dict(kind, extra[name], where=where, at=f"extra.{name}")
-        for name, kind in (("calibration", Calibration), ("reader", Reader))
-        if name in extra
-    }
-    return Translator(model.eval(), vocabularies, device, longest_trained=extra.get("longest_trained"), **found)
+    known = {field.name: extra[field.name] for field in dataclasses.fields(_Known) if field.name in extra}
+    found = config.from_dict(_Known, known, where=where, at="extra")
+    return Translator(model.eval(), vocabularies, device, **vars(found))
 
 
 def load_vocabularies(folder: Path | str) -> Vocabularies:

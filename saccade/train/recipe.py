@@ -125,7 +125,7 @@ def recipe_of(mapping: Mapping[str, Any], where: str) -> Recipe:
         raise UserError(f"{where}: model.name: missing; expected one of {', '.join(MODELS)}")
     kind = find_model(name)
     if preset is not None:
-        if preset not in kind.PRESETS:
+        if not isinstance(preset, str) or preset not in kind.PRESETS:
             raise UserError(f"{where}: model.preset: {preset!r} given, expected one of {', '.join(kind.PRESETS)}")
         own = config.to_dict(kind.PRESETS[preset]) | own
     settings = config.from_dict(kind.config_type, own, where, "model")

@@ -31,6 +31,15 @@ def folder(model_folder: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(model_folder, tmp_path / "model"))
 
 
+@pytest.mark.parametrize("longest", ["long", [5], -1, 10**30, True])
+def test_what_is_kept_beside_the_weights_is_checked(folder: Path, longest: object) -> None:
+    change(folder, extra={"longest_trained": longest, "other": "kept as it is"})
+    with pytest.raises(
+        UserError, match=r"config\.json: extra\.longest_trained: .* given, expected a whole number from 1"
+    ):
+        load(folder)
+
+
 def change(folder: Path, **changes: object) -> None:
     path = folder / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | changes), encoding="utf-8")

@@ -58,6 +58,7 @@ def test_a_preset_and_what_it_is_changed_by(name: str, preset: str, tmp_path: Pa
         ("train.precision = 'fp8'", "train.precision"),
         ("data.vocabulary.kind = 'bbpe'", "data.vocabulary.kind"),
         ("model.hiden = 3", "model.hiden: unknown key; did you mean 'hidden'?"),
+        ("model.preset = ['small']", "model.preset: ['small'] given, expected one of tiny, small, base, paper"),
         ("model.preset = 'smal'", "model.preset: 'smal' given, expected one of tiny, small, base, paper"),
     ],
 )
