@@ -89,7 +89,7 @@ def read(folder: Path, name: str, *, most: int | None = None) -> bytes:
             return path.read_bytes()
         except FileNotFoundError as error:
             if path == folder / name:  # else the writer has just moved it to its place
-                raise UserError(f"{path}: not found") from error
+                raise UserError(f"{path}: not found; expected a model's folder") from error
         except OSError as error:
             raise UserError(f"{path}: cannot be read: {error.strerror}") from error
 

@@ -18,6 +18,7 @@ from saccade.cli.resuming import Journal, Passing, command_of, journal
 from saccade.cli.searching import Asked, Members, constraint_options, ensemble_options, search_options, takes
 from saccade.errors import UserError
 from saccade.locking import locked
+from saccade.terminal import printable
 
 if TYPE_CHECKING:
     from saccade.decode import Search, Translator
@@ -132,10 +133,11 @@ def tagging(tag: str | None, translator: "Translator", model: Path) -> Callable[
 def bar(what: str, total: int | None, *, hidden: bool = False) -> Iterator[Callable[[int], None]]:
     """Progress on standard error, where that is a terminal; yields what is told of how much more is done."""
     from rich.console import Console
+    from rich.markup import escape
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
-    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (TextColumn(escape(printable(what))), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=hidden or not console.is_terminal) as progress:
         task = progress.add_task(what, total=total)
         yield lambda more: progress.advance(task, more)

@@ -11,9 +11,10 @@ import pytest
 from saccade import names
 from saccade.decode import load
 from saccade.errors import UserError
+from saccade.train.distributed import Workers
 from saccade.train.loop import train
 from saccade.train.recipe import Recipe, load_kept_recipe, load_recipe
-from saccade.train.starting import leaving_no_false_start
+from saccade.train.starting import held_by, leaving_no_false_start
 
 MakeRecipe = Callable[..., Recipe]
 SHORT = {"train.judge": "loss", "train.max_steps": 2}
@@ -110,6 +111,14 @@ def test_a_kept_recipe_runs_no_code_that_nobody_asked_for(
         load(tmp_path / "mine")
     with names.trusting_code(True):
         assert load_kept_recipe(tmp_path / "mine") == mine
+
+
+def test_the_leader_holds_the_folder_for_all_workers(tmp_path: Path) -> None:
+    with held_by(Workers(rank=1), tmp_path / "run"):
+        assert not (tmp_path / "run").exists()
+        with held_by(Workers(rank=0), tmp_path / "run"):
+            assert (tmp_path / "run" / ".lock").exists()
+    assert not (tmp_path / "run").exists()
 
 
 def test_what_a_kill_left_behind_is_removed_at_the_next_start(make_recipe: MakeRecipe, tmp_path: Path) -> None:
