@@ -120,6 +120,12 @@ class Batches:
         """Goes on exactly where `state` was taken, given the same pairs, tokens and seed."""
         self.epoch, self.window, self.index = state["epoch"], state["window"], state["index"]
 
+    def next_window(self) -> tuple[int, int]:
+        """Epoch and number of the next one that will be drawn."""
+        if self._cut is None or self._cut[0] != (self.epoch, self.window):
+            return self.epoch, self.window
+        return (self.epoch, self.window + 1) if self.window + 1 < self.pairs.windows else (self.epoch + 1, 0)
+
     def _window(self) -> tuple[Window, list[list[int]]]:
         """This one, and the places of each batch in it."""
         now = self.epoch, self.window

@@ -5,10 +5,13 @@ A window holds a share of every corpus, in proportion. Its pairs are shuffled an
 window comes when they are used up.
 """
 
+import copy
 import math
 from array import array
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from random import Random
+from typing import Self
 
 import numpy as np
 
@@ -43,6 +46,13 @@ class Stream:
         self._readers = [_Reader(selection) for selection in selections]
         self._longest = max(selection.longest for selection in selections)
         self._starts = np.cumsum([0, *map(len, selections)])
+
+    def unread(self) -> Self:
+        """The same pairs, by files that this one has not opened: a process that draws from it shares no place in them
+        with another."""
+        fresh = copy.copy(self)
+        fresh._readers = [_Reader(selection) for selection in self.selections]
+        return fresh
 
     @property
     def longest(self) -> tuple[int, int]:
@@ -91,8 +101,11 @@ class Stream:
         return ids
 
 
+_NEAR = 8  # times as many pairs as are wanted are passed over: to seek, a compressed file is read from its beginning
+
+
 class _Reader:
-    """Reads a corpus round and round: on from where it is, or after a seek."""
+    """Reads a corpus round and round: on from where it is, or from a little further on, or after a seek."""
 
     def __init__(self, selection: Selection) -> None:
         self._selection = selection
@@ -103,7 +116,10 @@ class _Reader:
         """Pairs of the corpus, repeated without end."""
         size = len(self._selection)
         for turn in range(first, last):
-            if turn % size != self._place:
+            ahead = turn % size - self._place
+            if self._place >= 0 and 0 < ahead <= _NEAR * (last - first):
+                next(islice(self._records, ahead - 1, None), None)
+            elif ahead:
                 self._records = self._selection.records(turn % size)
             place, _, pair = next(self._records, (-1, 0, None))
             if pair is None:

@@ -11,7 +11,7 @@ from saccade.data.formats import has_fields
 from saccade.data.huggingface import PREFIX as HUB
 from saccade.data.reading import STDIN
 from saccade.errors import UserError
-from saccade.ranges import BetweenZeroAndOne, Checked, Count, Length, Range, Share
+from saccade.ranges import BetweenZeroAndOne, Checked, Count, CountOrZero, Length, Range, Share
 from saccade.text import Placeholders, Policy
 
 TASK = "task:"
@@ -92,6 +92,7 @@ class Data(Checked):
     sampling: Share = 0.0  # subword sampling: unigram's smoothing, or BPE's dropout, such as 0.1; 0: none
     streaming: bool | Literal["auto"] = "auto"  # read pairs as they are needed; auto: of more than a gigabyte
     buffer: Count = 50_000  # pairs that are shuffled together when streaming
+    processes: CountOrZero | Literal["auto"] = "auto"  # that read and cut pairs ahead when streaming; auto: at most 8
     alignments: str | None = None  # links i-j between words, a line a pair, for train.guided; or "task"
 
     def __post_init__(self) -> None:

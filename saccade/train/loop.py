@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from saccade.data.ahead import drawing_ahead, processes_for
 from saccade.data.batching import endless
 from saccade.errors import UserError
 from saccade.models import Seq2Seq, build_model
@@ -59,7 +60,9 @@ def train(
             run = _begin(start(recipe, out, workers, resume=resume, log=log), resume)
         standing = run.standing
         with run.log as log, noting_interruptions(patiently=workers.count > 1) as interrupted:
-            reason, finished = _updates(run, interrupted, observe)
+            ahead = processes_for(run.material.corpus, recipe.data.processes, workers.neighbours)
+            with drawing_ahead(run.batches, ahead):
+                reason, finished = _updates(run, interrupted, observe)
             if finished:
                 if standing.checked != standing.step:
                     check(run, observe)

@@ -31,15 +31,17 @@ def resumed_recipe(out: Path, asked: Mapping[str, Any], where: str, mix: tuple[s
     if isinstance(asked.get("data"), Mapping):
         asked = {**asked, "data": _sources(asked["data"], kept, out, where, mix)}
     wanted = recipe_of(_merged(_base(kept, asked), asked), where)
-    found = [text for key, text in differences(kept, wanted) if not is_budget(key)]
+    free = ("data.processes",)  # decides how fast batches come, not which
+    found = [text for key, text in differences(kept, wanted) if not is_budget(key) and key not in free]
     if found:
         more = f" (and {len(found) - _MOST_NAMED} more)" if len(found) > _MOST_NAMED else ""
         raise UserError(
-            f"{out}: a resumed run keeps its recipe, but for train.max_* and train.patience: "
+            f"{out}: a resumed run keeps its recipe, but for train.max_*, train.patience and data.processes: "
             f"{'; '.join(found[:_MOST_NAMED])}{more}; type the command that began the run, or give another --out"
         )
     budget = {key: value for key, value in vars(wanted.train).items() if is_budget(f"train.{key}")}
-    return replace(kept, train=replace(kept.train, **budget))
+    data = replace(kept.data, processes=wanted.data.processes)
+    return replace(kept, data=data, train=replace(kept.train, **budget))
 
 
 def is_budget(key: str) -> bool:

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 from lives import metrics
 
+from saccade.checkpoint import load_training
 from saccade.train.loop import train
 from saccade.train.recipe import Recipe, load_recipe
+from saccade.train.resumption import resumed_recipe
 
 MakeRecipe = Callable[..., Recipe]
 
@@ -37,6 +39,17 @@ def test_resumed_in_any_window_it_is_the_same_run(
     assert again == at and len(at) == 10
     card = (tmp_path / "cut" / "README.md").read_text(encoding="utf-8")
     assert "tagged <fr>, 1.5 times: kept" in card and "windows of 60 pairs an epoch" in card
+
+
+def test_it_does_not_matter_who_draws(make_recipe: MakeRecipe, pairs_file: Path, tmp_path: Path) -> None:
+    for processes in (0, 2):
+        own = settings(pairs_file, **{"data.processes": processes, "train.max_steps": 6, "train.check_every": 6})
+        train(make_recipe(**own), tmp_path / str(processes))
+    assert metrics(tmp_path / "0") == metrics(tmp_path / "2")
+    restored = [load_training(tmp_path / name)["batches"] for name in ("0", "2")]
+    assert restored[0] == restored[1]  # where the run was, not how far others had drawn
+    resumed = resumed_recipe(tmp_path / "2", {"data": {"processes": 0}}, "--set")
+    assert resumed.data.processes == 0  # which a resumed run may change, since it changes nothing else
 
 
 def test_an_epoch_ends_when_every_corpus_was_passed_over(

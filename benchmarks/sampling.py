@@ -1,0 +1,99 @@
+"""What subword sampling costs: target tokens per second of training, without it, with it, and with pairs cut ahead.
+
+    python benchmarks/sampling.py --pairs train.tsv --device cuda --set model.width=128
+    python benchmarks/sampling.py --count 5000 --epochs 1 --kinds unigram
+
+The same model is trained on the same pairs: as they are, with `data.sampling` and `data.processes = 0`, and with
+`data.sampling` and `data.processes = "auto"`. What is timed are whole epochs after the first, from the moment that the
+first is used up, so that each has its own pairs drawn. The result is written with how it was made.
+"""
+
+import argparse
+import io
+import json
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from saccade import config
+from saccade.data.ahead import drawing_ahead, processes_for
+from saccade.data.batching import endless
+from saccade.provenance import provenance
+from saccade.train.log import Log
+from saccade.train.loop import start
+from saccade.train.recipe import Recipe, recipe_of
+from saccade.train.update import update
+
+WAYS: dict[str, dict[str, Any]] = {
+    "no sampling": {"sampling": 0.0, "streaming": False},
+    "sampling, cut when needed": {"sampling": 0.1, "processes": 0},
+    "sampling, cut ahead": {"sampling": 0.1, "processes": "auto"},
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pairs", default="task:phrasebook-en-fr")
+    parser.add_argument("--count", type=int, default=29_000, help="pairs drawn of a task")
+    parser.add_argument("--kinds", nargs="+", default=["unigram", "bpe"], choices=["unigram", "bpe"])
+    parser.add_argument("--pieces", type=int, default=1000, help="of the vocabulary, at most")
+    parser.add_argument("--model", default="vaswani2017")
+    parser.add_argument("--tokens", type=int, default=4096)
+    parser.add_argument("--epochs", type=int, default=3, help="that are timed")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/sampling.json"))
+    asked = parser.parse_args()
+    rows = []
+    for kind in asked.kinds:
+        for name, data in WAYS.items():
+            with tempfile.TemporaryDirectory() as folder:
+                row = measured(recipe(asked, kind, data), Path(folder) / "run", asked.epochs)
+            rows.append({"pieces": kind, "way": name} | row)
+            print(f"{kind:8} {name:26} {row['tokens_per_second']:10,.0f} target tokens/s, {row['processes']} processes")
+    options = {name: str(value) if isinstance(value, Path) else value for name, value in vars(asked).items()}
+    result = {"benchmark": "sampling", "options": options, "rows": rows, "provenance": provenance(1)}
+    asked.out.parent.mkdir(parents=True, exist_ok=True)
+    asked.out.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def recipe(asked: argparse.Namespace, kind: str, data: dict[str, Any]) -> Recipe:
+    vocabulary = {"kind": kind, "size": asked.pieces}
+    mapping: dict[str, Any] = {
+        "data": {"pairs": asked.pairs, "count": asked.count, "vocabulary": vocabulary, **data},
+        "model": {"name": asked.model},
+        "train": {"tokens": asked.tokens, "device": asked.device, "max_epochs": 1000},
+    }
+    return recipe_of(config.override(mapping, asked.set), "--set")
+
+
+def measured(recipe: Recipe, folder: Path, epochs: int) -> dict[str, Any]:
+    """Target tokens per second, and of which numbers that was made."""
+    run = start(recipe, folder, log=Log(folder, Console(file=io.StringIO())))
+    processes = processes_for(run.material.corpus, recipe.data.processes)
+    tokens, updates, began = 0, 0, 0.0
+    with drawing_ahead(run.batches, processes):
+        for batch in endless(run.batches):
+            _, seen = update(run, [batch])
+            if began:
+                tokens, updates = tokens + seen, updates + 1
+            if not began and run.batches.epochs >= 1:
+                began = time.perf_counter()
+            if run.batches.epochs >= 1 + epochs:
+                break
+        seconds = time.perf_counter() - began
+    return {
+        "tokens_per_second": tokens / seconds,
+        "tokens": tokens,
+        "updates": updates,
+        "seconds": seconds,
+        "processes": processes,
+        "device": str(run.device),
+    }
+
+
+if __name__ == "__main__":
+    main()
