@@ -54,8 +54,9 @@ def _named(name: str, width: int, heads: int) -> Iterator[Contender]:
         return read
 
     yield Contender(name=name, module=attention, read=reader(False))
-    # Where a kernel or a band spares the weights, asking for them is what costs; elsewhere they are there anyway.
-    if attention.why_not_fused() is None or attention.window.band is not None:
+    # Where a kernel, a band or a span spares the weights, asking for them costs; elsewhere they are there anyway.
+    window = attention.window
+    if attention.why_not_fused() is None or window.band is not None or window.span is not None:
         yield Contender(name=name, weights=True, module=attention, read=reader(True))
 
 

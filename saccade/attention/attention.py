@@ -14,7 +14,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from saccade.attention import checks, fused
+from saccade.attention import checks, fused, local
 from saccade.attention.bias import Bias
 from saccade.attention.heads import fold, fold_positions, grouped_matmul, merge, query_positions, split, unfold
 from saccade.attention.memory import History, Memory, Reading
@@ -161,6 +161,8 @@ class Attention(nn.Module):
             return self._read_in_chunks(queries, memory, self.window.band)
         if self.why_not_fused(weights=weights) is None:
             return self._read_fused(queries, memory, where, plain_positions)
+        if not weights and not self.normaliser.draws and local.pays(self.score, self.window, memory):
+            return local.read(self._read, self.window, queries, memory, where)
         return self._read(queries, memory, where, None, weights)
 
     def why_not_fused(self, *, weights: bool = False) -> str | None:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 
@@ -22,6 +23,7 @@ class Memory(NamedTuple):
     at: Tensor | None = None  # (B or 1, S) the position of each slot; None: 0 … S−1
     notes: Tensor | None = None  # (B, S, ·) what the score keeps of each slot, such as its fertility
     readers: int = 1  # N: this many consecutive rows of queries read each sentence
+    of_whole: Tensor | None = None  # (B, 1) readable slots of the memory that these were taken from; None: all are here
 
     @property
     def sentences(self) -> int:
@@ -35,6 +37,13 @@ class Memory(NamedTuple):
     def positions(self) -> Tensor:
         """(B or 1, S)"""
         return torch.arange(self.length, device=self.keys.device)[None] if self.at is None else self.at
+
+    @property
+    def readable_slots(self) -> Tensor | int:
+        """How many may be read: of each sentence (B, 1), or of all alike."""
+        if self.of_whole is not None:
+            return self.of_whole
+        return self.length if self.readable is None else self.readable.sum(-1, keepdim=True)
 
     def shared(self, readers: int) -> Memory:
         """The same memory, uncopied, read by `readers` consecutive rows of queries a sentence (beam hypotheses)."""
@@ -85,6 +94,32 @@ class Memory(NamedTuple):
             self.positions[:, start:stop],
             None if self.notes is None else self.notes[:, start:stop],
             self.readers,
+        )
+
+    def runs_from(self, first: Tensor, count: int) -> Memory:
+        """For each query of first (B, Q), only the `count` slots from there on: B·Q sentences, which one query each
+        reads. They keep their positions, and know how many slots there are in all.
+        """
+        sentences, length = self.sentences, self.length
+        steps = torch.arange(count, device=first.device)
+        slots = (first[:, :, None] + steps).flatten(0, 1)  # (B·Q, count)
+        row = torch.arange(sentences, device=first.device).repeat_interleave(first.shape[1])[:, None]
+        place = row * length + slots
+
+        def taken(by_head: Tensor) -> Tensor:
+            # An embedding, because its gradient, unlike that of an index, is added row by row.
+            table = by_head.transpose(1, 2).reshape(sentences * length, -1)
+            return torch.unflatten(F.embedding(place, table), -1, (by_head.shape[1], -1)).transpose(1, 2)
+
+        whole = self.readable_slots
+        whole = first.new_full((sentences, 1), whole) if isinstance(whole, int) else whole
+        return Memory(
+            taken(self.keys),
+            taken(self.values),
+            None if self.readable is None else self.readable.flatten()[place],
+            slots if self.at is None else self.at.expand(sentences, -1).flatten()[place],
+            None if self.notes is None else self.notes.flatten(0, 1)[place],
+            of_whole=whole[row[:, 0]],
         )
 
 

@@ -24,6 +24,8 @@ class Window(Part):
     by_position: bool = True  # the rule says all: no taper, nothing learned from the query
     causal: bool = False  # no slot after the query is ever read
     band: tuple[int, int] | None = None  # the most slots before and after a query's position that it may read
+    span: int | None = None  # the most consecutive slots that a query may read, wherever they are; None: unbounded
+    by_sentence: bool = False  # the rule looks at which sentence a query belongs to
     renormalise: bool = False  # whether tapered weights are made to sum to 1 again
 
     def rule(self, row: Tensor, query_at: Tensor, key_at: Tensor) -> Tensor:
@@ -34,6 +36,10 @@ class Window(Part):
         """For queries (B, Q, query_dim) at positions (B or 1, Q)."""
         row = torch.arange(memory.sentences, device=query_at.device)[:, None, None]
         return View(self.rule(row, query_at[:, :, None], memory.positions[:, None, :]))
+
+    def first_slot(self, queries: Tensor, memory: Memory) -> Tensor:
+        """(B, Q): with `span` slots from there on, all that each of queries (B, Q, query_dim) may read."""
+        raise NotImplementedError(f"{type(self).__name__} has no span")
 
     def __and__(self, other: "Window") -> "Window":
         return Both(self, other)
@@ -121,6 +127,7 @@ class Graph(Window):
                 f"adjacency must be bool of shape (T, S) or (B, T, S), True = may be read; "
                 f"got {adjacency.dtype} of shape {tuple(adjacency.shape)}"
             )
+        self.by_sentence = adjacency.dim() == 3
         self.register_buffer("adjacency", adjacency, persistent=False)
 
     def rule(self, row: Tensor, query_at: Tensor, key_at: Tensor) -> Tensor:
@@ -157,6 +164,7 @@ class Predicted(Window):
         if radius < 1:
             raise ValueError(f"radius must be at least 1, got {radius}")
         self.radius = radius
+        self.span: int = 2 * radius + 3
         self.renormalise = renormalise
         self.hidden = nn.Linear(query_dim, width, bias=False)
         self.place = nn.Linear(width, 1, bias=False)
@@ -165,8 +173,13 @@ class Predicted(Window):
     def centre(self, queries: Tensor, memory: Memory) -> Tensor:
         """(B, Q), in float32 at least: half precision cannot count the slots of a long memory."""
         share: Tensor = torch.sigmoid(wide(self.place(torch.tanh(self.hidden(queries))))).squeeze(-1)
-        length = memory.length if memory.readable is None else memory.readable.sum(-1, keepdim=True)
-        return share * length
+        return share * memory.readable_slots
+
+    def first_slot(self, queries: Tensor, memory: Memory) -> Tensor:
+        with torch.no_grad():  # a whole number has no derivative
+            place = self.centre(queries, memory)
+        # One slot more on each side: a place on the edge is rounded differently when it is computed in other batches.
+        return (place - self.radius).ceil().long().sub(1).clamp(0, max(0, memory.length - self.span))
 
     def forward(self, queries: Tensor, query_at: Tensor, memory: Memory) -> View:
         away = memory.positions[:, None, :] - self.centre(queries, memory)[:, :, None]
@@ -193,9 +206,15 @@ class Both(Window):
         by_band = bands and self.by_position
         after = [0] if self.causal else [right for _, right in bands]
         self.band = (min(left for left, _ in bands), min(after)) if by_band else None
+        self.by_sentence = first.by_sentence or second.by_sentence
+        self.span = min((window.span for window in (first, second) if window.span is not None), default=None)
 
     def rule(self, row: Tensor, query_at: Tensor, key_at: Tensor) -> Tensor:
         return self.first.rule(row, query_at, key_at) & self.second.rule(row, query_at, key_at)
+
+    def first_slot(self, queries: Tensor, memory: Memory) -> Tensor:
+        narrow = self.first if self.first.span == self.span else self.second
+        return narrow.first_slot(queries, memory)
 
     def forward(self, queries: Tensor, query_at: Tensor, memory: Memory) -> View:
         one, other = (window(queries, query_at, memory) for window in (self.first, self.second))
