@@ -28,6 +28,19 @@ def test_each_reason_by_itself(verdict: Verdict) -> None:
     assert Selection.of(Listed([*ENGLISH, CASES[verdict]])).verdicts[-1] in (Verdict.KEPT, Verdict.EMPTY)  # by default
 
 
+@pytest.mark.parametrize(
+    ("cleaning", "pair"),
+    [
+        (Cleaning(most_words=3), TextPair("one two three", "a b")),
+        (Cleaning(ratio=1.5), TextPair("one two three", "a b")),
+        (Cleaning(script=0.5, source_scripts=("LATIN",), target_scripts=("GREEK",)), TextPair("abда", "ναι")),
+    ],
+    ids=["words", "ratio", "script"],
+)
+def test_what_is_exactly_at_a_limit_is_kept(cleaning: Cleaning, pair: TextPair) -> None:
+    assert Selection.of(Listed([pair]), cleaning).verdicts.tolist() == [Verdict.KEPT]
+
+
 def test_the_report_has_counts_and_first_lines() -> None:
     pairs = [*ENGLISH, *CASES.values(), *[CASES[Verdict.CONTROL]] * 6]
     report = Selection.of(Listed(pairs), ALL).report()

@@ -135,6 +135,19 @@ def test_learned_places_are_a_limit_of_pieces(untrained: Untrained, vocabularies
     assert "pieces with the end, more than the 12" in whole.notes[0]
 
 
+def test_a_text_of_exactly_as_many_pieces_as_places_is_not_too_long(vocabularies: Vocabularies) -> None:
+    pieces = len(vocabularies.source.encode("It sleeps.")) + 1  # with the end
+    assert Limits(pieces=pieces).over("It sleeps.", vocabularies) is None
+    assert str(Limits(pieces=pieces - 1).over("It sleeps.", vocabularies)).startswith(f"{pieces} pieces with the end")
+    assert Limits(words=3).over("It sleeps.", vocabularies) is None  # the full stop is a word
+
+
+def test_of_several_tables_of_places_the_shortest_is_the_limit(untrained: Untrained) -> None:
+    for longest in (12, 300):
+        model = untrained("gehring2017", longest=longest, attention="luong2015-global-location")
+        assert Limits.of_model(model).pieces == min(longest, 256)
+
+
 def test_an_ensemble_has_the_lower_limits(untrained: Untrained, vocabularies: Vocabularies) -> None:
     members = {
         "a": Translator(untrained("gehring2017", longest=30), vocabularies, "cpu", longest_trained=9),

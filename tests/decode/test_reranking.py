@@ -59,6 +59,17 @@ def test_a_score_is_the_weighted_sum_of_features(learnt: Translator, channel: Tr
     ]
 
 
+def test_without_weights_every_model_counts_alike_and_the_length_does_not(
+    learnt: Translator, channel: Translator
+) -> None:
+    reranker = Reranker(translator=learnt, channel=channel)
+    found = learnt.translate(["the black cat sleeps"], FIVE)
+    (features,), (ranked,) = reranker.features(found), reranker.rerank(found)
+    assert reranker.names == ("model", "length", "channel")
+    sums = {one.text: row[0] + row[2] for one, row in zip(found[0].n_best, features, strict=True)}
+    assert {one.text: one.score for one in ranked.n_best} == pytest.approx(sums)
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_any_model_judges(name: str, learnt: Translator, untrained: Any, vocabularies: Vocabularies) -> None:
     other = Translator(untrained(name), vocabularies.towards(right_to_left=True), "cpu")

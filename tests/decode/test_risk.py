@@ -78,6 +78,11 @@ def test_equals_stay_in_order_and_what_breaks_a_constraint_stays_last() -> None:
     assert least_risk(broken).text == "yy"
 
 
+def test_of_the_same_text_in_other_pieces_the_better_one_stays() -> None:
+    found = least_risk(listed(["xx", "yy", "yy", "xx"], [0.4, 0.3, 0.2, 0.1]))
+    assert [(one.text, one.log_prob) for one in found.n_best] == [("xx", math.log(0.4)), ("yy", math.log(0.3))]
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_samples_of_any_model(name: str, untrained: Any, vocabularies: Vocabularies) -> None:
     translator = Translator(untrained(name), vocabularies, "cpu")
