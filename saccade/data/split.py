@@ -49,7 +49,7 @@ class Split:
                 f"{name}: {total} pair{'s' * (total != 1)} {found}; expected at least 2 that differ, to hold one out "
                 "for validation: give more pairs, or a validation file (--valid)"
             )
-        room = max(1, min(most, round(share * total)))
+        room = max(1, min(most, round(share * total), total - 1))  # something is left to train on
         held_out = []
         for group, count in sorted(counts.items()):  # in the order of their keys: a seeded shuffle
             if count <= room:

@@ -62,7 +62,7 @@ class Training(Checked):
     init_from: str | None = None  # a model folder whose weights to begin with
     freeze: tuple[str, ...] = ()  # names, or patterns such as "encoder.*", of parameters that stay as they are
     tokens: Count | Literal["auto"] = 4096  # of a batch, over all workers: pairs × the longest side; auto: what fits
-    accumulate: Count = 1  # batches an update
+    accumulate: Annotated[int, Range(least=1, most=10_000)] = 1  # batches an update
     ema: BetweenZeroAndOne | None = None  # decay of a running mean of the weights, which is then judged and kept
     average: CountOrZero = 0  # of so many last checks, the mean of the weights is tried at the end
     max_steps: CountOrZero | None = None  # the run ends at whichever of the three comes first

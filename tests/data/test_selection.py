@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from saccade.data import Cleaning, DamagedError, Listed, PairFiles, Selection, Split, TextPair, Verdict, selection
+from saccade.data.split import key
 from saccade.text import Policy, Vocabularies
 
 TEXTS = [TextPair(f"the dog number {n} sleeps", f"le chien numéro {n} dort") for n in range(50)]
@@ -53,8 +54,7 @@ def test_held_out_here_and_elsewhere() -> None:
         TextPair("x", "the dog number 4 sleeps"),
         TextPair("", ""),
     ]
-    split = Split.of(TEXTS[3:5], share=1.0)
-    assert len(split.held_out) == 2
+    split = Split(1, frozenset(key(pair.source, 1) for pair in TEXTS[3:5]))
     chosen = Selection.of(Listed(pairs)).holding_out(split)
     assert chosen.held_out == tuple(TEXTS[3:5]) and (chosen.verdicts == Verdict.HELD_OUT).sum() == 2
     other = Selection.of(Listed(pairs)).holding_out(Split(1, frozenset()), split.held_out)

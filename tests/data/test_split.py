@@ -16,10 +16,10 @@ def same(text: str) -> str:
 
 
 @settings(deadline=None, max_examples=200)
-@given(pairs_of_few_sources, st.integers(0, 5))
-def test_no_source_is_on_both_sides_and_no_pair_is_lost(pairs: list[TextPair], seed: int) -> None:
+@given(pairs_of_few_sources, st.integers(0, 5), st.floats(0, 1, exclude_min=True))
+def test_no_source_is_on_both_sides_and_no_pair_is_lost(pairs: list[TextPair], seed: int, share: float) -> None:
     try:
-        split = Split.of(pairs, seed=seed)
+        split = Split.of(pairs, seed=seed, share=share)
     except UserError:
         whole = {(same(p.source), same(p.target)) for p in pairs if p.source and p.target.strip()}
         assert len(whole) < 2
