@@ -173,13 +173,17 @@ def _seeds(text: str | None, named: list[int]) -> list[int]:
             raise UserError(f"--seeds {text} and --seed {named[0]} each say which seeds; give one of them")
         return seeds_of(",".join(map(str, named)), "--seed")
     many = "3" if text is None else text.strip()
-    return list(range(1, int(many) + 1)) if many.isdecimal() and int(many) > 0 else seeds_of(many)
+    if not many.isdecimal():
+        return seeds_of(many)
+    if not re.fullmatch("[1-9][0-9]{0,2}", many):
+        raise UserError(f"--seeds {many[:20]}: expected how many, from 1 to 999, or which, such as --seeds 1,2,3")
+    return list(range(1, int(many) + 1))
 
 
 def _words(text: str | None) -> tuple[int, int] | None:
     if text is None:
         return None
-    found = re.fullmatch(r"\s*(\d+)\s*[-–,]\s*(\d+)\s*", text)
+    found = re.fullmatch(r"\s*([0-9]{1,6})\s*[-–,]\s*([0-9]{1,6})\s*", text)
     if found is None or not 0 < int(found[1]) <= int(found[2]):
         raise UserError(f"--words {text}: expected the shortest and the longest, such as --words 3-60")
     return int(found[1]), int(found[2])

@@ -143,3 +143,9 @@ def test_seeds_are_counted_or_named() -> None:
     ):
         with pytest.raises(UserError, match=said):
             _seeds(text, named)
+
+
+@pytest.mark.parametrize("many", ["0", "1000", str(10**18), "9" * 5000], ids=len)
+def test_no_number_of_seeds_is_too_large_to_refuse(many: str) -> None:
+    with pytest.raises(UserError, match=r"^--seeds \d{1,20}: expected how many, from 1 to 999, or which"):
+        _seeds(many, [])
