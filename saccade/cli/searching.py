@@ -167,12 +167,15 @@ class Members(NamedTuple):
 
     def load(self, model: Path, device: str) -> "Translator":
         from saccade.decode import combine, load
+        from saccade.decode.device import limit_threads
 
         if not self.folders:
-            return load(model, device=device)
-        folders = [model, *self.folders]
-        loaded = {str(folder): load(folder, device=device) for folder in folders}
-        return combine(loaded, average=cast("Average", self.average), weights=self.weights)
+            translator = load(model, device=device)
+        else:
+            loaded = {str(folder): load(folder, device=device) for folder in [model, *self.folders]}
+            translator = combine(loaded, average=cast("Average", self.average), weights=self.weights)
+        limit_threads(translator.model)
+        return translator
 
 
 def ensemble_options(

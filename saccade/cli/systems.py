@@ -115,8 +115,10 @@ def _output(path: Path, name: str, material: Material, how: Judging) -> Output:
         return Output(name=name, texts=material.lines_of(path))
     from saccade import checkpoint
     from saccade.decode import load
+    from saccade.decode.device import limit_threads
 
     translator = load(path, device=how.device)
+    limit_threads(translator.model)
     if material.sources is None:
         raise UserError(f"{path}: a model needs sources to translate; give PAIRS")
     texts, unread = _translated(translator, material.sources, how, name)

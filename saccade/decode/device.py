@@ -5,9 +5,12 @@ from typing import TypeVar
 
 import numpy as np
 import torch
+from torch import nn
 
 from saccade.data.batching import cut_places
 from saccade.errors import UserError
+
+_GAINS_BY_THREADS = 5_000_000  # parameters; smaller ones spend more time waiting for other threads than they save
 
 Whole = TypeVar("Whole")
 Done = TypeVar("Done")
@@ -27,6 +30,18 @@ def find_device(name: str | torch.device = "auto") -> torch.device:
             f"device {str(name)!r} cannot be used here: {reason}; expected auto, cpu, cuda or mps"
         ) from error
     return device
+
+
+def limit_threads(model: nn.Module) -> None:
+    """Let this process compute with one thread from now on, where a model on the CPU is too small to gain by more.
+
+    A rule, not a measurement: sums may differ in their last bits with the number of threads, and a score must not
+    depend on how busy the machine is.
+    """
+    parameters = list(model.parameters())
+    on_cpu = all(parameter.device.type == "cpu" for parameter in parameters)
+    if on_cpu and sum(parameter.numel() for parameter in parameters) < _GAINS_BY_THREADS:
+        torch.set_num_threads(1)
 
 
 def is_of_memory(error: RuntimeError) -> bool:

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from saccade.decode import Translator, find_device, translator
-from saccade.decode.device import in_halves
+from saccade.decode.device import in_halves, limit_threads
 from saccade.errors import UserError
 
 
@@ -22,6 +22,21 @@ def test_a_device_that_is_not_there_is_refused_in_one_line() -> None:
         with pytest.raises(UserError, match="expected auto, cpu, cuda or mps") as raised:
             find_device(name)
         assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "device", "expected"), [(4_999_999, "cpu", 1), (5_000_000, "cpu", 2), (10, "meta", 2)]
+)
+def test_small_models_on_the_cpu_use_one_thread(parameters: int, device: str, expected: int) -> None:
+    model = torch.nn.Module()
+    model.weight = torch.nn.Parameter(torch.empty(parameters, device=device))
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        limit_threads(model)
+        assert torch.get_num_threads() == expected
+    finally:
+        torch.set_num_threads(before)
 
 
 def halved(whole: Sequence[int]) -> list[Sequence[int]]:
