@@ -222,6 +222,7 @@ class LocationOnly(Score):
         self.weight = nn.Parameter(torch.empty(heads, width, longest).uniform_(-1, 1) / math.sqrt(width))
 
     def forward(self, queries: Tensor, memory: Memory, history: Tensor | None) -> Tensor:
-        scores = queries @ self.weight  # (B, H, Q, longest)
+        # One head is one product with a matrix; of several, the gradient is as large as a matrix for each sentence.
+        scores = queries @ (self.weight[0] if self.heads == 1 else self.weight)  # (B, H, Q, longest)
         places = memory.positions.clamp(max=self.weight.shape[-1] - 1)[:, None, None]
         return scores.gather(-1, places.expand(*scores.shape[:-1], -1))
