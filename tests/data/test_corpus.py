@@ -54,6 +54,19 @@ def test_held_out_pairs_are_passed_over_and_lines_stay_true() -> None:
     assert corpus.report.kept == 30
 
 
+def test_a_text_of_exactly_the_longest_length_is_kept() -> None:
+    source, target = (len(side) for side in VOCABULARIES.encode(TEXTS[0]))
+    assert len(encode(TEXTS[:1], longest=max(source, target))) == 1
+    with pytest.raises(UserError, match="no pair is left"):
+        encode(TEXTS[:1], longest=max(source, target) - 1)
+
+
+def test_corpora_of_one_size_are_drawn_from_in_orders_of_their_own() -> None:
+    corpus = encode(TEXTS)
+    places = Mixture([corpus, corpus], [0.5, 0.5]).window(1, 1, 0).places
+    assert len(places) == 40 and set(places[:20]) != set(places[20:] - 40)
+
+
 def test_nothing_left_is_said() -> None:
     with pytest.raises(UserError, match=r"no pair is left: kept 0 of 40 .* 3 pieces"):
         encode(TEXTS, longest=3)

@@ -102,3 +102,12 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
     (folder / "verdicts.npy").write_bytes(b"")
     with pytest.raises(DamagedError):
         Selection.load(folder, files, cleaning)
+
+
+def test_bounds_on_pieces_are_of_the_source_and_of_the_target() -> None:
+    short, long = "dog", "le chien numéro 7 dort " * 3
+    for pair in (TextPair(short, long), TextPair(long, short)):
+        bounds = Selection.of(Listed([pair])).shorter(VOCABULARIES, 256).most_pieces
+        pieces = tuple(map(len, VOCABULARIES.encode(pair)))
+        assert all(count <= bound for count, bound in zip(pieces, bounds, strict=True))
+        assert (bounds[0] < bounds[1]) == (pieces[0] < pieces[1])

@@ -6,8 +6,9 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from saccade.decode import Constraints, Search, Translator, combine
+from saccade.decode import Constraints, Search, Translation, Translator, combine
 from saccade.decode.limits import Limits, cut
+from saccade.decode.parts import join
 from saccade.errors import UserError
 from saccade.models import MODELS, Seq2Seq
 from saccade.text import Policy, Vocabularies, words
@@ -63,6 +64,26 @@ def test_the_attention_of_parts_is_that_of_the_whole(translator: Translator) -> 
             np.testing.assert_allclose(block, part.weights, atol=1e-6)
             assert one.weights[row : row + rows].sum() == pytest.approx(block.sum(), abs=1e-5)
             row, column = row + rows, column + columns
+
+
+def test_what_parts_did_not_read_costs_the_whole(untrained: Untrained, vocabularies: Vocabularies) -> None:
+    """The coverage penalty is a sum over the source, and so over its parts."""
+    translator = Translator(untrained("bahdanau2014"), vocabularies, "cpu", longest_trained=5)
+    how = Search(longest=6, coverage_penalty=0.3)
+    (whole,) = translator.translate([TEXT], how, too_long="split")
+    costs = [part.score - how.score(part.log_prob, len(part.token_log_probs)) for part in whole.parts]
+    assert len(costs) == 4 and max(costs) < 0
+    assert whole.score == pytest.approx(how.score(whole.log_prob, len(whole.token_log_probs)) + sum(costs), abs=1e-4)
+
+
+def test_a_whole_has_ended_where_all_its_parts_have_and_such_come_first() -> None:
+    def part(log_prob: float, ended: bool, *alternatives: Translation) -> Translation:
+        numbers = {"score": log_prob, "log_prob": log_prob, "token_log_probs": (log_prob,)}
+        return Translation(source="x", text="y", tokens=(), ended=ended, alternatives=alternatives, **numbers)
+
+    how = Search(beam=4, n_best=4, length_norm="none")
+    found = join("x x", [part(-1.0, True), part(-2.0, False, part(-3.0, True))], how)
+    assert [(one.ended, one.score) for one in found.n_best] == [(True, -4.0), (False, -3.0)]
 
 
 def test_samples_of_parts_do_not_depend_on_company(translator: Translator) -> None:
