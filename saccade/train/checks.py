@@ -1,6 +1,7 @@
 """Checks during a run: how good it is now, whether that is the best so far, and both put on disk as one."""
 
 import copy
+import math
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
@@ -58,6 +59,8 @@ def _watch_for_plateau(run: Run, loss: float) -> None:
 
 
 def is_better(result: Validation, best: dict[str, Any] | None, how: Training) -> bool:
+    if not math.isfinite(result.loss):  # a model that has broken down, whatever its translations score
+        return False
     if best is None:
         return True
     if how.judge == "bleu":

@@ -43,7 +43,8 @@ class Log:
 
     def go_back_to(self, step: int, *, averaged: bool = False) -> None:
         """Forget what was noted after `step`: a resumed run will come to it again. What was `averaged` comes last."""
-        lines = self.metrics.read_text(encoding="utf-8").splitlines() if self.metrics.exists() else []
+        # What is no UTF-8 is a line that is damaged, and is forgotten as one that a kill has cut.
+        lines = self.metrics.read_text(encoding="utf-8", errors="replace").splitlines() if self.metrics.exists() else []
         last = (step, averaged)
         files.write_atomically(self.metrics, "".join(f"{line}\n" for line in lines if _place(line) <= last))
         if self._board is not None:
@@ -53,6 +54,8 @@ class Log:
         self.console.print(printable(text, keep="\n\t"), highlight=False, markup=False, soft_wrap=True)
 
     def note(self, **numbers: Any) -> None:
+        """A line of JSON, which has no number that is not finite: null."""
+        numbers = {name: None if isinstance(n, float) and not math.isfinite(n) else n for name, n in numbers.items()}
         try:
             with self.metrics.open("a", encoding="utf-8") as stream:
                 stream.write(json.dumps(numbers) + "\n")

@@ -35,6 +35,7 @@ from saccade.train.starting import held_by, keep_recipe, leaving_no_false_start,
 from saccade.train.update import update
 
 _SAVE_SECONDS = 600.0  # at most so much work is lost to a kill, however far apart the checks are
+_LESS = "lower train.lr, or set train.precision = 'fp32'"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +43,7 @@ class Outcome:
     folder: Path
     reason: str  # why the run ended
     finished: bool  # False: it was interrupted, and can be resumed
-    diverged: bool  # ended by updates that were not finite; the best model before them is kept
+    diverged: bool  # ended by what was not finite; the best model before that, if there was one, is kept
     step: int
     seconds: float
     best: dict[str, Any] | None
@@ -66,20 +67,27 @@ def train(
             if finished:
                 if standing.checked != standing.step:
                     check(run, observe)
-                try_average(run)
-                calibrate_best(run)
-                choose_reader(run)
+                if standing.best is not None:
+                    try_average(run)
+                    calibrate_best(run)
+                    choose_reader(run)
             else:
                 save_standing(run)
-            if run.diverged:
-                log.say(f"the run diverged; the best model so far is in {out}")
+            diverged = run.diverged
+            if finished and standing.best is None:
+                diverged, reason = True, f"no check had a finite loss: {_LESS}"
+            if diverged:
+                log.say(
+                    "the run diverged; "
+                    + (f"the best model so far is in {out}" if standing.best else "no model is kept")
+                )
             else:
                 log.say(f"{reason}; the model is in {out}" if finished else f"{reason}; go on with --resume")
     return Outcome(
         folder=out,
         reason=reason,
         finished=finished,
-        diverged=run.diverged,
+        diverged=diverged,
         step=standing.step,
         seconds=standing.seconds,
         best=standing.best,
@@ -230,7 +238,7 @@ def _over(run: Run, stop: str | None) -> str | None:
     if stop is not None:
         return f"interrupted by {stop} at step {standing.step:,}"
     if run.diverged:
-        return f"{standing.bad} updates in a row were not finite: lower train.lr, or set train.precision = 'fp32'"
+        return f"{standing.bad} updates in a row were not finite: {_LESS}"
     if standing.stale >= how.patience:
         return f"no better score in {how.patience} checks"
     if how.schedule == "plateau" and how.lr * how.decay**standing.falls < how.least_lr:

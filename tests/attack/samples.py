@@ -111,6 +111,7 @@ def make_samples(place: Path) -> Samples:
             rehearse(made, others)
     rehearse(made, ["evaluate", "out", "pairs.tsv", "--resamples", "0", "--json"])
     rehearse(made, ["align", "out", "pairs.tsv"])
+    rehearse(made, ["train", "recipe.toml", "--out", "out", "--resume"])
     rehearse(made, ["data", "pairs.tsv", "--json"])
     return Samples(models)
 

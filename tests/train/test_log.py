@@ -65,6 +65,15 @@ def test_the_display_ends_with_a_mistake(tmp_path: Path) -> None:
     assert written.getvalue().endswith("\x1b[?25h")  # the cursor is shown again
 
 
+def test_a_damaged_line_is_forgotten(tmp_path: Path) -> None:
+    log, _ = heard(tmp_path)
+    log.note(step=1, loss=2.0)
+    kept = log.metrics.read_bytes()
+    log.metrics.write_bytes(kept + b'{"step": 2, "loss": \xff}\n\xff\xfe\n')
+    log.go_back_to(5)
+    assert log.metrics.read_bytes() == kept
+
+
 def test_notes_are_taken_back_to_a_step(tmp_path: Path) -> None:
     log, _ = heard(tmp_path)
     log.go_back_to(5)  # of nothing

@@ -148,6 +148,9 @@ def test_bleu_decides_and_the_loss_among_equals(make_recipe: MakeRecipe) -> None
     assert checks.is_better(found(20.1, 9.0), best, how) and checks.is_better(found(20.0, 2.9), best, how)
     assert not checks.is_better(found(19.9, 1.0), best, how) and not checks.is_better(found(20.0, 3.0), best, how)
     assert checks.is_better(found(0.0, 9.0), None, how)
+    assert not any(
+        checks.is_better(found(30.0, loss), one, how) for loss in (math.nan, math.inf) for one in (None, best)
+    )
 
 
 @pytest.mark.parametrize("better", [True, False])

@@ -125,6 +125,18 @@ def test_a_run_that_diverged_ends_with_2_and_one_line(
     assert saccade.load(tmp_path / "run", device="cpu").translate(["the cook works."])
 
 
+def test_a_model_whose_validation_loss_is_not_finite_is_not_kept(
+    run: Callable[..., tuple[int, str]], write_recipe: Callable[..., Path], tmp_path: Path
+) -> None:
+    """One update by a huge rate is finite itself, and its weights are; what they make of a text is not."""
+    settings = {"train.max_steps": 2, "train.check_every": 2, "train.lr": 1e30, "train.warmup": 0, "train.ema": None}
+    code, said = run(write_recipe(**settings), "--out", tmp_path / "run")
+    assert code == 2 and said.splitlines()[-1].startswith(f"saccade: {tmp_path / 'run'}: no check had a finite loss")
+    assert not (tmp_path / "run" / "model.safetensors").exists() and "best so far" not in said
+    assert "NaN" not in (tmp_path / "run" / "metrics.jsonl").read_text(encoding="utf-8")
+    assert metrics(tmp_path / "run")[-1]["valid_loss"] is None
+
+
 def test_a_gradient_that_is_not_finite_changes_nothing(make_recipe: MakeRecipe, tmp_path: Path) -> None:
     run, batch = one_update(make_recipe, tmp_path)
     model = run.model
