@@ -41,6 +41,8 @@ def pytest_command(report: Path, workers: int) -> list[str]:
         "--strict-config",
         "-m",
         "gpu",
+        "-p",
+        "no:benchmark",  # a plugin of some machines that warns of every parallel run
     ]
     if workers > 1 and find_spec("xdist"):
         command += ["-n", str(workers), "--dist", "worksteal"]

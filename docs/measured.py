@@ -184,7 +184,7 @@ def automatic() -> str:
     rows = []
     for name, run in sorted(runs.items()):
         machine, model = run["provenance"]["machine"], run["recipe"]["model"]["name"]
-        place = machine["gpu"] or f"{machine['cores']} CPU cores"
+        place = machine["gpu"] or f"{machine['cores']} CPU core{'s' * (machine['cores'] > 1)}"
         single_words = run["recipe"]["data"]["vocabulary"]["kind"] == "char"
         score = f"{run['wrong']:.1f} % wrong" if single_words else f"{run['bleu']:.1f} BLEU"
         score += " (lower-cased)" if run["lower"] else ""
