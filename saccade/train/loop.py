@@ -23,7 +23,7 @@ from saccade.train.guidance import Guide, load_guide
 from saccade.train.interruption import noting_interruptions
 from saccade.train.log import Log, Unheard
 from saccade.train.material import Material, load_material
-from saccade.train.memory import batch_of, shapes, with_room
+from saccade.train.memory import Shape, batch_of, with_room
 from saccade.train.optimisers import make_optimiser
 from saccade.train.pace import keeping_thread_count, with_threads
 from saccade.train.precision import Precision
@@ -145,7 +145,7 @@ def _begin(run: Run, resume: bool) -> Run:
     parameters = sum(p.numel() for p in run.model.parameters())
     others = f", one of {workers.count} workers" if workers.count > 1 else ""
     log.say(f"{run.recipe.model}: {parameters:,} parameters, on {run.device}{others}")
-    tried, term = batch_of(run, shapes(run)[-1], 1), run.objective().reinforce
+    tried, term = batch_of(run, Shape(source=2, target=2), 1), run.objective().reinforce
     workers.in_turn(lambda: refuse_what_cannot_learn(run.model, tried, term))
     if resume and workers.in_turn(lambda: restore_standing(run)):
         workers.told(lambda: keep_recipe(run.out, run.recipe))
