@@ -129,6 +129,11 @@ def test_epochs_and_seeds_differ_and_like_goes_with_like() -> None:
     assert firsts != sorted(firsts), "short and long batches are mixed"
 
 
+def test_among_pairs_of_one_longer_side_like_goes_with_like_by_the_shorter() -> None:
+    corpus = corpus_of([(9, 1 + n % 8) for n in range(64)])  # eight of each target length, and batches of eight
+    assert all(len(set(corpus.target.lengths[batch.indices])) == 1 for batch in Batches(corpus, tokens=80))
+
+
 def test_to_a_device_and_sources_alone() -> None:
     (batch,) = Batches(corpus_of([(2, 3)]))
     moved = batch.to("meta")

@@ -65,6 +65,10 @@ def test_what_the_reference_repeats_is_natural() -> None:
     assert found.repeated_beyond == 0
 
 
+def test_half_the_words_are_not_too_few() -> None:
+    assert behaviour(["a b", "a"], ["a b c d", "a b c"]).short == 50
+
+
 def test_empty_outputs_are_short() -> None:
     found = behaviour(["", ""], ["a b", "c"], sources=["x", "y"])
     assert (found.short, found.length_ratio, found.repeated, found.copied) == (100, 0, 0, 0)

@@ -27,7 +27,7 @@ def test_pharaoh_marks_what_is_only_possible(tmp_path: Path) -> None:
 
 
 def test_naacl_has_a_line_a_link_and_counts_from_1(tmp_path: Path) -> None:
-    path = written(tmp_path, "0001 1 1 S\n0001 2 3 P 0.5\n0003 2 2\n\n3 0 1 S\n0001 2 3 P\n")
+    path = written(tmp_path, "0001 1 1 S\n0001 2 3 P 0.5\n0003 2 2\n\n3 0 1 S\n3 1 0 S\n0001 2 3 P\n")
     first, second, third = read_gold(path, lengths=[(2, 3), (1, 1), (2, 2)])
     assert first == GoldLinks(sure=frozenset({(0, 0)}), possible=frozenset({(0, 0), (1, 2)}))
     assert second == GoldLinks.all_sure([])

@@ -31,6 +31,11 @@ def test_training_length_parts_the_buckets() -> None:
     assert [row.sentences for row in rows] == [2, 1, 1, 1]
 
 
+def test_the_longest_length_of_training_is_not_beyond_it() -> None:
+    rows = by_length(SOURCES, REFERENCES, REFERENCES, edges=(10, 20), longest_trained=11)
+    assert [(row.bucket.label, row.beyond) for row in rows][:3] == [("1–10", False), ("11", False), ("12–20", True)]
+
+
 def test_an_empty_source_is_counted() -> None:
     rows = by_length(["", "a"], ["", "a"], ["", "a"], edges=(5,))
     assert [(row.bucket.label, row.sentences) for row in rows] == [("0–5", 2)]
