@@ -56,7 +56,7 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
         except BaseException:
             shutil.rmtree(writing, ignore_errors=True)
             raise
-        _sync(folder)
+        sync(folder)
         settle(folder)
 
 
@@ -129,12 +129,12 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         temporary = path.with_name(f".{path.name}-{secrets.token_hex(_TOKEN)}")  # its own: several may write one cache
         try:
             temporary.write_bytes(content.encode() if isinstance(content, str) else content)
-            _sync(temporary)
+            sync(temporary)
             temporary.replace(path)
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
-        _sync(path.parent)
+        sync(path.parent)
 
 
 def remove_leftovers(path: Path) -> None:
@@ -194,7 +194,7 @@ def _move_files(committed: Path, folder: Path) -> None:
         for name in names:
             with suppress(FileNotFoundError):  # another process has just moved it
                 Path(parent, name).replace(place / name)
-        _sync(place)
+        sync(place)
 
 
 def _is_folder(path: Path) -> bool:
@@ -206,7 +206,7 @@ def _is_folder(path: Path) -> bool:
 def _make_folder(place: Path) -> None:
     """Durable before anything is moved there: else a crash may lose the folder, and with it what was moved."""
     place.mkdir(exist_ok=True)
-    _sync(place.parent)
+    sync(place.parent)
 
 
 def _is_encodable(name: str) -> bool:
@@ -236,11 +236,12 @@ def sync_tree(folder: Path) -> None:
     """Have everything in the folder on disk before anything that is written later."""
     for parent, _, names in os.walk(folder):
         for name in names:
-            _sync(Path(parent, name))
-        _sync(Path(parent))
+            sync(Path(parent, name))
+        sync(Path(parent))
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """What was written to that file, or the names that were made, moved or removed in that folder, outlives a crash."""
     if os.name == "nt" and path.is_dir():  # Windows opens no folders, and keeps their entries in order by itself
         return
     handle = os.open(path, os.O_RDONLY)

@@ -20,7 +20,7 @@ import typer
 from saccade import __version__
 from saccade.cli.console import say
 from saccade.errors import UserError
-from saccade.files import locate, remove_leftovers, write_atomically
+from saccade.files import locate, remove_leftovers, sync, write_atomically
 from saccade.locking import locked
 from saccade.parsing import parse_json
 
@@ -45,7 +45,14 @@ class Journal:
             self._recall()
         remove_leftovers(self._record)
         self._save(self.lines, self._expected, self._sizes, self.state)
-        self._streams = {name: self._opened(name) for name in self._files}
+        self._streams: dict[str, BinaryIO] = {}
+        try:
+            for name in self._files:
+                self._streams[name] = self._opened(name)
+        except BaseException:
+            self._close()
+            raise
+        self._sync_folders()  # before a record speaks of files whose names a crash could lose
 
     def after_those_done(self, lines: Iterator[Line], mark: Callable[[Line], str]) -> Iterator[Line]:
         """The lines that are left. Those before them must be the ones that were done: they are told by their marks."""
@@ -78,6 +85,7 @@ class Journal:
         self._close()
         for name, path in reversed(self._files.items()):
             path.replace(self._final[name])
+        self._sync_folders()  # before the record that a resumed run needs is gone
         self._record.unlink()
 
     def leave(self) -> None:
@@ -91,6 +99,10 @@ class Journal:
             return
         for path in (*self._files.values(), self._record):
             path.unlink(missing_ok=True)
+
+    def _sync_folders(self) -> None:
+        for folder in {path.parent for path in self._files.values()}:
+            sync(folder)
 
     def _close(self) -> None:
         for stream in self._streams.values():

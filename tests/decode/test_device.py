@@ -1,10 +1,11 @@
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 import torch
 
-from saccade.decode import Translator, find_device, translator
+from saccade.decode import Translator, device, find_device, translator
 from saccade.decode.device import in_halves, limit_threads
 from saccade.errors import UserError
 
@@ -55,6 +56,24 @@ def test_what_does_not_fit_is_done_in_halves(error: RuntimeError) -> None:
     assert [number for part, _ in done for number in part] == list(range(10))
     assert [number for _, doubled in done for number in doubled] == list(range(0, 20, 2))
     assert max(len(part) for part, _ in done) <= 3
+
+
+def test_what_did_not_fit_is_let_go_before_the_halves_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[weakref.ref[torch.Tensor]] = []
+    released: list[torch.device] = []
+
+    def work(part: Sequence[int]) -> int:
+        assert all(reference() is None for reference in made), "a failed attempt still holds its memory"
+        assert bool(released) == bool(made)
+        large = torch.zeros(3)
+        made.append(weakref.ref(large))
+        if len(part) > 1:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return len(part)
+
+    monkeypatch.setattr(device, "release_unused", released.append)
+    assert [done for _, done in in_halves(range(2), work, halved, torch.device("cpu"))] == [1, 1]
+    assert released == [torch.device("cpu")] and len(made) == 3
 
 
 def test_what_cannot_be_halved_or_is_no_matter_of_memory_fails() -> None:

@@ -1,16 +1,21 @@
 """One update: of several batches, of one, and of what is lowered besides."""
 
 import math
+import weakref
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from saccade.data.batching import Batches
 from saccade.train import loop
+from saccade.train import update as updates
 from saccade.train.recipe import Recipe
 from saccade.train.update import update
 
@@ -27,3 +32,33 @@ def test_two_batches_an_update_are_one_of_twice_the_size(make_recipe: Callable[.
     size = len(run.material.vocabularies.source)
     torch.testing.assert_close(updated[0][0], updated[1][0], atol=1e-6, rtol=1e-5)
     assert updated[0][1] == pytest.approx(updated[1][1]) and 1 < updated[0][1] < 2 * math.log(size)
+
+
+def test_an_attempt_that_does_not_fit_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second part runs out of memory: the gradient of the first is forgotten, and all that the second made."""
+    model, made, released = nn.Linear(2, 2), [], []
+
+    def scarce(model: nn.Module, part: int, objective: None) -> tuple[Tensor, Tensor]:
+        activations = model(torch.ones(3, 2))
+        made.append(weakref.ref(activations))
+        if part == 2:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return activations.sum(), activations.sum().detach()
+
+    monkeypatch.setattr(updates, "batch_loss", scarce)
+    monkeypatch.setattr(updates, "release_unused", released.append)
+    run: Any = SimpleNamespace(
+        model=model,
+        optimiser=torch.optim.SGD(model.parameters()),
+        precision=SimpleNamespace(autocast=nullcontext, backward=lambda loss: loss.backward()),
+        objective=lambda: None,
+        device="the device",
+    )
+    parts: Any = [1, 2]
+    assert updates.try_gradients(run, parts, tokens=1) is None
+    assert [parameter.grad for parameter in model.parameters()] == [None, None]
+    assert [reference() for reference in made] == [None, None] and released == ["the device"]
+
+    parts = [1]
+    assert updates.try_gradients(run, parts, tokens=1) is not None
+    assert all(parameter.grad is not None for parameter in model.parameters())
