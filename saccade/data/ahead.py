@@ -121,8 +121,13 @@ class _Ahead:
             self._coming = iter(loader)
 
     def end(self) -> None:
-        """The processes end with the last reference to what they make."""
-        self._coming = iter(())
+        """The processes end with the last reference to what they make. Ctrl-C waits for that: in the middle of it, it
+        would be lost, and told of as an exception that was ignored."""
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            self._coming = iter(())
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def _after(self, epoch: int, number: int) -> tuple[int, int]:
         return (epoch, number + 1) if number + 1 < self.windows else (epoch + 1, 0)

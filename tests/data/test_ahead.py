@@ -118,6 +118,21 @@ def test_ctrl_c_is_for_the_run_alone() -> None:
         assert seen(list(islice(endless(alone), 40))) == seen(list(islice(endless(ahead), 40)))
 
 
+def test_ctrl_c_while_the_others_end_comes_after_that() -> None:
+    ended: list[str] = []
+
+    class Ending:
+        def __del__(self) -> None:
+            os.kill(os.getpid(), signal.SIGINT)
+            ended.append("all of it")
+
+    batches = Batches(stream_of(buffer=7), tokens=60)
+    with pytest.raises(KeyboardInterrupt), drawing_ahead(batches, 1):
+        ahead: Any = batches.pairs
+        ahead._coming = Ending()
+    assert ended == ["all of it"] and isinstance(batches.pairs, Stream)
+
+
 def test_how_many_draw_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = stream_of()
     for cores, neighbours, expected in ((1, 1, 0), (2, 1, 1), (16, 1, 8), (16, 4, 3)):
