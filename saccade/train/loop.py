@@ -23,7 +23,7 @@ from saccade.train.guidance import Guide, load_guide
 from saccade.train.interruption import noting_interruptions
 from saccade.train.log import Log, Unheard
 from saccade.train.material import Material, load_material
-from saccade.train.memory import Shape, batch_of, with_room
+from saccade.train.memory import Shape, batch_of, built_within_memory, with_room
 from saccade.train.optimisers import make_optimiser
 from saccade.train.pace import keeping_thread_count, with_threads
 from saccade.train.precision import Precision
@@ -165,7 +165,9 @@ def _model(recipe: Recipe, material: Material, *, begun: bool) -> Seq2Seq[Any, A
     sides, how = material.vocabularies, recipe.train
     if getattr(recipe.settings, "tie", None) == "all" and not sides.joint:  # also where both happen to have one size
         raise UserError("model.tie is 'all', but the two sides have a vocabulary each: set model.tie=target")
-    model = build_model(recipe.model, recipe.settings, len(sides.source), len(sides.target))
+    model = built_within_memory(
+        lambda: build_model(recipe.model, recipe.settings, len(sides.source), len(sides.target))
+    )
     if how.init_from is not None and not begun:
         take_weights(model, Path(how.init_from), sides)
     freeze(model, how.freeze)

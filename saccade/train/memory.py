@@ -9,22 +9,27 @@ much is killed: what a pair keeps for the backward pass is counted, and half of 
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.autograd.graph import saved_tensors_hooks
+from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from saccade.data.batching import Batch
+from saccade.decode.device import is_of_memory
 from saccade.errors import UserError
 from saccade.train.losses import batch_loss
 from saccade.train.run import Run
 from saccade.train.starting import keep_recipe
 from saccade.train.update import try_gradients
+
+Model = TypeVar("Model", bound=nn.Module)
 
 _MOST = {"cpu": 4096, "cuda": 32_768}  # pieces of a worker's batch by `auto`: more make it neither faster nor better
 _UPDATES = 100  # of an epoch by `auto`, at least, unless their batches would be of fewer pieces than …
@@ -45,6 +50,35 @@ class Shape:
     @property
     def longest(self) -> int:
         return max(self.source, self.target)
+
+
+def built_within_memory(build: Callable[[], Model]) -> Model:
+    """The model, unless its weights alone need more than the free memory: Linux would grant it, and kill the process.
+
+    Tensors are counted when they are allocated and nothing is written to them yet, so that they cost nothing so far.
+    """
+    free, sizes = available(), dict[int, int]()
+
+    def count(module: nn.Module, name: str, parameter: nn.Parameter) -> None:
+        sizes[id(parameter)] = parameter.nbytes  # once for each, however many names it has
+        if sum(sizes.values()) > free:
+            raise _too_large(free)
+
+    hook = register_module_parameter_registration_hook(count)
+    try:
+        return build()
+    except RuntimeError as error:
+        if is_of_memory(error):
+            raise _too_large(free) from error
+        raise
+    finally:
+        hook.remove()
+
+
+def _too_large(free: int) -> UserError:
+    return UserError(
+        f"the weights of this model need more than the {free / 1e9:.3g} GB of free memory: set smaller sizes"
+    )
 
 
 def with_room(run: Run) -> Run:

@@ -204,6 +204,21 @@ def test_a_check_that_does_not_fit_is_made_in_halves(
         assert line == pytest.approx(expected, rel=1e-5)
 
 
+def test_a_model_larger_than_the_memory_is_refused(
+    make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "available", lambda: 10**7)
+    with pytest.raises(UserError, match=r"^the weights of this model need more than the 0\.01 GB of free memory: set"):
+        loop.train(make_recipe(**{"model.hidden": 4_096}), tmp_path / "run")
+
+    def refused(*given: object) -> Any:
+        raise RuntimeError("[enforce fail at alloc_cpu.cpp:127] DefaultCPUAllocator: can't allocate memory")
+
+    monkeypatch.setattr(loop, "build_model", refused)
+    with pytest.raises(UserError, match=r"^the weights of this model need more"):
+        loop.train(make_recipe(), tmp_path / "other")
+
+
 def test_what_is_free_is_known() -> None:
     assert 2**20 < memory.available() < 2**50
 
