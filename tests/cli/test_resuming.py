@@ -109,12 +109,12 @@ def test_a_run_killed_at_any_moment_goes_on_to_the_same_bytes(
 @pytest.mark.slow
 def test_killed_again_and_again(run: Run, short_sighted: Path, given: Path, tmp_path: Path) -> None:  # noqa: F811
     folder, lives = tmp_path / "folder", 0
-    arguments = command(short_sighted, given, folder, "n-best and trees")
+    arguments = [*command(short_sighted, given, folder, "n-best and trees"), "--chunk", "1"]
     assert run(*arguments).code == 0
     whole = contents(folder)
     for path in folder.iterdir():
         path.unlink()
-    while killed(arguments, folder, 12):  # enough for one more chunk
+    while killed(arguments, folder, 24):  # enough for the locks and for one more chunk
         lives += 1
         assert lives < 20
     assert lives >= 2 and contents(folder) == whole
