@@ -50,8 +50,8 @@ def test_a_run_goes_on_from_any_state(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_a_run_goes_on_from_every_state(tmp_path: Path) -> None:
-    outcome = crash_training(tmp_path)
+def test_a_run_goes_on_from_many_states(tmp_path: Path) -> None:
+    outcome = crash_training(tmp_path, most=600)  # of about 2,500
     typer.echo(outcome)
     assert not outcome.failures, outcome.failures[0]
 
