@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from lives import metrics
 from test_loop import judged_as
 from test_resume import assert_same_run
@@ -12,6 +13,7 @@ from test_resume import assert_same_run
 from saccade import Search, checkpoint, load
 from saccade.decode import Reader
 from saccade.train import loop
+from saccade.train.checks import check
 from saccade.train.loop import train
 from saccade.train.recipe import Recipe
 
@@ -130,3 +132,13 @@ def test_the_kept_model_knows_how_sure_it_is(make_recipe: MakeRecipe, tmp_path: 
     assert one.confidence is not None and one.confidence < 0.5  # it has learnt next to nothing
     train(make_recipe(**{"train.max_steps": 3}), tmp_path / "few")  # judged on three pairs
     assert load(tmp_path / "few", device="cpu").calibration is None
+
+
+def test_what_is_to_be_averaged_are_the_weights_that_were_judged(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    run = loop.start(make_recipe(**{"train.average": 2, "train.judge": "loss"}), tmp_path / "run")
+    assert run.mean is not None
+    for parameter in run.model.parameters():
+        parameter.data.add_(1.0)  # the running mean stays behind
+    check(run)
+    (kept,) = run.standing.snapshots
+    assert all(torch.equal(kept[name], value) for name, value in run.mean.weights.items())
