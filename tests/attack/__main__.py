@@ -13,7 +13,7 @@ from rich.console import Console
 
 from saccade.provenance import provenance
 
-from . import fuzz, kills, writers
+from . import crashes, fuzz, kills, writers
 from .results import Result, alike, rows, show
 from .samples import Samples, make_samples
 
@@ -53,6 +53,7 @@ def _asked() -> argparse.Namespace:
     parser.add_argument("--tries", type=int, default=5000, help="of the fuzz campaign")
     parser.add_argument("--kills", type=int, default=120, help="of the campaign of kills")
     parser.add_argument("--writers", type=int, default=64, help="of the campaign of two writers")
+    parser.add_argument("--crashes", type=int, default=300, help="states of each program in the campaign of crashes")
     parser.add_argument("--first", type=int, default=0, help="the number of the first try of each")
     parser.add_argument("--only", help="one campaign, or one of its tries: fuzz, fuzz:1234")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
@@ -63,6 +64,8 @@ def _asked() -> argparse.Namespace:
 
 def _campaigns(asked: argparse.Namespace, samples: Samples, work: Path) -> Iterator[Result]:
     only, _, number = (asked.only or "").partition(":")
+    if only in ("", "crash"):
+        yield from crashes.campaign(asked.seed, work, asked.crashes)
     for name, count in {"fuzz": asked.tries, "kill": asked.kills, "writers": asked.writers}.items():
         numbers = range(int(number), int(number) + 1) if number else range(asked.first, asked.first + count)
         if only not in ("", name):
