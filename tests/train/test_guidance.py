@@ -170,6 +170,15 @@ def test_a_tasks_own_links_are_those_of_its_pairs(make_recipe: MakeRecipe, tmp_p
         start(make_recipe(**{"data.alignments": "task", "train.guided": 1.0}), tmp_path / "b")
 
 
+def test_the_weight_of_the_guide_falls_from_epoch_to_epoch(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    of_task = {"data.pairs": "task:phrasebook-en-fr", "data.count": 30, "data.words": [3, 6], "data.alignments": "task"}
+    run = start(make_recipe(**of_task, **{"train.guided": 0.8, "train.guided_decay": 0.5}), tmp_path / "run")
+    weights = []
+    for run.batches.epoch in (1, 2, 3):
+        weights.append(run.objective().guided)
+    assert weights == pytest.approx([0.8, 0.4, 0.2])
+
+
 def aer(folder: Path) -> float:
     pairs = list(task("phrasebook-en-fr").pairs(60, seed=1, split="valid", words=(3, 6)))
     attended = saccade.load(folder, device="cpu").attend([p.source for p in pairs], [p.target for p in pairs])
