@@ -18,7 +18,7 @@ NAMES = tuple(JOBS)
 
 
 def campaign(seed: int, numbers: range, samples: Samples, work: Path) -> Iterator[Result]:
-    alone = lone_runs(sorted({NAMES[number % len(NAMES)] for number in numbers}), samples, work)
+    alone = lone_runs(sorted({NAMES[number % len(NAMES)] for number in numbers}), samples, work / "kills-alone")
     for number in numbers:
         name = NAMES[number % len(NAMES)]
         place, began = prepare(work / f"kill-{number}", samples), time.monotonic()

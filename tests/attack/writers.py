@@ -25,7 +25,7 @@ PAIRS = (
 
 def campaign(seed: int, numbers: range, samples: Samples, work: Path) -> Iterator[Result]:
     met = {name for number in numbers for name in PAIRS[number % len(PAIRS)]}
-    alone = lone_runs(sorted(met), samples, work)
+    alone = lone_runs(sorted(met), samples, work / "writers-alone")
     for number in numbers:
         names = PAIRS[number % len(PAIRS)]
         place, began = prepare(work / f"writers-{number}", samples), time.monotonic()
