@@ -38,6 +38,7 @@ class Recipe:
     stages: tuple[Train, ...] = ()
 
 
+TEXTS = st.text(st.characters(exclude_characters="\0", codec="utf-8"))  # NUL is refused
 TRAINS = st.builds(
     Train,
     lr=st.floats(allow_nan=False, allow_infinity=False),
@@ -52,9 +53,9 @@ RECIPES = st.builds(
     Recipe,
     train=TRAINS,
     data=st.just(Path("some/é.tsv")),
-    names=st.lists(st.text()),
+    names=st.lists(TEXTS),
     model=st.dictionaries(st.text(), st.integers() | st.text() | st.booleans()),
-    limit=st.integers() | st.text(),
+    limit=st.integers() | TEXTS,
     average=st.none() | TRAINS,
     stages=st.lists(TRAINS, max_size=3).map(tuple),
 )

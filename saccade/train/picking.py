@@ -119,7 +119,7 @@ def pick(
     """
     if begun is not None:
         return _further(data, facts, begun)
-    reasons = [f"{facts.pairs:,} pairs of about {facts.mean_words:.0f} source words"]
+    reasons = [_counted(facts)]
     known = None if data.task is None else tasks.entry(data.task)
     policy, joint, reason = _vocabulary(data, facts)
     reasons.append(reason)
@@ -148,11 +148,15 @@ def _further(data: Data, facts: Facts, begun: ModelConfig) -> Picked:
     usual = _training(begun.model, settings, facts, data.vocabulary)
     train = replace(usual, lr=usual.lr * _FURTHER)
     reasons = (
-        f"{facts.pairs:,} pairs of about {facts.mean_words:.0f} source words",
+        _counted(facts),
         f"{begun.model} trained further: its vocabulary and settings, and {_FURTHER:g} of the usual rate",
         f"batches of {train.tokens:,} pieces, at most {train.max_steps:,} updates",
     )
     return Picked(recipe=Recipe(data=data, model=begun.model, settings=settings, train=train), reasons=reasons)
+
+
+def _counted(facts: Facts) -> str:
+    return f"{facts.pairs:,} pair{'s' * (facts.pairs != 1)} of about {facts.mean_words:.0f} source words"
 
 
 def _vocabulary(data: Data, facts: Facts) -> tuple[Policy, bool, str]:
