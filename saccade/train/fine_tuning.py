@@ -1,10 +1,11 @@
 """Training that begins with another model's weights, and may leave some of them as they are."""
 
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from saccade import checkpoint
 from saccade.decode import load_vocabularies
@@ -21,8 +22,7 @@ def take_weights(model: Seq2Seq[Any, Any], folder: Path, vocabularies: Vocabular
             f"train.init_from: the vocabulary of {folder} is not the run's, so that its weights are of other pieces; "
             "set data.vocab_from to it, too"
         )
-    expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
-    found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+    expected, found = _kinds(model.state_dict()), _kinds(tensors)
     differing = [name for name in sorted(expected.keys() | found.keys()) if expected.get(name) != found.get(name)]
     if differing:
         name = differing[0]
@@ -33,6 +33,10 @@ def take_weights(model: Seq2Seq[Any, Any], folder: Path, vocabularies: Vocabular
             f"copy [model] from {folder / 'recipe.toml'}"
         )
     model.load_state_dict(tensors)
+
+
+def _kinds(tensors: Mapping[str, Tensor]) -> dict[str, str]:
+    return {name: f"{tuple(tensor.shape)} of {tensor.dtype}" for name, tensor in tensors.items()}
 
 
 def freeze(model: nn.Module, patterns: tuple[str, ...]) -> int:

@@ -48,6 +48,7 @@ class Case:
     outputs: tuple[str, ...] = ()  # the files and folders that it writes when it succeeds
     stdin: bytes = b""
     about: str = ""  # what was done to the input
+    names_code: bool = False  # the user names a module of their own, which may be imported then
     notes: list[str] = field(default_factory=list)
 
 
@@ -68,9 +69,9 @@ def tree(folder: Path) -> Tree:
 
 def judge(case: Case, ended: Ended, place: Path, before: tuple[Tree, Tree]) -> list[Failure]:
     """`before`: the trees of the working folder and of the canary folder when the command began."""
-    failures = [*_ending(ended), *_outside(ended, place, before[1])]
+    failures = [*_ending(ended), *_outside(case, ended, place, before[1])]
     if ended.code == 2:
-        failures += [*_message(ended), *_left_behind(place, before[0])]
+        failures += [*_message(ended), *_left_behind(case, place, before[0])]
     elif ended.code == 0:
         try:
             wrong = case.accepted(ended, place / "folder")
@@ -91,12 +92,12 @@ def _ending(ended: Ended) -> list[Failure]:
     return []
 
 
-def _outside(ended: Ended, place: Path, canaries: Tree) -> list[Failure]:
+def _outside(case: Case, ended: Ended, place: Path, canaries: Tree) -> list[Failure]:
     failures = [Failure("outside files touched", line.split(" ")[0], line) for line in ended.outside]
     now = tree(place / "canary")
     changed = [name for name in {**canaries, **now} if canaries.get(name) != now.get(name)]
     failures += [Failure("outside files touched", "canary", f"{name} changed") for name in changed]
-    if list((place / "folder").rglob(MARKER)):
+    if not case.names_code and list((place / "folder").rglob(MARKER)):
         failures.append(Failure("outside files touched", "code", "a module of the folder was imported and run"))
     return failures[:3]
 
@@ -127,25 +128,28 @@ def _notes_only(lines: list[str]) -> bool:
     return all(re.match(r"saccade: (line \d+: |going on after |the [\d,]+ lines )", line) for line in said)
 
 
-def _left_behind(place: Path, before: Tree) -> list[Failure]:
+def _left_behind(case: Case, place: Path, before: Tree) -> list[Failure]:
     now = tree(place / "folder")
     if "out/metrics.jsonl" in now:  # a run that had begun keeps all
         return []
-    changed = sorted(name for name in {**before, **now} if before.get(name) != now.get(name))
+    changed = _changed(case, before, now)
     failures = [Failure("left behind", Path(name).name, f"after an error: {changed[:5]}") for name in changed[:1]]
     temporary = sorted(tree(place / "tmp"))
     return [*failures, *(Failure("left behind", "temporary folder", f"{temporary[:5]}") for _ in temporary[:1])]
 
 
 def _changed_inputs(case: Case, place: Path, before: Tree) -> list[Failure]:
-    now = tree(place / "folder")
-    mine = case.outputs
-    changed = sorted(
+    changed = [
         name
-        for name in {**before, **now}
-        if before.get(name) != now.get(name) and not any(name == one or name.startswith(f"{one}/") for one in mine)
-    )
+        for name in _changed(case, before, tree(place / "folder"))
+        if not any(name == one or name.startswith(f"{one}/") for one in case.outputs)
+    ]
     return [Failure("left behind", f"changed {Path(name).name}", f"{changed[:5]}") for name in changed[:1]]
+
+
+def _changed(case: Case, before: Tree, now: Tree) -> list[str]:
+    changed = (name for name in {**before, **now} if before.get(name) != now.get(name))
+    return sorted(name for name in changed if not (case.names_code and name == MARKER))
 
 
 def _last_frame(err: str, *, first: bool = False) -> str:

@@ -52,8 +52,13 @@ def build(random: Random, folder: Path, samples: Samples) -> Case:
     ]
     if any("\0" in argument for argument in arguments):  # no program can be given one
         arguments = [argument.replace("\0", "") for argument in arguments]
-    about = f"recipe {key}" if key else "recipe"
-    return Case(arguments=arguments, accepted=_trained(key, value), outputs=("out",), about=about)
+    return Case(
+        arguments=arguments,
+        accepted=_trained(key, value),
+        outputs=("out",),
+        about=f"recipe {key}" if key else "recipe",
+        names_code=b"canary_module:" in content or any("canary_module:" in argument for argument in extra),
+    )
 
 
 def _keys(model: str) -> list[str]:

@@ -57,6 +57,7 @@ def test_what_is_written_or_left_elsewhere_is_found(place: Path) -> None:
     assert judged(place, ["data", "pairs.tsv", "--out", "../canary/secret"]) == {"outside files touched"}
     (place / "folder" / MARKER).touch()
     assert judged(place, [], said("", 0)) == {"outside files touched"}
+    assert judged(place, [], said("", 0), names_code=True) == set()
 
 
 @pytest.mark.parametrize(

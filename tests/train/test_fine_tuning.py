@@ -1,5 +1,6 @@
 """Weights that are begun with, and weights that stay."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -65,7 +66,10 @@ def test_a_run_stopped_before_its_first_save_begins_with_them_again(
     [
         ({"train.init_from": "nowhere"}, "nowhere: no such folder; expected a model folder"),
         ({"data.vocab_from": None, "data.longest": 250, "data.joint": False, "model.tie": "none"}, "vocabulary of"),
-        ({"model.hidden": 8}, r"the bahdanau2014 of .* does not fit .*is \(.*\), expected \(.*\), and \d+ more"),
+        (
+            {"model.hidden": 8},
+            r"the bahdanau2014 of .* does not fit .*is \(.*\) of .*, expected \(.*, and \d+ more",
+        ),
     ],
 )
 def test_what_does_not_fit_is_said(
@@ -73,6 +77,17 @@ def test_what_does_not_fit_is_said(
 ) -> None:
     with pytest.raises(UserError, match=said):
         train(make_recipe(**{**of(model), **changed}), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_weights_of_another_type_are_refused(model: Path, make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(model, copy)
+    tensors, described = checkpoint.load_model(model)
+    name = next(iter(tensors))
+    checkpoint.save_model(copy, {**tensors, name: tensors[name].to(torch.float16)}, described)
+    with pytest.raises(UserError, match=rf"{name} is .* of torch.float16, expected .* of torch.float32"):
+        train(make_recipe(**of(copy)), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
