@@ -8,6 +8,7 @@ no lock: a model can be used while its folder is being trained into.
 import json
 import os
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -17,6 +18,7 @@ from saccade.errors import UserError
 from saccade.parsing import parse_json
 
 LOCK = ".lock"  # inside a folder; beside a file it is .NAME.lock
+_SIGNING = 0.5  # seconds; a process that holds a lock and has not signed by then is not running
 
 
 @contextmanager
@@ -96,8 +98,13 @@ def _sign(holder: Path, path: Path) -> None:
 
 
 def _described(holder: Path) -> str:
-    try:
-        known = parse_json(holder.read_bytes())
-        return f"process {known['pid']} on {known['host']} since {known['since']}"
-    except (OSError, ValueError, KeyError, TypeError):  # taken a moment ago
-        return "another process"
+    """Who holds the lock. A process that has just taken it signs a moment later, which is waited for."""
+    until = time.monotonic() + _SIGNING
+    while True:
+        try:
+            known = parse_json(holder.read_bytes())
+            return f"process {known['pid']} on {known['host']} since {known['since']}"
+        except (OSError, ValueError, KeyError, TypeError):
+            if time.monotonic() > until:
+                return "another process"
+            time.sleep(0.02)

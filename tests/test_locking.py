@@ -52,6 +52,22 @@ def test_the_second_process_is_told_who_holds_it_and_a_dead_one_holds_nothing(ki
     assert not list(tmp_path.rglob("*lock*"))
 
 
+def test_a_holder_that_has_not_signed_yet_is_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    with held_elsewhere(path, "file") as other:
+        signature = tmp_path / ".a.txt.lock.json"
+        content = signature.read_bytes()
+        signature.unlink()
+        signing = threading.Timer(0.1, signature.write_bytes, [content])
+        signing.start()
+        with pytest.raises(UserError, match=f"in use by process {other.pid} "), locked(path):
+            pass
+        signing.join()
+        signature.unlink()
+        with pytest.raises(UserError, match="in use by another process"), locked(path):
+            pass
+
+
 def test_other_places_are_free(tmp_path: Path) -> None:
     with held_elsewhere(tmp_path / "a.txt", "file"), locked(tmp_path / "b.txt"), locked(tmp_path, folder=True):
         pass

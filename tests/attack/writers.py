@@ -41,22 +41,23 @@ def _both(random: Random, names: tuple[str, str], alone: dict[str, Lone], place:
     while first.running() and first.seconds < moment:
         time.sleep(0.001)
     first.send(signal.SIGSTOP)
-    meanwhile = first.running()
+    signed = first.running() and any(place.rglob("*.lock.json"))
     second = start(JOBS[names[1]], place, name="second-").end(LONGEST_JOB)
     first.send(signal.SIGCONT)
     ended = first.end(2 * LONGEST_JOB)
     about = f"stopped after {moment:.2f} s; exit codes {ended.code} and {second.code}"
     failures = [*ended_badly(ended, (0, 2)), *ended_badly(second, (0, 2))]
     if not failures:
-        failures = [*_refusal(ended, second, meanwhile), *_output(names, (ended, second), alone, place)]
+        failures = [*_refusal(ended, second, signed), *_output(names, (ended, second), alone, place)]
     return failures, about
 
 
-def _refusal(first: Ended, second: Ended, meanwhile: bool) -> list[Failure]:
+def _refusal(first: Ended, second: Ended, signed: bool) -> list[Failure]:
+    """A holder that was stopped just before it signed cannot be named."""
     if {first.code, second.code} == {2}:
         return [Failure("bytes lost", "both refused", f"{first.err[-200:]} / {second.err[-200:]}")]
     said = second.err.strip().splitlines()[-1:]
-    if second.code == 2 and meanwhile and str(first.pid) not in "".join(said):
+    if second.code == 2 and signed and str(first.pid) not in "".join(said):
         return [Failure("unclear messages", "the holder is not named", f"{first.pid}: {said}")]
     return []
 
