@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -56,6 +57,23 @@ def drawing_ahead(batches: Batches, processes: int) -> Iterator[None]:
     finally:
         batches.pairs = alone
         ahead.end()
+
+
+@contextmanager
+def _postponing_ctrl_c() -> Iterator[None]:
+    """Ctrl-C takes effect at the end. Its handler is replaced, since blocking the signal in this thread would not do:
+    another thread may take it, and Python then calls the handler here all the same."""
+    if threading.current_thread() is not threading.main_thread():  # where it never takes effect
+        yield
+        return
+    came: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came:
+        signal.raise_signal(signal.SIGINT)
 
 
 @contextmanager
@@ -123,11 +141,8 @@ class _Ahead:
     def end(self) -> None:
         """The processes end with the last reference to what they make. Ctrl-C waits for that: in the middle of it, it
         would be lost, and told of as an exception that was ignored."""
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
+        with _postponing_ctrl_c():
             self._coming = iter(())
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def _after(self, epoch: int, number: int) -> tuple[int, int]:
         return (epoch, number + 1) if number + 1 < self.windows else (epoch + 1, 0)

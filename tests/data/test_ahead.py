@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from itertools import islice
@@ -120,16 +121,23 @@ def test_ctrl_c_is_for_the_run_alone() -> None:
 
 def test_ctrl_c_while_the_others_end_comes_after_that() -> None:
     ended: list[str] = []
+    waiting = threading.Event()
+    other = threading.Thread(target=waiting.wait, daemon=True)  # a thread that may take the signal
+    other.start()
 
     class Ending:
         def __del__(self) -> None:
-            os.kill(os.getpid(), signal.SIGINT)
+            assert other.ident is not None
+            signal.pthread_kill(other.ident, signal.SIGINT)
+            time.sleep(0.05)  # Python handles it here
             ended.append("all of it")
 
     batches = Batches(stream_of(buffer=7), tokens=60)
     with pytest.raises(KeyboardInterrupt), drawing_ahead(batches, 1):
         ahead: Any = batches.pairs
         ahead._coming = Ending()
+    waiting.set()
+    other.join()
     assert ended == ["all of it"] and isinstance(batches.pairs, Stream)
 
 
