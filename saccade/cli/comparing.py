@@ -131,6 +131,7 @@ def compare(
             say(f"interrupted; what was done is in {out}, and the same command goes on")
             raise typer.Exit(1) from None
         kept = json.dumps(found.to_dict(), ensure_ascii=False, indent=1)
+        files.remove_leftovers(out / "results.json")
         files.write_atomically(out / "results.json", kept + "\n")
         write_report(found, out / "report.html", unit)
     if as_json:

@@ -34,5 +34,6 @@ def translated(
     translator = load(folder, device=device)
     texts = [one.text for one in translator.translate(sources, how, batch_tokens=batch_tokens, progress=progress)]
     kept.parent.mkdir(parents=True, exist_ok=True)
+    files.remove_leftovers(kept)
     files.write_atomically(kept, json.dumps({"key": key, "texts": texts}, ensure_ascii=False, indent=1) + "\n")
     return texts

@@ -175,6 +175,7 @@ def _run(point: Point, folder: Path, name: str, say: Say) -> Result:
     if outcome.diverged:
         say(f"{name}: {outcome.reason}")
     found = result(outcome.best, outcome.step, outcome.seconds, outcome.reason)
+    files.remove_leftovers(folder / _RESULT)
     files.write_atomically(folder / _RESULT, json.dumps(asdict(found), indent=2) + "\n")
     return found
 

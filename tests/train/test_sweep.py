@@ -64,6 +64,15 @@ def test_a_mistake_in_any_run_is_found_before_the_first(grid: list[str], said: s
     assert said in str(mistake.value) and "\n" not in str(mistake.value)
 
 
+def test_what_a_kill_left_of_a_result_is_removed(write_recipe: WriteRecipe, tmp_path: Path) -> None:
+    runs = points(write_recipe(**QUICK), [], [1])
+    assert list(sweep(runs, tmp_path / "out", lambda _: None))
+    folder = tmp_path / "out" / "seed=1"
+    (folder / "result.json").rename(folder / ".result.json-0123abcd")
+    assert list(sweep(runs, tmp_path / "out", lambda _: None))
+    assert [path.name for path in folder.glob("*result.json*")] == ["result.json"]
+
+
 @settings(deadline=None, max_examples=100)
 @given(st.lists(st.dictionaries(st.sampled_from(["a.b", "c"]), st.text(max_size=200)), max_size=6))
 def test_folders_are_names_that_differ_where_settings_do(many: list[dict[str, str]]) -> None:
