@@ -4,8 +4,8 @@
     python benchmarks/sampling.py --count 5000 --epochs 1 --kinds unigram
 
 The same model is trained on the same pairs: as they are, with `data.sampling` and `data.processes = 0`, and with
-`data.sampling` and `data.processes = "auto"`. What is timed are whole epochs after the first, from the moment that the
-first is used up, so that each has its own pairs drawn. The result is written with how it was made.
+`data.sampling` and `data.processes = "auto"`. Each run times whole epochs after its first one, so that every timed epoch
+draws its own pairs. The three ways take turns for `--rounds` rounds, and the median of each is reported.
 """
 
 import argparse
@@ -13,7 +13,9 @@ import io
 import json
 import tempfile
 import time
+from itertools import product
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from rich.console import Console
@@ -42,22 +44,27 @@ def main() -> None:
     parser.add_argument("--pieces", type=int, default=1000, help="of the vocabulary, at most")
     parser.add_argument("--model", default="vaswani2017")
     parser.add_argument("--tokens", type=int, default=4096)
-    parser.add_argument("--epochs", type=int, default=3, help="that are timed")
+    parser.add_argument("--epochs", type=int, default=1, help="timed epochs per run")
+    parser.add_argument("--rounds", type=int, default=3, help="runs of each way")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/sampling.json"))
     asked = parser.parse_args()
     rows = []
-    for kind in asked.kinds:
-        for name, data in WAYS.items():
-            with tempfile.TemporaryDirectory() as folder:
-                row = measured(recipe(asked, kind, data), Path(folder) / "run", asked.epochs)
-            rows.append({"pieces": kind, "way": name} | row)
-            print(f"{kind:8} {name:26} {row['tokens_per_second']:10,.0f} target tokens/s, {row['processes']} processes")
+    for kind, _, (name, data) in product(asked.kinds, range(asked.rounds), WAYS.items()):
+        with tempfile.TemporaryDirectory() as folder:
+            row = measured(recipe(asked, kind, data), Path(folder) / "run", asked.epochs)
+        rows.append({"pieces": kind, "way": name} | row)
+        print(f"{kind:8} {name:26} {row['tokens_per_second']:10,.0f} target tokens/s, {row['processes']} processes")
+    medians = {kind: {name: median_speed(rows, kind, name) for name in WAYS} for kind in asked.kinds}
     options = {name: str(value) if isinstance(value, Path) else value for name, value in vars(asked).items()}
-    result = {"benchmark": "sampling", "options": options, "rows": rows, "provenance": provenance(1)}
+    result = {"benchmark": "sampling", "options": options, "medians": medians, "rows": rows, "provenance": provenance(1)}
     asked.out.parent.mkdir(parents=True, exist_ok=True)
     asked.out.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def median_speed(rows: list[dict[str, Any]], kind: str, way: str) -> float:
+    return median(row["tokens_per_second"] for row in rows if (row["pieces"], row["way"]) == (kind, way))
 
 
 def recipe(asked: argparse.Namespace, kind: str, data: dict[str, Any]) -> Recipe:
