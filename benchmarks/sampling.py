@@ -4,7 +4,7 @@
     python benchmarks/sampling.py --count 5000 --epochs 1 --kinds unigram
 
 The same model is trained on the same pairs: as they are, with `data.sampling` and `data.processes = 0`, and with
-`data.sampling` and `data.processes = "auto"`. Each run times whole epochs after its first one, so that every timed epoch
+`data.sampling` and `data.processes = "auto"`. Each run times whole epochs after its first, so that every timed epoch
 draws its own pairs. The three ways take turns for `--rounds` rounds, and the median of each is reported.
 """
 
@@ -58,7 +58,13 @@ def main() -> None:
         print(f"{kind:8} {name:26} {row['tokens_per_second']:10,.0f} target tokens/s, {row['processes']} processes")
     medians = {kind: {name: median_speed(rows, kind, name) for name in WAYS} for kind in asked.kinds}
     options = {name: str(value) if isinstance(value, Path) else value for name, value in vars(asked).items()}
-    result = {"benchmark": "sampling", "options": options, "medians": medians, "rows": rows, "provenance": provenance(1)}
+    result = {
+        "benchmark": "sampling",
+        "options": options,
+        "medians": medians,
+        "rows": rows,
+        "provenance": provenance(1),
+    }
     asked.out.parent.mkdir(parents=True, exist_ok=True)
     asked.out.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
