@@ -311,7 +311,7 @@ def _updates(name: str, per_epoch: float, facts: Facts) -> int:
     """Those of so many epochs, but thousands for small data, and an end for large."""
     if facts.rule:
         return 20_000 if facts.cuda else 5_000
-    epochs, fewest, most = (50, 5_000, 40_000) if name in ("vaswani2017", "gehring2017") else (25, 3_000, 30_000)
+    epochs, fewest, most = (32, 5_000, 40_000) if name in ("vaswani2017", "gehring2017") else (20, 3_000, 30_000)
     if not facts.cuda:
         fewest, most = fewest - 1_000, most // 3
     return max(fewest, min(most, 100 * round(epochs * per_epoch / 100)))
