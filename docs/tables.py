@@ -69,7 +69,7 @@ def models(*head: str, reads: dict[str, str] | None = None) -> str:
     """A row a model; `reads` says how it reads the source in another language."""
     rows = []
     for name, kind in MODELS.items():
-        about = kind.about
+        about = kind.paper
         link = f"[`{name}`]({_file(kind)})"
         read = about.reads if reads is None else reads[name]
         rows.append([link, f"{about.authors}: {about.title} ({about.year})", read])
@@ -78,7 +78,7 @@ def models(*head: str, reads: dict[str, str] | None = None) -> str:
 
 def zoo() -> str:
     """A row a model, with its page."""
-    rows = [[f"[`{name}`](models/{name}.md)", str(kind.about.year), kind.about.reads] for name, kind in MODELS.items()]
+    rows = [[f"[`{name}`](models/{name}.md)", str(kind.paper.year), kind.paper.reads] for name, kind in MODELS.items()]
     return table(["model", "year", "reads the source through"], rows)
 
 

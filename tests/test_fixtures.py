@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import saccade
-from saccade import checkpoint
+from saccade import model_folder
 from saccade.decode import score_pairs
 
 VERSION_0_1 = Path(__file__).parent / "fixtures" / "model-0.1"
@@ -27,6 +27,6 @@ def test_a_model_of_version_0_1() -> None:
 
 
 def test_a_training_state_of_version_0_1() -> None:
-    state = checkpoint.load_training(VERSION_0_1)
+    state = model_folder.load_training(VERSION_0_1)
     assert state["step"] == 300 and state["best"] == float("-inf")
     assert state["optimiser"]["param_groups"][0]["lr"] == 0.01 and 0 in state["optimiser"]["state"]

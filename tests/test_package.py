@@ -19,7 +19,7 @@ LAYERS = [
     {"compare", "explorer", "serve", "tour"},
     {"train"},
     {"decode"},
-    {"checkpoint"},
+    {"model_folder"},
     {"models"},
     {"layers"},
     {"attention"},

@@ -1,6 +1,6 @@
 """Every attention of 2014–2017, and the useful ones since, as compositions of the same few parts."""
 
-from saccade.attention.attention import Attention, Scored
+from saccade.attention.attention import Attention, ScoredSlots
 from saccade.attention.bias import ALiBi, Bias, Buckets, RelativeKeys
 from saccade.attention.bidirectional import BidirectionalAttention, BothWays
 from saccade.attention.hops import MultiHopAttention, hop_penalty
@@ -31,7 +31,18 @@ from saccade.attention.scores import (
     Trilinear,
 )
 from saccade.attention.table import ATTENTIONS, Factory, describe
-from saccade.attention.windows import Block, Both, Causal, Everywhere, Graph, Near, Predicted, Sliding, View, Window
+from saccade.attention.windows import (
+    Block,
+    Causal,
+    Everywhere,
+    Graph,
+    Intersection,
+    Near,
+    Predicted,
+    Sliding,
+    View,
+    Window,
+)
 
 __all__ = [
     "ATTENTIONS",
@@ -42,7 +53,7 @@ __all__ = [
     "BidirectionalAttention",
     "Bilinear",
     "Block",
-    "Both",
+    "Intersection",
     "BothWays",
     "Buckets",
     "Causal",
@@ -71,7 +82,7 @@ __all__ = [
     "Sampled",
     "ScaledDot",
     "Score",
-    "Scored",
+    "ScoredSlots",
     "Sigmoid",
     "Sinusoidal",
     "Sliding",

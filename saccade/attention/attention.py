@@ -28,7 +28,7 @@ from saccade.attention.windows import Causal, Everywhere, Window
 _SHORTEST_CHUNK = 64  # of queries, where a band is read chunk by chunk
 
 
-class Scored(NamedTuple):
+class ScoredSlots(NamedTuple):
     """Scores before normalising, and what the window lets through."""
 
     scores: Tensor  # (B, H, Q, S)
@@ -177,14 +177,14 @@ class Attention(nn.Module):
             return f"the window {self.window.name!r} depends on more than positions"
         return None
 
-    def scored(self, queries: Tensor, memory: Memory, where: Tensor, history: Tensor | None = None) -> Scored:
+    def scored(self, queries: Tensor, memory: Memory, where: Tensor, history: Tensor | None = None) -> ScoredSlots:
         """Score every slot for queries (R, T, query_dim) at positions (R or 1, T)."""
         by_head, query_at = self._by_head(queries, memory, where)
         scores = self.score(by_head, memory, history)
         if self.bias is not None:
             scores = scores + self.bias(by_head, query_at, memory.positions)
         allowed, taper = self._view(queries, memory, query_at)
-        return Scored(scores, allowed, taper)
+        return ScoredSlots(scores, allowed, taper)
 
     def _by_head(self, queries: Tensor, memory: Memory, where: Tensor) -> tuple[Tensor, Tensor]:
         """(B, H, Q, d) and their positions (B or 1, Q), Q = N·T"""

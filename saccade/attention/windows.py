@@ -42,7 +42,7 @@ class Window(Part):
         raise NotImplementedError(f"{type(self).__name__} has no span")
 
     def __and__(self, other: "Window") -> "Window":
-        return Both(self, other)
+        return Intersection(self, other)
 
 
 class Everywhere(Window):
@@ -186,10 +186,10 @@ class Predicted(Window):
         return View(away.abs() <= self.radius, torch.exp(-2.0 * (away / self.radius).square()))  # 2σ² = D²/2
 
 
-class Both(Window):
+class Intersection(Window):
     """The slots that two windows allow."""
 
-    name = "both"
+    name = "intersection"
     formula = "in the first and in the second"
 
     def __init__(self, first: Window, second: Window) -> None:

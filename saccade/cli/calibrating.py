@@ -31,7 +31,7 @@ def calibrate(
     """
     how = searching(beam, length_penalty)
 
-    from saccade import checkpoint, config
+    from saccade import config, model_folder
     from saccade.decode import load
     from saccade.decode.calibrating import calibrate
 
@@ -40,7 +40,7 @@ def calibrate(
         material = material_of(pairs_of(pairs, targets, count=count, seed=seed), [])
         with bar("calibrating", len(material.kept)) as advance:
             found = calibrate(translator, material.pairs, how, batch_tokens=batch_tokens, progress=advance)
-        checkpoint.add_extra(model, calibration=config.to_dict(found))
+        model_folder.add_extra(model, calibration=config.to_dict(found))
     rows = [
         [name, f"{size:,}", *(f"{error:.4f}" for error in errors)]
         for name, size, errors in (

@@ -48,7 +48,7 @@ def models(as_json: Json = False) -> None:
     rows: list[dict[str, Any]] = []
     for name, kind in MODELS.items():
         counts = {preset: _parameters(name, preset, size) for preset in kind.PRESETS}
-        about = kind.about
+        about = kind.paper
         rows.append(
             {
                 "name": name,

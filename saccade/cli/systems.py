@@ -113,7 +113,7 @@ def _names(paths: Sequence[Path]) -> dict[Path, str]:
 def _output(path: Path, name: str, material: Material, how: Judging) -> Output:
     if path.is_file():
         return Output(name=name, texts=material.lines_of(path))
-    from saccade import checkpoint
+    from saccade import model_folder
     from saccade.decode import load
     from saccade.decode.device import limit_threads
 
@@ -131,7 +131,7 @@ def _output(path: Path, name: str, material: Material, how: Judging) -> Output:
         texts=texts,
         unread=unread,
         alignment=_aligned(translator, material, how),
-        longest_trained=checkpoint.load_config(path).extra.get("longest_trained"),
+        longest_trained=model_folder.load_config(path).extra.get("longest_trained"),
         drawn=drawn,
     )
 

@@ -128,7 +128,7 @@ def _picked(
     mix: tuple[str, float] | None,
 ) -> "Recipe":
     """The recipe that suits these pairs, or further training on them, changed as was asked for."""
-    from saccade import checkpoint, config
+    from saccade import config, model_folder
     from saccade.train.picking import Facts, pick
     from saccade.train.recipe import Data, recipe_of
     from saccade.train.starting import refuse_used
@@ -137,7 +137,7 @@ def _picked(
     asked = config.override({}, overrides).get("model")
     asked = asked if isinstance(asked, dict) else {}
     named = model or asked.get("name")
-    begun = None if init_from is None else checkpoint.load_config(init_from)
+    begun = None if init_from is None else model_folder.load_config(init_from)
     if begun is not None and ("preset" in asked or named not in (None, begun.model)):
         raise UserError(f"--init-from {init_from} goes on with its {begun.model}; leave --model and its preset out")
     given: dict[str, object] = {"pairs": pairs, "targets": targets}

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from saccade import checkpoint, files
+from saccade import files, model_folder
 from saccade.compare.costs import Cost, Work, costs
 from saccade.compare.judging import Apart, Judged, Versus, apart, judge, versus
 from saccade.compare.outputs import translated
@@ -202,14 +202,14 @@ def _looked(folder: Path, name: str, differing: Sequence[Apart], device: str) ->
     """Where the first run of a system read while it wrote what it wrote."""
     translator = load(folder, device=device)
     if not translator.attends:
-        return translator.model.about.reads
+        return translator.model.paper.reads
     if not differing:
         return []
     return translator.attend([one.source for one in differing], [one.outputs[name] for one in differing])
 
 
 def _longest_trained(folder: Path) -> int | None:
-    found = checkpoint.load_config(folder).extra.get("longest_trained")
+    found = model_folder.load_config(folder).extra.get("longest_trained")
     return found if isinstance(found, int) else None
 
 
@@ -217,5 +217,5 @@ def _settings(plan: Plan, name: str, folder: Path) -> dict[str, Any]:
     """Of a recipe, all of it; of a folder, its model."""
     if name in plan.recipes:
         return plan.recipes[name].to_dict()
-    described = checkpoint.load_config(folder)
+    described = model_folder.load_config(folder)
     return {"model": {"name": described.model, **described.config}}

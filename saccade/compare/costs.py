@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 
-from saccade import checkpoint
+from saccade import model_folder
 from saccade.data.batching import Batch, cut_places
 from saccade.decode import Search, load
 from saccade.errors import UserError
@@ -77,7 +77,7 @@ def costs(
 ) -> dict[str, Cost]:
     """Of the model in each folder, by name; a first round to warm up does not count."""
     for folder in folders.values():
-        checkpoint.load_config(folder)  # refuses code that is not trusted; the processes then need not ask again
+        model_folder.load_config(folder)  # refuses code that is not trusted; the processes then need not ask again
     server = get_context("forkserver")  # a fork of this process could inherit locks of threads that it has not
     server.set_forkserver_preload([__name__])
     with ExitStack() as stack:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from saccade import checkpoint, config, files
+from saccade import config, files, model_folder
 from saccade.errors import UserError
 from saccade.models.table import find_model
 from saccade.train.picking import Facts, pick
@@ -106,7 +106,7 @@ def _system(given: str, asked: Asked, facts: dict[str, Facts]) -> System:
         if changes:
             raise UserError(f"{given}: {what} is trained; only :as=NAME can be said of it, not {changes[0]}")
         for folder in folders:
-            checkpoint.load_config(folder)
+            model_folder.load_config(folder)
         return System(name=name or ",".join(folder.resolve().name for folder in folders), folders=folders)
     own = [one if "." in one.partition("=")[0] else f"model.{one}" for one in changes]
     if what.endswith(".toml"):

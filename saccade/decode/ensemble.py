@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from saccade.decode.translator import Translator
 from saccade.errors import UserError
-from saccade.models.contract import About, Seq2Seq
+from saccade.models.contract import PaperInfo, Seq2Seq
 
 Average = Literal["probabilities", "log-probabilities"]
 State = tuple[Any, ...]
@@ -31,7 +31,7 @@ class Ensemble(Seq2Seq[State, State]):
 
     config_type = Config
     PRESETS = {"tiny": Config()}
-    about = About("Hansen, Salamon", 1990, "Neural Network Ensembles", "each member in its own way")
+    paper = PaperInfo("Hansen, Salamon", 1990, "Neural Network Ensembles", "each member in its own way")
 
     def __init__(self, members: Sequence[Seq2Seq[Any, Any]], config: Config | None = None) -> None:
         config = config or Config()

@@ -14,13 +14,13 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from saccade import checkpoint, config, files, names
-from saccade.checkpoint import ModelConfig, StoredModel
+from saccade import config, files, model_folder, names
 from saccade.decode.attended import Reader
 from saccade.decode.confidence import Calibration
 from saccade.decode.ensemble import Ensemble
 from saccade.decode.translator import Translator
 from saccade.errors import UserError
+from saccade.model_folder import ModelConfig, StoredModel
 from saccade.models.contract import Seq2Seq
 from saccade.models.table import MODELS, find_model
 from saccade.ranges import Length
@@ -55,7 +55,7 @@ def save(
             vocabularies={path.name: files.sha256(path.read_bytes()) for path in sorted(new.iterdir())},
             extra=dict(extra or {}),
         )
-        checkpoint.save_model(new, model.state_dict(), described)
+        model_folder.save_model(new, model.state_dict(), described)
         if card is not None:
             (new / CARD).write_text(card, encoding="utf-8")
 
@@ -76,7 +76,7 @@ def load(folder: Path | str, *, device: str | torch.device = "auto", trust_code:
     attention of your own, as `my_module:Class`, is imported only with `trust_code=True`.
     """
     with names.trusting_code(trust_code):
-        model, vocabularies, extra, where = checkpoint.open_model(Path(folder), _built)
+        model, vocabularies, extra, where = model_folder.open_model(Path(folder), _built)
     known = {field.name: extra[field.name] for field in dataclasses.fields(_Known) if field.name in extra}
     found = config.from_dict(_Known, known, where=where, at="extra")
     return Translator(model.eval(), vocabularies, device, **vars(found))
@@ -87,7 +87,7 @@ def load_vocabularies(folder: Path | str) -> Vocabularies:
     folder = Path(folder)
     if not files.exists(folder, "config.json"):
         return Vocabularies.load(folder)
-    return checkpoint.open_model(folder, lambda stored: Vocabularies.from_files(stored.vocabularies, folder))
+    return model_folder.open_model(folder, lambda stored: Vocabularies.from_files(stored.vocabularies, folder))
 
 
 def model_name(model_class: type[Seq2Seq[Any, Any]]) -> str:

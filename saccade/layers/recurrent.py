@@ -12,7 +12,7 @@ Cell = Literal["tanh", "gru", "lstm"]
 First = Literal["last", "mean", "zero"]
 
 
-class Unit(nn.Module):
+class RecurrentUnit(nn.Module):
     """One step: `state = unit(unit.of_input(x), state)`, and `unit.read(state)` is what it gives, h (…, width).
 
     Inputs come projected, so that a whole sentence's are projected in one product. A state is one tensor (…, size),
@@ -55,7 +55,7 @@ class Unit(nn.Module):
         return torch.stack(outputs, 1) if outputs else projected[..., : self.width], state
 
 
-class TanhUnit(Unit):
+class TanhUnit(RecurrentUnit):
     """Elman 1990: h = tanh(W x + U h₋₁)"""
 
     def __init__(self, inputs: int, width: int) -> None:
@@ -67,7 +67,7 @@ class TanhUnit(Unit):
         return torch.tanh(projected + self.of_state(state))
 
 
-class GatedUnit(Unit):
+class GatedUnit(RecurrentUnit):
     """The GRU of Cho 2014, which resets the state *before* the recurrent product (torch's GRU resets after it):
 
     r = σ(W_r x + U_r h₋₁)    z = σ(W_z x + U_z h₋₁)
@@ -89,7 +89,7 @@ class GatedUnit(Unit):
         return torch.addcmul(candidate, update, state - candidate)  # not lerp: under autocast the state stays wide
 
 
-class LongShortTermUnit(Unit):
+class LongShortTermUnit(RecurrentUnit):
     """The LSTM of Hochreiter & Schmidhuber 1997 with the forget gate of Gers 2000, whose bias starts at 1:
 
         f, i, o = σ(W x + U h₋₁)    g = tanh(W x + U h₋₁)
@@ -115,7 +115,7 @@ class LongShortTermUnit(Unit):
         return torch.cat([leave * torch.tanh(cell), cell], -1)
 
 
-UNITS: Mapping[Cell, type[Unit]] = {"tanh": TanhUnit, "gru": GatedUnit, "lstm": LongShortTermUnit}
+UNITS: Mapping[Cell, type[RecurrentUnit]] = {"tanh": TanhUnit, "gru": GatedUnit, "lstm": LongShortTermUnit}
 
 
 class Recurrence(nn.Module):
@@ -206,8 +206,8 @@ class Stack(nn.Module):
         self.dropout = make_dropout(dropout)
 
     @property
-    def lowest(self) -> Unit:
-        return cast(Unit, self.units[0])
+    def lowest(self) -> RecurrentUnit:
+        return cast(RecurrentUnit, self.units[0])
 
     def start(self, ends: tuple[Tensor, ...], annotations: Tensor, readable: Tensor) -> tuple[Tensor, ...]:
         if self.first is None:
@@ -218,14 +218,14 @@ class Stack(nn.Module):
     def step(self, projected: Tensor, states: Sequence[Tensor]) -> tuple[Tensor, tuple[Tensor, ...]]:
         """projected (R, ·) by the lowest unit, a state a unit → h of the highest (R, width), the new states"""
         output, moved = projected, []
-        for number, (unit, state) in enumerate(zip(cast(Iterable[Unit], self.units), states, strict=True)):
+        for number, (unit, state) in enumerate(zip(cast(Iterable[RecurrentUnit], self.units), states, strict=True)):
             moved.append(unit(unit.of_input(self.dropout(output)) if number else projected, state))
             output = unit.read(moved[-1])
         return output, tuple(moved)
 
     def forward(self, inputs: Tensor, states: Sequence[Tensor]) -> Tensor:
         """Of inputs (B, T, ·) that are all known: h of the highest (B, T, width)"""
-        for number, (unit, state) in enumerate(zip(cast(Iterable[Unit], self.units), states, strict=True)):
+        for number, (unit, state) in enumerate(zip(cast(Iterable[RecurrentUnit], self.units), states, strict=True)):
             inputs, _ = unit.run(unit.of_input(self.dropout(inputs) if number else inputs), state)
         return inputs
 

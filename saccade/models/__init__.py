@@ -1,6 +1,6 @@
 """The encoder-decoders of the record, one file a paper, on one contract."""
 
-from saccade.models.contract import About, Seq2Seq
+from saccade.models.contract import PaperInfo, Seq2Seq
 from saccade.models.table import MODELS, build_model
 
-__all__ = ["MODELS", "About", "Seq2Seq", "build_model"]
+__all__ = ["MODELS", "PaperInfo", "Seq2Seq", "build_model"]

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from saccade.layers.dropout import Places, make_dropout
 from saccade.layers.embedding import Embeddings, Tie
 from saccade.layers.recurrent import Cell, RecurrentEncoder
-from saccade.models.contract import About, Seq2Seq
+from saccade.models.contract import PaperInfo, Seq2Seq
 from saccade.ranges import Checked, Layers, Share, Width
 from saccade.text.tokeniser import EOS
 
@@ -62,7 +62,7 @@ class AlignedRNN(Seq2Seq[Fixed, Moving]):
         "base": Config(embedding=256, hidden=512, layers=2, bidirectional=True, cell="lstm", dropout=0.2),
         "paper": Config(),
     }
-    about = About("Elman", 1990, "Finding Structure in Time", "word i alone, to write word i")
+    paper = PaperInfo("Elman", 1990, "Finding Structure in Time", "word i alone, to write word i")
 
     def __init__(self, config: Config, source_size: int, target_size: int) -> None:
         super().__init__(config, source_size, target_size)

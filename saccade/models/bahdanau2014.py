@@ -27,7 +27,7 @@ from saccade.attention.table import build
 from saccade.layers.dropout import Places, make_dropout
 from saccade.layers.embedding import Embeddings, Tie
 from saccade.layers.recurrent import UNITS, Cell, First, FirstState, Maxout, RecurrentEncoder
-from saccade.models.contract import About, Seq2Seq
+from saccade.models.contract import PaperInfo, Seq2Seq
 from saccade.ranges import Checked, Layers, Share, Width
 
 
@@ -110,7 +110,7 @@ class Bahdanau2014(Seq2Seq[Fixed, Moving]):
         "base": Config(embedding=256, hidden=512, align=512, maxout=256, dropout=0.2, decoder="conditional"),
         "paper": Config(),
     }
-    about = About(
+    paper = PaperInfo(
         "Bahdanau, Cho, Bengio",
         2014,
         "Neural Machine Translation by Jointly Learning to Align and Translate",

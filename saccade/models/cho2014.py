@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from saccade.layers.dropout import Places, make_dropout
 from saccade.layers.embedding import Embeddings, Tie
 from saccade.layers.recurrent import UNITS, Cell, First, FirstState, Maxout, RecurrentEncoder
-from saccade.models.contract import About, Seq2Seq
+from saccade.models.contract import PaperInfo, Seq2Seq
 from saccade.ranges import Checked, Layers, Share, Width
 
 
@@ -96,7 +96,7 @@ class Cho2014(Seq2Seq[Fixed, Moving]):
         "base": Config(embedding=256, hidden=512, maxout=256, dropout=0.2),
         "paper": Config(),
     }
-    about = About(
+    paper = PaperInfo(
         "Cho, van Merriënboer, Gulcehre, Bahdanau, Bougares, Schwenk, Bengio",
         2014,
         "Learning Phrase Representations using RNN Encoder–Decoder",

@@ -27,7 +27,7 @@ MovingT = TypeVar("MovingT")
 
 
 @dataclass(frozen=True)
-class About:
+class PaperInfo:
     """What a listing says of a model."""
 
     authors: str
@@ -39,7 +39,7 @@ class About:
 class Seq2Seq(nn.Module, Generic[FixedT, MovingT]):
     config_type: ClassVar[type[Any]]
     PRESETS: ClassVar[Mapping[str, Any]]
-    about: ClassVar[About]
+    paper: ClassVar[PaperInfo]
     # Which step's reading aligns an output: 0, the one that wrote it; 1, the next, at which it is the decoder's input.
     alignment_shift: int = 0
 

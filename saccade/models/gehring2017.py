@@ -30,7 +30,7 @@ from saccade.attention.table import build
 from saccade.layers.convolution import HALF, GatedConvolution, drawn
 from saccade.layers.dropout import Places, make_dropout
 from saccade.layers.embedding import Embeddings, Tie
-from saccade.models.contract import About, Seq2Seq
+from saccade.models.contract import PaperInfo, Seq2Seq
 from saccade.ranges import Checked, Kernel, Layers, Length, Share, Width
 from saccade.text.tokeniser import PAD
 
@@ -116,7 +116,7 @@ class Gehring2017(Seq2Seq[Fixed, Moving]):
         "base": Config(embedding=256, hidden=256, encoder_layers=6, decoder_layers=4),
         "paper": Config(),
     }
-    about = About(
+    paper = PaperInfo(
         "Gehring, Auli, Grangier, Yarats, Dauphin",
         2017,
         "Convolutional Sequence to Sequence Learning",

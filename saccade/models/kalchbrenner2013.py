@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from saccade.layers.dropout import Places, make_dropout
 from saccade.layers.embedding import Embeddings, Tie
 from saccade.layers.recurrent import UNITS, Cell, First, FirstState
-from saccade.models.contract import About, Seq2Seq
+from saccade.models.contract import PaperInfo, Seq2Seq
 from saccade.ranges import Checked, Range, Share, Width
 
 _Columns = Annotated[int, Range(least=2, most=1_000)]
@@ -99,7 +99,7 @@ class Kalchbrenner2013(Seq2Seq[Fixed, Moving]):
         "base": Config(embedding=512, hidden=512, cell="lstm", dropout=0.2),
         "paper": Config(),
     }
-    about = About(
+    paper = PaperInfo(
         "Kalchbrenner, Blunsom", 2013, "Recurrent Continuous Translation Models", "one fixed vector, of convolutions"
     )
 

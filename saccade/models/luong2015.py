@@ -26,7 +26,7 @@ from saccade.attention.table import build
 from saccade.layers.dropout import Places, make_dropout
 from saccade.layers.embedding import Embeddings, Tie
 from saccade.layers.recurrent import Cell, First, RecurrentEncoder, Stack
-from saccade.models.contract import About, Seq2Seq
+from saccade.models.contract import PaperInfo, Seq2Seq
 from saccade.ranges import Checked, Layers, Share, Width
 
 
@@ -119,7 +119,7 @@ class Luong2015(Seq2Seq[Fixed, Moving]):
         "base": Config(embedding=256, hidden=512, layers=2, bidirectional=True, dropout=0.2),
         "paper": Config(attention="luong2015-local-p-general", dropout=0.2),
     }
-    about = About(
+    paper = PaperInfo(
         "Luong, Pham, Manning",
         2015,
         "Effective Approaches to Attention-based Neural Machine Translation",

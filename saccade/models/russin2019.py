@@ -32,7 +32,7 @@ from saccade.attention.table import build
 from saccade.layers.dropout import Places, make_dropout
 from saccade.layers.embedding import Embeddings, Tie
 from saccade.layers.recurrent import UNITS, Cell, First, FirstState, RecurrentEncoder
-from saccade.models.contract import About, Seq2Seq
+from saccade.models.contract import PaperInfo, Seq2Seq
 from saccade.ranges import Checked, Layers, Share, Width
 from saccade.text.tokeniser import PAD
 
@@ -169,7 +169,7 @@ class Russin2019(Seq2Seq[Fixed, Moving]):
         "base": Config(semantics=256, embedding=256, hidden=512, feedback=True, syntax_acts=True, dropout=0.2),
         "paper": Config(embedding_dropout=0.5),
     }
-    about = About(
+    paper = PaperInfo(
         "Russin, Jo, O'Reilly, Bengio",
         2019,
         "Compositional generalization in a deep seq2seq model by separating syntax and semantics",

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from saccade.layers.dropout import Places, make_dropout
 from saccade.layers.embedding import Embeddings, Tie
 from saccade.layers.recurrent import Cell, RecurrentEncoder, Stack
-from saccade.models.contract import About, Seq2Seq
+from saccade.models.contract import PaperInfo, Seq2Seq
 from saccade.ranges import Checked, Layers, Share, Width
 
 
@@ -54,7 +54,7 @@ class Sutskever2014(Seq2Seq[Fixed, Moving]):
         "base": Config(embedding=256, hidden=512, layers=2, dropout=0.2),
         "paper": Config(),
     }
-    about = About(
+    paper = PaperInfo(
         "Sutskever, Vinyals, Le",
         2014,
         "Sequence to Sequence Learning with Neural Networks",

@@ -26,7 +26,7 @@ from saccade.attention import History, Learned, Memory, Sinusoidal
 from saccade.layers.dropout import make_dropout
 from saccade.layers.embedding import Embeddings, Tie
 from saccade.layers.transformer_block import FeedForward, FeedForwardKind, NormKind, NormPlace, Site, Sublayer, norm
-from saccade.models.contract import About, Seq2Seq
+from saccade.models.contract import PaperInfo, Seq2Seq
 from saccade.ranges import Checked, Heads, Kernel, Layers, Length, Share, Width
 
 
@@ -140,7 +140,7 @@ class Vaswani2017(Seq2Seq[Fixed, Moving]):
         "paper": Config(norm="post", tie="all"),
     }
     alignment_shift = 1
-    about = About(
+    paper = PaperInfo(
         "Vaswani, Shazeer, Parmar, Uszkoreit, Jones, Gomez, Kaiser, Polosukhin",
         2017,
         "Attention Is All You Need",

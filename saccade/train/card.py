@@ -12,7 +12,7 @@ from saccade.train.recipe import Recipe
 
 def card(recipe: Recipe, model: Seq2Seq[Any, Any], material: Material, best: dict[str, Any], seconds: float) -> str:
     made = provenance(seed=recipe.train.seed, command=shlex.join(["saccade", *sys.argv[1:]]))
-    about = model.about
+    about = model.paper
     scores = "\n".join(f"| {name} | {_number(value)} |" for name, value in best.items() if value is not None)
     versions = ", ".join(f"{name} {version}" for name, version in made["versions"].items())
     notes = "\n".join(f"- {note}" for note in material.notes)

@@ -4,13 +4,13 @@ from typing import Any
 
 import torch
 
-from saccade.layers.recurrent import Unit
+from saccade.layers.recurrent import RecurrentUnit
 from saccade.models import Seq2Seq
 
 
 def compile_forward(model: Seq2Seq[Any, Any], device: torch.device) -> str | None:
     """In place, so that names of weights stay, for batches of any size; or why the model is trained as it is."""
-    if any(isinstance(module, Unit) for module in model.modules()):
+    if any(isinstance(module, RecurrentUnit) for module in model.modules()):
         return "train.compile: a recurrent model would be compiled anew for every length; it is trained as it is"
     try:
         torch.compile(_little)(torch.ones(64, device=device))

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from saccade import checkpoint
+from saccade import model_folder
 from saccade.decode import load_vocabularies
 from saccade.errors import UserError
 from saccade.models import Seq2Seq
@@ -16,7 +16,7 @@ from saccade.text import Vocabularies
 
 def take_weights(model: Seq2Seq[Any, Any], folder: Path, vocabularies: Vocabularies) -> None:
     """Those of the model in `folder`, which must be one of the same sizes and of the same vocabulary."""
-    tensors, described = checkpoint.load_model(folder)
+    tensors, described = model_folder.load_model(folder)
     if load_vocabularies(folder).hash != vocabularies.hash:
         raise UserError(
             f"train.init_from: the vocabulary of {folder} is not the run's, so that its weights are of other pieces; "

@@ -16,8 +16,8 @@ from typing import Any
 import torch
 
 from saccade import config, tasks
-from saccade.checkpoint import ModelConfig
 from saccade.layers.embedding import Tie
+from saccade.model_folder import ModelConfig
 from saccade.models.table import find_model
 from saccade.text import HasTexts, Policy, words
 from saccade.train.recipe import Data, Recipe, Training

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from saccade import checkpoint, files
+from saccade import files, model_folder
 from saccade.data.reading import digest_of
 from saccade.errors import UserError
 from saccade.train.run import Run
@@ -32,7 +32,7 @@ def save_standing(run: Run, keep: Callable[[Path], None] | None = None) -> None:
         with files.atomic_folder(run.out) as new:
             if keep is not None:
                 keep(new)
-            checkpoint.save_training(new, state)
+            model_folder.save_training(new, state)
 
     run.workers.told(write)
 
@@ -44,7 +44,7 @@ def restore_standing(run: Run) -> bool:
         if (folder / "model.safetensors").exists():
             raise UserError(f"{folder}: a model without its training/ folder cannot be trained further; train it again")
         return False
-    state = checkpoint.load_training(folder)
+    state = model_folder.load_training(folder)
     if state["digest"] != run.material.digest:
         raise UserError(
             f"{run.recipe.data.name}: not the pairs that the run in {folder} began with; put them back as they were, "

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from saccade.checkpoint import FORMAT
 from saccade.cli import main
 from saccade.data import TextPair
 from saccade.decode import load, save
+from saccade.model_folder import FORMAT
 from saccade.models import Seq2Seq
 from saccade.text import Vocabularies
 from saccade.train.recipe import load_recipe

@@ -41,7 +41,7 @@ def test_every_model_of_the_zoo_at_once(zoo: tuple[Comparison, Path]) -> None:
     assert len(found.pairwise) == 3 * len(MODELS) * (len(MODELS) - 1) // 2
     for name, looked in found.looked.items():
         if name in ("aligned-rnn", "kalchbrenner2013", "cho2014", "sutskever2014"):
-            assert looked == MODELS[name].about.reads
+            assert looked == MODELS[name].paper.reads
             continue
         assert not isinstance(looked, str) and len(looked) == len(found.apart)
         for one, seen in zip(found.apart, looked):

@@ -12,9 +12,9 @@ import torch
 from crashes import Outcome, try_crashes
 from recording import recording
 
-from saccade import checkpoint, files
-from saccade.checkpoint import ModelConfig
+from saccade import files, model_folder
 from saccade.cli.resuming import journal
+from saccade.model_folder import ModelConfig
 from saccade.train.loop import train
 from saccade.train.recipe import Recipe, recipe_of
 
@@ -26,16 +26,16 @@ def save(folder: Path, step: int) -> None:
     """A model, its training state and its card, as a run saves them."""
     weights = torch.full((3,), float(step))
     with files.atomic_folder(folder) as new:
-        checkpoint.save_model(new, {"w": weights}, ModelConfig(model="m", config={"step": step}))
-        checkpoint.save_training(new, {"step": step, "w": weights})
+        model_folder.save_model(new, {"w": weights}, ModelConfig(model="m", config={"step": step}))
+        model_folder.save_training(new, {"step": step, "w": weights})
         (new / "README.md").write_text(f"step {step}\n", encoding="utf-8")
 
 
 def read(folder: Path) -> int:
     """The step of what is there, all parts of which must be of that one step; reading changes nothing."""
     before = sorted((path, path.is_dir()) for path in folder.rglob("*"))
-    tensors, config = checkpoint.load_model(folder)
-    state = checkpoint.load_training(folder)
+    tensors, config = model_folder.load_model(folder)
+    state = model_folder.load_training(folder)
     card = files.read(folder, "README.md").decode()
     step = int(config.config["step"])
     assert card == f"step {step}\n" and state["step"] == step, (card, state["step"], step)
@@ -142,8 +142,8 @@ def _recipe(pairs: Path, steps: int) -> Recipe:
 
 def _trained(folder: Path) -> list[Any]:
     """What must be as if nothing had happened: the weights of the kept model, and of the run itself."""
-    tensors, _ = checkpoint.load_model(folder)
-    state = checkpoint.load_training(folder)
+    tensors, _ = model_folder.load_model(folder)
+    state = model_folder.load_training(folder)
     return [{name: tensor.tolist() for name, tensor in some.items()} for some in (tensors, state["model"])]
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from saccade import checkpoint, config
+from saccade import config, model_folder
 from saccade.data import TextPair
 from saccade.decode import Calibration, Search, Translator, calibrate, combine, load, save
 from saccade.errors import UserError
@@ -45,14 +45,14 @@ def test_without_it_nothing_is_claimed(learnt: Translator) -> None:
 
 def test_it_is_kept_with_the_model(learnt: Translator, calibration: Calibration, tmp_path: Path) -> None:
     save(tmp_path, learnt.model, learnt.vocabularies, extra={"longest_trained": 6})
-    checkpoint.add_extra(tmp_path, calibration=config.to_dict(calibration))
+    model_folder.add_extra(tmp_path, calibration=config.to_dict(calibration))
     loaded = load(tmp_path, device="cpu")
     assert loaded.calibration == calibration
-    assert checkpoint.load_config(tmp_path).extra["longest_trained"] == 6
+    assert model_folder.load_config(tmp_path).extra["longest_trained"] == 6
     blank, written = loaded.translate([" ", "it sleeps"])
     assert blank.confidence is None and blank.word_confidences == () and written.confidence is not None
     assert combine({"a": loaded, "b": loaded}).calibration is None  # of an ensemble nothing was fitted
-    checkpoint.add_extra(tmp_path, calibration={"token": {"slope": 1.0}})
+    model_folder.add_extra(tmp_path, calibration={"token": {"slope": 1.0}})
     with pytest.raises(UserError, match=r"config\.json.*extra\.calibration"):
         load(tmp_path, device="cpu")
 

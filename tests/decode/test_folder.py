@@ -16,7 +16,7 @@ import pytest
 import torch
 
 import saccade
-from saccade import checkpoint, config, names
+from saccade import config, model_folder, names
 from saccade.data import TextPair
 from saccade.decode import Ensemble, Search, Translator, load, load_vocabularies, save
 from saccade.errors import UserError
@@ -58,7 +58,7 @@ def test_a_model_comes_back_bit_equal(
         assert torch.equal(again.model.state_dict()[key], tensor)
     how = Search(beam=2, longest=5)
     assert again.translate(["the cat"], how) == Translator(model, vocabularies, "cpu").translate(["the cat"], how)
-    assert checkpoint.load_config(tmp_path / "model").extra == {"temperature": 1.5}
+    assert model_folder.load_config(tmp_path / "model").extra == {"temperature": 1.5}
     save(tmp_path / "model", model, vocabularies)
     assert (tmp_path / "model" / "README.md").read_text(encoding="utf-8") == "# Card\n"
 
@@ -100,7 +100,7 @@ def test_a_model_from_outside(vocabularies: Vocabularies, tmp_path: Path, monkey
     model = my_models.Mine(my_models.Mine.PRESETS["tiny"], len(vocabularies.source), len(vocabularies.target))
     save(tmp_path / "model", model, vocabularies)
     with names.trusting_code(True):
-        assert checkpoint.load_config(tmp_path / "model").model == "my_models:Mine"
+        assert model_folder.load_config(tmp_path / "model").model == "my_models:Mine"
     assert type(load(tmp_path / "model", device="cpu", trust_code=True).model) is my_models.Mine
     change(tmp_path / "model", model="my_models:thing")
     with pytest.raises(UserError, match="not a class of models"):
@@ -142,14 +142,14 @@ def test_an_unknown_model_and_an_unknown_setting_are_named(folder: Path) -> None
     change(folder, model="vaswani2018")
     with pytest.raises(UserError, match="did you mean 'vaswani2017'"):
         load(folder)
-    settings = checkpoint.load_config(folder).config
+    settings = model_folder.load_config(folder).config
     change(folder, model="vaswani2017", config=settings | {"widht": 3})
     with pytest.raises(UserError, match=r"config\.json: config\.widht: unknown key; did you mean 'width'"):
         load(folder)
 
 
 def test_weights_that_do_not_fit_are_named(folder: Path) -> None:
-    settings = checkpoint.load_config(folder).config
+    settings = model_folder.load_config(folder).config
     for changed in ({"width": 32}, {"decoder_layers": 3}, {"decoder_layers": 1}):
         change(folder, config=settings | changed)
         with pytest.raises(UserError, match="the weights do not fit") as raised:
@@ -184,9 +184,9 @@ def test_a_folder_runs_no_code(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     (tmp_path / "evil_helper.py").write_text(EVIL, encoding="utf-8")
-    settings = checkpoint.load_config(folder).config | {"attention": "evil_helper:build"}
+    settings = model_folder.load_config(folder).config | {"attention": "evil_helper:build"}
     change(folder, **{place: settings if place == "config" else "evil_helper:Model"})
-    for read in (load, checkpoint.load_config, checkpoint.load_model, load_vocabularies):
+    for read in (load, model_folder.load_config, model_folder.load_model, load_vocabularies):
         with pytest.raises(UserError, match=r"config\.json: .*'evil_helper:.*--trust-code.*trust_code=True") as refused:
             read(folder)
         assert "\n" not in str(refused.value)
@@ -233,7 +233,7 @@ def test_sizes_are_compared_before_memory_is_taken(
 ) -> None:
     """Any whole number of the settings may be as large as one likes: the folder is refused, and nothing is built."""
     save(tmp_path, untrained(name), vocabularies)
-    settings = checkpoint.load_config(tmp_path).config
+    settings = model_folder.load_config(tmp_path).config
     sizes = [key for key, value in settings.items() if type(value) is int]
     assert sizes
     load(tmp_path, device="cpu")  # so that what is loaded once does not count
@@ -263,9 +263,9 @@ def test_weights_that_are_not_finite_are_refused(
 def test_weights_of_another_type_are_refused(untrained: Untrained, vocabularies: Vocabularies, tmp_path: Path) -> None:
     model = untrained("cho2014")
     save(tmp_path, model, vocabularies)
-    described = checkpoint.load_config(tmp_path)
+    described = model_folder.load_config(tmp_path)
     for dtype in (torch.float16, torch.float64, torch.int32):
-        checkpoint.save_model(tmp_path, {key: x.to(dtype) for key, x in model.state_dict().items()}, described)
+        model_folder.save_model(tmp_path, {key: x.to(dtype) for key, x in model.state_dict().items()}, described)
         with pytest.raises(UserError, match=rf"is of {dtype}, expected torch\.float32"):
             load(tmp_path)
     with pytest.raises(UserError, match=r"is of torch\.float64, expected torch\.float32; call model\.float\(\)"):
@@ -287,7 +287,7 @@ def test_buffers_that_are_not_stored_are_as_they_were(vocabularies: Vocabularies
 
 def test_settings_survive_as_they_were(folder: Path) -> None:
     model = load(folder, device="cpu").model
-    assert config.to_dict(model.config) == checkpoint.load_config(folder).config
+    assert config.to_dict(model.config) == model_folder.load_config(folder).config
 
 
 def test_an_ensemble_is_saved_by_its_members(learnt: Translator, tmp_path: Path) -> None:

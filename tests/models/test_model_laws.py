@@ -29,7 +29,7 @@ from model_cases import (
 from torch import Tensor
 from torch.nn.functional import pad
 
-from saccade import checkpoint, config, tree
+from saccade import config, model_folder, tree
 from saccade.attention import ATTENTIONS, Attention, Memory
 from saccade.attention.trace import tracing
 from saccade.errors import UserError
@@ -171,9 +171,9 @@ def test_an_empty_sentence_is_legal_and_its_gradients_are_finite(case: Case) -> 
 @every
 def test_what_is_saved_and_loaded_is_bit_equal(case: Case, tmp_path: Path) -> None:
     model = built(case)
-    described = checkpoint.ModelConfig(model=case.model, config=config.to_dict(model.config))
-    checkpoint.save_model(tmp_path / "model", model.state_dict(), described)
-    tensors, described = checkpoint.load_model(tmp_path / "model")
+    described = model_folder.ModelConfig(model=case.model, config=config.to_dict(model.config))
+    model_folder.save_model(tmp_path / "model", model.state_dict(), described)
+    tensors, described = model_folder.load_model(tmp_path / "model")
     settings = config.from_dict(MODELS[described.model].config_type, described.config)
     assert settings == model.config
     loaded = build_model(described.model, settings, VOCABULARY, VOCABULARY).double().eval()

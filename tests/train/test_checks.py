@@ -10,7 +10,7 @@ from lives import metrics
 from test_loop import judged_as
 from test_resume import assert_same_run
 
-from saccade import Search, checkpoint, load
+from saccade import Search, load, model_folder
 from saccade.decode import Reader
 from saccade.train import loop
 from saccade.train.checks import check
@@ -62,7 +62,7 @@ def test_a_plateau_is_resumed(make_recipe: MakeRecipe, tmp_path: Path, monkeypat
             train(recipe, tmp_path / out, resume=cut != cuts[0])
     assert_same_run(tmp_path / "cut", tmp_path / "whole")
     assert rates(tmp_path / "cut") == rates(tmp_path / "whole")
-    states = [checkpoint.load_training(tmp_path / out)["standing"] for out in ("cut", "whole")]
+    states = [model_folder.load_training(tmp_path / out)["standing"] for out in ("cut", "whole")]
     assert [states[0][key] for key in ("falls", "flat", "lowest")] == [2, 1, 5.0]
     assert all(states[0][key] == states[1][key] for key in ("falls", "flat", "lowest"))
 

@@ -19,7 +19,7 @@ import torch
 from lives import Ended, live, live_together, metrics
 from torch import Tensor, nn
 
-from saccade import checkpoint
+from saccade import model_folder
 from saccade.errors import UserError
 from saccade.train.distributed import Workers
 from saccade.train.optimisers import make_optimiser
@@ -54,7 +54,7 @@ def assert_alike(out: Path, other: Path) -> None:
     for line, expected in zip(lines, others):
         for name in expected.keys() & {"loss", "valid_loss"}:
             assert line[name] == pytest.approx(expected[name], abs=1e-5), line
-    weights, expected_weights = (checkpoint.load_training(folder)["model"] for folder in (out, other))
+    weights, expected_weights = (model_folder.load_training(folder)["model"] for folder in (out, other))
     for name, tensor in expected_weights.items():
         torch.testing.assert_close(weights[name], tensor, atol=1e-5, rtol=1e-4)
 
@@ -124,8 +124,8 @@ def test_a_killed_worker_ends_the_run_and_any_number_goes_on(
     said = [line for one in survivors for line in one.said.splitlines() if line.startswith("saccade: ")]
     assert len(said) == 1 and "a worker is gone" in said[0] and "--resume" in said[0]
     assert "Traceback" not in said_by_all(survivors)
-    assert checkpoint.load_training(out)["standing"]["step"] in (4, 8)
-    checkpoint.load_model(out)
+    assert model_folder.load_training(out)["standing"]["step"] in (4, 8)
+    model_folder.load_model(out)
     ended = run(recipe, out, workers=after, resume=True)
     assert {one.code for one in ended} == {0}, said_by_all(ended)
     assert_alike(out, by_one)
@@ -152,7 +152,7 @@ def test_with_dropout_a_killed_and_resumed_run_is_the_run_never_killed(
     assert [one.code for one in run(recipe, out, workers=2, resume=True)] == [0, 0]
     for name in ("metrics.jsonl", "model.safetensors"):
         assert (out / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
-    first, second = checkpoint.load_training(out)["random"]
+    first, second = model_folder.load_training(out)["random"]
     assert not torch.equal(first["cpu"], second["cpu"])
 
 
@@ -165,7 +165,7 @@ def test_what_interrupts_one_ends_all_and_all_is_saved(
     ended = run(recipe, out, workers=2, at=at_step(out, 5, rank, number))
     assert [one.code for one in ended] == [1, 1], said_by_all(ended)
     assert f"interrupted by {number.name} at step" in ended[0].said and ended[1].said == ""
-    assert 5 <= checkpoint.load_training(out)["standing"]["step"] < 200
+    assert 5 <= model_folder.load_training(out)["standing"]["step"] < 200
 
 
 def spoil_second(rank: int) -> None:
@@ -187,7 +187,7 @@ def test_what_is_not_finite_on_one_is_skipped_by_all(write_recipe: WriteRecipe, 
     ended = run(recipe, tmp_path / "run", workers=2, spoil=spoil_second)
     assert [one.code for one in ended] == [0, 0], said_by_all(ended)
     assert ended[0].said.count("the loss is not finite") == 1
-    state = checkpoint.load_training(tmp_path / "run")
+    state = model_folder.load_training(tmp_path / "run")
     assert state["standing"]["skipped"] == 1 and all(tensor.isfinite().all() for tensor in state["model"].values())
 
 
@@ -236,7 +236,7 @@ def test_memory_that_is_used_up_on_one_ends_all_with_one_line(write_recipe: Writ
     assert [one.code for one in ended] == [2, 2], said_by_all(ended)
     lines = [line for line in said_by_all(ended).splitlines() if line.startswith("saccade: ")]
     assert len(lines) == 1 and "a single pair of" in lines[0]
-    assert checkpoint.load_training(out)["standing"]["step"] == 4
+    assert model_folder.load_training(out)["standing"]["step"] == 4
 
 
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "-m", "saccade", "train"]
@@ -280,7 +280,7 @@ def test_torchrun_is_interrupted(number: signal.Signals, write_recipe: WriteReci
     assert process.returncode != 0
     told = "interrupted by SIGINT at step" if number is signal.SIGINT else "saccade: a worker is gone"
     assert said.count(told) == 1, said
-    assert checkpoint.load_training(out)["standing"]["step"] >= (5 if number is signal.SIGINT else 4)
+    assert model_folder.load_training(out)["standing"]["step"] >= (5 if number is signal.SIGINT else 4)
 
 
 def test_alone_nothing_is_exchanged() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from saccade import checkpoint
+from saccade import model_folder
 from saccade.errors import UserError
 from saccade.models import Seq2Seq
 from saccade.train.fine_tuning import freeze
@@ -37,7 +37,7 @@ def of(model: Path) -> dict[str, Any]:
 
 
 def test_a_run_begins_with_the_weights_of_another(model: Path, make_recipe: MakeRecipe, tmp_path: Path) -> None:
-    kept, _ = checkpoint.load_model(model)
+    kept, _ = model_folder.load_model(model)
     run = start(make_recipe(**of(model)), tmp_path / "run")
     assert run.material.vocabularies.hash == start(make_recipe(**SHORT), tmp_path / "other").material.vocabularies.hash
     assert all(torch.equal(tensor, kept[name]) for name, tensor in run.model.state_dict().items())
@@ -48,7 +48,7 @@ def test_a_resumed_run_goes_on_with_its_own(model: Path, make_recipe: MakeRecipe
     train(make_recipe(**changed), tmp_path / "whole")
     train(make_recipe(**{**changed, "train.max_steps": 3}), tmp_path / "cut")
     train(make_recipe(**{**changed, "train.init_from": str(tmp_path / "gone")}), tmp_path / "cut", resume=True)
-    whole, cut = (checkpoint.load_training(tmp_path / name)["model"] for name in ("whole", "cut"))
+    whole, cut = (model_folder.load_training(tmp_path / name)["model"] for name in ("whole", "cut"))
     assert all(torch.equal(whole[name], cut[name]) for name in whole)
 
 
@@ -57,7 +57,7 @@ def test_a_run_stopped_before_its_first_save_begins_with_them_again(
 ) -> None:
     start(make_recipe(**of(model)), tmp_path / "run")
     run = start(make_recipe(**of(model)), tmp_path / "run", resume=True)
-    kept, _ = checkpoint.load_model(model)
+    kept, _ = model_folder.load_model(model)
     assert all(torch.equal(tensor, kept[name]) for name, tensor in run.model.state_dict().items())
 
 
@@ -83,9 +83,9 @@ def test_what_does_not_fit_is_said(
 def test_weights_of_another_type_are_refused(model: Path, make_recipe: MakeRecipe, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(model, copy)
-    tensors, described = checkpoint.load_model(model)
+    tensors, described = model_folder.load_model(model)
     name = next(iter(tensors))
-    checkpoint.save_model(copy, {**tensors, name: tensors[name].to(torch.float16)}, described)
+    model_folder.save_model(copy, {**tensors, name: tensors[name].to(torch.float16)}, described)
     with pytest.raises(UserError, match=rf"{name} is .* of torch.float16, expected .* of torch.float32"):
         train(make_recipe(**of(copy)), tmp_path / "run")
     assert not (tmp_path / "run").exists()
@@ -97,8 +97,8 @@ def test_what_is_frozen_does_not_move_a_bit(optimiser: str, make_recipe: MakeRec
     recipe = make_recipe(**frozen, **{"train.average": 3, "train.check_every": 1, "train.judge": "loss"})
     first = {name: value.clone() for name, value in start(recipe, tmp_path / "a").model.state_dict().items()}
     train(recipe, tmp_path / "b")
-    state = checkpoint.load_training(tmp_path / "b")
-    for found in (state["model"], state["mean"]["weights"], checkpoint.load_model(tmp_path / "b")[0]):
+    state = model_folder.load_training(tmp_path / "b")
+    for found in (state["model"], state["mean"]["weights"], model_folder.load_model(tmp_path / "b")[0]):
         moved = {name for name, value in found.items() if not torch.equal(value, first[name])}
         assert moved and not any(name.startswith(("encoder.", "embeddings.")) for name in moved)
         assert "decoder.of_state.bias" not in moved and "decoder.of_state.weight" in moved

@@ -13,7 +13,7 @@ import torch
 from lives import metrics
 
 import saccade
-from saccade import checkpoint
+from saccade import model_folder
 from saccade.data import Window
 from saccade.data.batching import Batch, Batches
 from saccade.errors import UserError
@@ -160,18 +160,18 @@ def test_the_mean_of_the_last_checks_is_kept_if_it_is_better(
     judged_as(monkeypatch, 5.0, 4.0, 3.0, 2.9 if better else 3.1)
     how = {"train.judge": "loss", "train.average": 2, "train.check_every": 2, "train.max_steps": 6, "train.ema": None}
     outcome = train(make_recipe(**how), tmp_path / "run")
-    snapshots = checkpoint.load_training(tmp_path / "run")["standing"]["snapshots"]
+    snapshots = model_folder.load_training(tmp_path / "run")["standing"]["snapshots"]
     assert len(snapshots) == 2 and outcome.best is not None
     assert outcome.best.get("averaged") == (2 if better else None) and outcome.best["loss"] == (2.9 if better else 3.0)
-    kept, _ = checkpoint.load_model(tmp_path / "run")
+    kept, _ = model_folder.load_model(tmp_path / "run")
     expected = mean_of(snapshots) if better else snapshots[-1]
     assert all(torch.equal(kept[name], tensor) for name, tensor in expected.items())
 
 
 def test_what_is_judged_and_kept_is_the_running_mean(make_recipe: MakeRecipe, tmp_path: Path) -> None:
     train(make_recipe(**{"train.max_steps": 3, "train.judge": "loss"}), tmp_path / "run")
-    kept, _ = checkpoint.load_model(tmp_path / "run")
-    state = checkpoint.load_training(tmp_path / "run")
+    kept, _ = model_folder.load_model(tmp_path / "run")
+    state = model_folder.load_training(tmp_path / "run")
     assert all(torch.equal(kept[name], tensor) for name, tensor in state["mean"]["weights"].items())
     assert not all(torch.equal(kept[name], tensor) for name, tensor in state["model"].items())
 
@@ -183,7 +183,7 @@ def test_long_ways_between_checks_are_saved_too(
     monkeypatch.setattr(loop, "check", None)
     with pytest.raises(TypeError):  # at the end
         train(make_recipe(**{"train.max_steps": 4, "train.check_every": 100}), tmp_path / "run")
-    assert checkpoint.load_training(tmp_path / "run")["standing"]["step"] == 4
+    assert model_folder.load_training(tmp_path / "run")["standing"]["step"] == 4
 
 
 @pytest.mark.parametrize(

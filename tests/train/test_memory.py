@@ -14,7 +14,7 @@ from lives import metrics
 from test_robustness import Heard
 from torch import Tensor
 
-from saccade import checkpoint
+from saccade import model_folder
 from saccade.data.batching import Batch
 from saccade.errors import UserError
 from saccade.train import loop, memory, validation
@@ -125,7 +125,7 @@ def test_little_main_memory_gives_the_same_run_in_parts(
     tried = scarce(monkeypatch, 10**9)
     log = Heard(tmp_path)
     loop.train(recipe, tmp_path / "parts", log=log)
-    room = checkpoint.load_training(tmp_path / "parts")["standing"]["room"]
+    room = model_folder.load_training(tmp_path / "parts")["standing"]["room"]
     assert shape.longest <= max(tried) <= room <= 2 * shape.longest and f"at most {room} pieces" in log.said
     for line, expected in zip(metrics(tmp_path), metrics(tmp_path / "whole")):
         assert line == pytest.approx(expected, abs=1e-4)
@@ -154,7 +154,7 @@ def test_auto_is_a_number_from_then_on(
     assert (
         isinstance(little, int) and little <= ample // 3 and f"train.tokens = {little}, the most that fits" in log.said
     )
-    state = checkpoint.load_training(tmp_path / "scarce")
+    state = model_folder.load_training(tmp_path / "scarce")
     assert state["standing"]["room"] is None and state["standing"]["splits"] == 0
     del tried[:]
     longer = replace(load_recipe(tmp_path / "scarce" / "recipe.toml"), train=replace(recipe.train, max_steps=6))
@@ -175,7 +175,7 @@ def test_after_three_splits_no_batch_is_tried_whole_and_resuming_keeps_to_it(
     loop.train(make_recipe(**how, **{"train.max_steps": 5}), tmp_path / "cut")
     del tried[:]
     loop.train(whole, tmp_path / "cut", resume=True)
-    one, other = (checkpoint.load_training(tmp_path / name) for name in ("cut", "whole"))
+    one, other = (model_folder.load_training(tmp_path / name) for name in ("cut", "whole"))
     assert max(tried) <= one["standing"]["room"] == other["standing"]["room"] <= 120
     assert all(torch.equal(value, other["model"][name]) for name, value in one["model"].items())
 
@@ -241,7 +241,7 @@ def test_a_small_part_of_a_gpu_is_enough(
         torch.cuda.set_per_process_memory_fraction(1.0, device)
     assert outcome.finished and outcome.step == 6
     assert ("the most that fits" if tokens == "auto" else "read in parts") in log.said
-    standing = checkpoint.load_training(tmp_path / "run")["standing"]
+    standing = model_folder.load_training(tmp_path / "run")["standing"]
     assert standing["splits"] == 0, "what was found to fit before the first update did not fit in it"
     assert (standing["room"] is None) is (tokens == "auto")
 

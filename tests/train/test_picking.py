@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from saccade import config
-from saccade.checkpoint import ModelConfig
 from saccade.data import PairFiles, TextPair
 from saccade.errors import UserError
+from saccade.model_folder import ModelConfig
 from saccade.models import MODELS, build_model
 from saccade.train.loop import train
 from saccade.train.picking import Facts, pick

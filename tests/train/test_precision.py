@@ -9,7 +9,7 @@ import torch
 from lives import metrics
 from torch import nn
 
-from saccade import checkpoint
+from saccade import model_folder
 from saccade.errors import UserError
 from saccade.train.loop import train
 from saccade.train.precision import Precision
@@ -65,7 +65,7 @@ def test_fp16_learns_and_is_resumed_to_the_bit(make_recipe: MakeRecipe, tmp_path
         for budget in budgets:
             recipe = make_recipe("vaswani2017", **how, **{"train.max_steps": budget})
             train(recipe, tmp_path / name, resume=budget != budgets[0])
-    states = [checkpoint.load_training(tmp_path / name) for name in ("whole", "cut")]
+    states = [model_folder.load_training(tmp_path / name) for name in ("whole", "cut")]
     assert states[0]["precision"] == states[1]["precision"] and states[0]["precision"]["_growth_tracker"] == 4
     for name, tensor in states[0]["model"].items():
         assert torch.equal(states[1]["model"][name], tensor), name

@@ -11,7 +11,7 @@ import pytest
 import torch
 from lives import Death, Ended, live, metrics
 
-from saccade import checkpoint, files
+from saccade import files, model_folder
 from saccade.train.loop import train
 from saccade.train.recipe import Recipe
 
@@ -27,7 +27,7 @@ def go_on(recipe: Path, out: Path, death: Death | None = None, at: Callable[[], 
 def assert_same_run(out: Path, never_killed: Path) -> None:
     for name in ("metrics.jsonl", "model.safetensors"):
         assert (out / name).read_bytes() == (never_killed / name).read_bytes(), name
-    state, expected = checkpoint.load_training(out), checkpoint.load_training(never_killed)
+    state, expected = model_folder.load_training(out), model_folder.load_training(never_killed)
     del state["standing"]["seconds"], expected["standing"]["seconds"]
     for name, tensor in expected.pop("model").items():
         assert torch.equal(state["model"][name], tensor), name
@@ -43,7 +43,7 @@ def assert_whole(out: Path) -> None:
     try:
         files.settle(out)
         if (out / "config.json").exists():
-            checkpoint.load_model(out)
+            model_folder.load_model(out)
     except FileNotFoundError:
         assert not out.exists()
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from lives import metrics
 
-from saccade.checkpoint import load_training
+from saccade.model_folder import load_training
 from saccade.train.loop import train
 from saccade.train.recipe import Recipe, load_recipe
 from saccade.train.resumption import resumed_recipe

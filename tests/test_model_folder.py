@@ -14,9 +14,9 @@ import pytest
 import torch
 from torch import nn
 
-from saccade import checkpoint, files
-from saccade.checkpoint import ModelConfig
+from saccade import files, model_folder
 from saccade.errors import UserError
+from saccade.model_folder import ModelConfig
 
 MODEL = ModelConfig(model="cho2014", config={"width": 4, "dropout": 0.1}, extra={"temperature": 1.5, "name": "é"})
 
@@ -30,16 +30,16 @@ class Tied(nn.Module):
 
 
 def saved(folder: Path) -> Path:
-    checkpoint.save_model(folder, {"w": torch.ones(64)}, MODEL)
-    checkpoint.save_training(folder, {"step": 1, "w": torch.ones(64)})
+    model_folder.save_model(folder, {"w": torch.ones(64)}, MODEL)
+    model_folder.save_training(folder, {"step": 1, "w": torch.ones(64)})
     return folder
 
 
 def test_a_model_comes_back_bit_equal_with_its_ties(tmp_path: Path) -> None:
     model = Tied()
-    checkpoint.save_model(tmp_path / "model", model.state_dict(), MODEL)
-    tensors, config = checkpoint.load_model(tmp_path / "model")
-    assert config == MODEL == checkpoint.load_config(tmp_path / "model")
+    model_folder.save_model(tmp_path / "model", model.state_dict(), MODEL)
+    tensors, config = model_folder.load_model(tmp_path / "model")
+    assert config == MODEL == model_folder.load_config(tmp_path / "model")
     assert sorted(tensors) == ["embed.weight", "output.bias", "output.weight"]
     assert tensors["embed.weight"] is tensors["output.weight"]
     other = Tied()
@@ -58,10 +58,10 @@ def test_a_resumed_optimiser_goes_on_as_if_nothing_had_happened(tmp_path: Path) 
     optimiser = torch.optim.AdamW(model.parameters())
     step(model, optimiser)
     state = {"model": model.state_dict(), "optimiser": optimiser.state_dict(), "torch": torch.get_rng_state()}
-    checkpoint.save_training(tmp_path, state)
+    model_folder.save_training(tmp_path, state)
     step(model, optimiser)
 
-    back = checkpoint.load_training(tmp_path)
+    back = model_folder.load_training(tmp_path)
     again = Tied()
     again.load_state_dict(back["model"])
     resumed = torch.optim.AdamW(again.parameters())
@@ -76,7 +76,7 @@ def test_one_save_of_everything_and_what_else_lies_there_stays(tmp_path: Path) -
     with files.atomic_folder(tmp_path) as new:
         saved(new)
         (new / "README.md").write_text("# card")
-    assert checkpoint.load_training(tmp_path)["step"] == 1
+    assert model_folder.load_training(tmp_path)["step"] == 1
     names = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     training = {"training/state.json", "training/state.safetensors"}
     assert names == {"metrics.jsonl", "README.md", "config.json", "model.safetensors"} | training
@@ -86,30 +86,30 @@ def test_vocabularies_are_checked(tmp_path: Path) -> None:
     spm = tmp_path / "spm.model"
     spm.write_bytes(b"pieces")
     hashes = {"spm.model": files.sha256(b"pieces")}
-    checkpoint.save_model(tmp_path, {}, ModelConfig(model="m", config={}, vocabularies=hashes))
-    assert checkpoint.load_model(tmp_path)[1].vocabularies == hashes
+    model_folder.save_model(tmp_path, {}, ModelConfig(model="m", config={}, vocabularies=hashes))
+    assert model_folder.load_model(tmp_path)[1].vocabularies == hashes
     spm.write_bytes(b"other pieces")
     with pytest.raises(UserError, match=r"spm\.model: not the vocabulary that this model was trained with"):
-        checkpoint.load_model(tmp_path)
+        model_folder.load_model(tmp_path)
     spm.unlink()
     with pytest.raises(UserError, match=r"it has no spm\.model"):
-        checkpoint.load_model(tmp_path)
-    checkpoint.save_model(tmp_path, {}, ModelConfig(model="m", config={}, vocabularies={"../spm.model": "0"}))
+        model_folder.load_model(tmp_path)
+    model_folder.save_model(tmp_path, {}, ModelConfig(model="m", config={}, vocabularies={"../spm.model": "0"}))
     with pytest.raises(UserError, match="not a file inside"):
-        checkpoint.load_model(tmp_path)
+        model_folder.load_model(tmp_path)
 
 
 def test_what_is_not_a_checkpoint_says_what_is_missing(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="nowhere: no such folder; expected a model folder"):
-        checkpoint.load_model(tmp_path / "nowhere")
+        model_folder.load_model(tmp_path / "nowhere")
     with pytest.raises(UserError, match=r"it has no config\.json and no model\.safetensors"):
-        checkpoint.load_model(tmp_path)
-    checkpoint.save_model(tmp_path, {}, MODEL)
+        model_folder.load_model(tmp_path)
+    model_folder.save_model(tmp_path, {}, MODEL)
     with pytest.raises(UserError, match=r"not a run that can be resumed: it has no training/state\.json"):
-        checkpoint.load_training(tmp_path)
+        model_folder.load_training(tmp_path)
     (tmp_path / "file").touch()
     with pytest.raises(UserError, match="file: not a folder"):
-        checkpoint.load_config(tmp_path / "file")
+        model_folder.load_config(tmp_path / "file")
 
 
 def edit(path: Path, **changes: Any) -> None:
@@ -118,16 +118,16 @@ def edit(path: Path, **changes: Any) -> None:
 
 def test_another_version_says_which_and_what_to_do(tmp_path: Path) -> None:
     saved(tmp_path)
-    for name, load in (("config.json", checkpoint.load_model), ("training/state.json", checkpoint.load_training)):
+    for name, load in (("config.json", model_folder.load_model), ("training/state.json", model_folder.load_training)):
         edit(tmp_path / name, format=99, saccade="9.1")
         with pytest.raises(UserError, match=r"format 99, written by Saccade 9\.1; .* pip install 'saccade==9\.1'"):
             load(tmp_path)
-    edit(tmp_path / "config.json", format=checkpoint.FORMAT, modle="x")
+    edit(tmp_path / "config.json", format=model_folder.FORMAT, modle="x")
     with pytest.raises(UserError, match=r"config\.json: modle: unknown key; did you mean 'model'\?"):
-        checkpoint.load_model(tmp_path)
+        model_folder.load_model(tmp_path)
     (tmp_path / "config.json").write_text('{"architectures": []}')
     with pytest.raises(UserError, match="not written by Saccade"):
-        checkpoint.load_model(tmp_path)
+        model_folder.load_model(tmp_path)
 
 
 def truncate(content: bytes) -> bytes:
@@ -146,7 +146,7 @@ def test_a_damaged_file_is_found_and_named(tmp_path: Path, name: str, harm: Call
     path = saved(tmp_path) / name
     path.write_bytes(harm(path.read_bytes()))
     with pytest.raises(UserError, match=f"{name}: damaged or half copied") as caught:
-        checkpoint.load_training(tmp_path) if "training" in name else checkpoint.load_model(tmp_path)
+        model_folder.load_training(tmp_path) if "training" in name else model_folder.load_model(tmp_path)
     assert "\n" not in str(caught.value)
 
 
@@ -154,7 +154,7 @@ def test_a_damaged_file_is_found_and_named(tmp_path: Path, name: str, harm: Call
 def test_a_damaged_config_is_found_and_named(tmp_path: Path, content: bytes) -> None:
     (saved(tmp_path) / "config.json").write_bytes(content)
     with pytest.raises(UserError, match=r"config\.json: (damaged or half copied|not written by Saccade)"):
-        checkpoint.load_model(tmp_path)
+        model_folder.load_model(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "config.json", "state.safetensors", "state.json"])
@@ -177,25 +177,25 @@ def test_a_full_disk_keeps_the_previous_checkpoint(tmp_path: Path, monkeypatch: 
             pytest.raises(UserError, match="No space left on device while writing; what was there before is intact"),
             files.atomic_folder(tmp_path) as new,
         ):
-            checkpoint.save_model(new, {"w": torch.zeros(64)}, MODEL)
-            checkpoint.save_training(new, {"step": 2, "w": torch.zeros(64)})
-    assert checkpoint.load_model(tmp_path)[0]["w"].tolist() == [1.0] * 64
-    assert checkpoint.load_training(tmp_path)["step"] == 1
+            model_folder.save_model(new, {"w": torch.zeros(64)}, MODEL)
+            model_folder.save_training(new, {"step": 2, "w": torch.zeros(64)})
+    assert model_folder.load_model(tmp_path)[0]["w"].tolist() == [1.0] * 64
+    assert model_folder.load_training(tmp_path)["step"] == 1
     assert not list(tmp_path.glob(".*"))
 
 
 def test_a_reader_beside_a_writer_reads_one_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between the reader's look at config.json and at the weights, a whole new version is written."""
-    checkpoint.save_model(tmp_path, {"w": torch.zeros(2)}, MODEL)
+    model_folder.save_model(tmp_path, {"w": torch.zeros(2)}, MODEL)
     read, writes = Path.read_bytes, iter([1.0, 2.0])
 
     def interrupted(self: Path) -> bytes:
         if self.name == "model.safetensors" and (value := next(writes, None)) is not None:
-            checkpoint.save_model(tmp_path, {"w": torch.full((2,), value)}, MODEL)
+            model_folder.save_model(tmp_path, {"w": torch.full((2,), value)}, MODEL)
         return read(self)
 
     monkeypatch.setattr(Path, "read_bytes", interrupted)
-    assert checkpoint.load_model(tmp_path)[0]["w"].tolist() == [2.0, 2.0]
+    assert model_folder.load_model(tmp_path)[0]["w"].tolist() == [2.0, 2.0]
 
 
 # Starting Python with torch takes seconds: it is done once, and each line of stdin makes a fork, which is killed.
@@ -203,18 +203,18 @@ SAVER = """
 import os, sys
 from pathlib import Path
 import torch
-from saccade import checkpoint, files
+from saccade import model_folder, files
 
 torch.set_num_threads(1)
 folder = Path(sys.argv[1])
 
 def save_on_and_on():
-    start = checkpoint.load_training(folder)["step"] + 1
+    start = model_folder.load_training(folder)["step"] + 1
     for step in range(start, start + 1000):
         tensor = torch.full((20_000,), float(step))
         with files.atomic_folder(folder) as new:
-            checkpoint.save_model(new, {"w": tensor}, checkpoint.ModelConfig(model="m", config={"step": step}))
-            checkpoint.save_training(new, {"step": step, "w": tensor})
+            model_folder.save_model(new, {"w": tensor}, model_folder.ModelConfig(model="m", config={"step": step}))
+            model_folder.save_training(new, {"step": step, "w": tensor})
 
 while sys.stdin.readline():
     if (child := os.fork()) == 0:
@@ -228,8 +228,8 @@ while sys.stdin.readline():
 @pytest.mark.slow
 def test_killed_at_random_moments_the_folder_is_always_whole(tmp_path: Path) -> None:
     folder = tmp_path / "model"
-    checkpoint.save_model(folder, {"w": torch.zeros(20_000)}, ModelConfig(model="m", config={"step": 0}))
-    checkpoint.save_training(folder, {"step": 0, "w": torch.zeros(20_000)})
+    model_folder.save_model(folder, {"w": torch.zeros(20_000)}, ModelConfig(model="m", config={"step": 0}))
+    model_folder.save_training(folder, {"step": 0, "w": torch.zeros(20_000)})
     moments = random.Random(0)
     steps = [0]
     command = [sys.executable, "-c", SAVER, str(folder)]
@@ -251,8 +251,8 @@ def test_killed_at_random_moments_the_folder_is_always_whole(tmp_path: Path) -> 
 
 def whole_step(folder: Path) -> int:
     """The step of the checkpoint, all parts of which must be of that one step."""
-    tensors, config = checkpoint.load_model(folder)
-    state = checkpoint.load_training(folder)
+    tensors, config = model_folder.load_model(folder)
+    state = model_folder.load_training(folder)
     step = config.config["step"]
     assert isinstance(step, int) and state["step"] == step
     assert torch.equal(tensors["w"], torch.full((20_000,), float(step))) and torch.equal(state["w"], tensors["w"])
