@@ -17,7 +17,7 @@ from saccade.errors import UserError
 from saccade.locking import locked
 
 if TYPE_CHECKING:
-    from saccade.compare import Comparison, Pairs, Plan
+    from saccade.compare import Comparison, EvaluationSet, Plan
     from saccade.compare.tables import Table
 
 TRAINED, JUDGED, MEASURED = "What is trained", "What they are judged on", "How"
@@ -102,19 +102,19 @@ def compare(
     Example: [bold]saccade compare cho2014 bahdanau2014 vaswani2017 --data task:phrasebook-en-fr --minutes 2[/]
     """
     from saccade import files
-    from saccade.compare import Asked, Effort, plan, write_report
+    from saccade.compare import CompareOptions, SharedSettings, make_plan, write_report
     from saccade.compare import compare as run
     from saccade.text.units import read_by
 
     unit = read_by(by)
-    asked = Asked(
+    asked = SharedSettings(
         data=data,
         seeds=tuple(_seeds(seeds, seed or [])),
         minutes=minutes,
         steps=steps,
         overrides=(*([] if device == "auto" else [f"train.device={device}"]), *(settings or ())),
     )
-    effort = Effort(
+    effort = CompareOptions(
         search=searching(beam, length_penalty),
         resamples=resamples,
         rounds=rounds,
@@ -122,7 +122,7 @@ def compare(
         device=device,
         batch_tokens=batch_tokens,
     )
-    planned = plan(systems, asked, unequal=unequal)
+    planned = make_plan(systems, asked, unequal=unequal)
     pairs = _pairs(planned, on, targets, count, _words(words))
     with locked(out, folder=True):
         try:
@@ -141,8 +141,10 @@ def compare(
     say(f"report: {out / 'report.html'}")
 
 
-def _pairs(planned: "Plan", on: str | None, targets: Path | None, count: int, words: tuple[int, int] | None) -> "Pairs":
-    from saccade.compare import Pairs
+def _pairs(
+    planned: "Plan", on: str | None, targets: Path | None, count: int, words: tuple[int, int] | None
+) -> "EvaluationSet":
+    from saccade.compare import EvaluationSet
 
     task = planned.task
     if on is None:
@@ -152,7 +154,7 @@ def _pairs(planned: "Plan", on: str | None, targets: Path | None, count: int, wo
     material = material_of(pairs_of(on, targets, count=count, seed=1, words=words), [])
     if material.left_out:
         say(f"left out: {material.left_out} pairs with a blank side")
-    return Pairs(name=material.name, sources=material.sources or [], references=material.references)
+    return EvaluationSet(name=material.name, sources=material.sources or [], references=material.references)
 
 
 def _print(found: "Comparison") -> None:

@@ -9,7 +9,7 @@ from saccade.cli.console import put
 from saccade.errors import UserError
 
 if TYPE_CHECKING:
-    from saccade.tasks import Entry
+    from saccade.tasks import TaskEntry
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
@@ -106,7 +106,7 @@ def tasks(as_json: Json = False) -> None:
         console.print(Padding(Text.assemble(f"{shown}\n", (about, "dim")), (0, 0, 0, 4)))
 
 
-def _task(name: str, entry: "Entry") -> dict[str, Any]:
+def _task(name: str, entry: "TaskEntry") -> dict[str, Any]:
     known = ("summary", "origin", "pieces", "words", "unit", "finite", "extra")
     row = {"name": name, **{key: getattr(entry, key) for key in known}}
     try:

@@ -33,14 +33,14 @@ def try_(
 
     from saccade import files
     from saccade.provenance import provenance
-    from saccade.tour.contest import Effort, Progress, clock, contest
+    from saccade.tour.contest import ContestOptions, ContestProgress, clock, contest
     from saccade.tour.showing import look, show, targets, write_report
 
     console = Console(stderr=as_json)
     began = time.monotonic()
     context.with_resource(locked(out, folder=True))
     _clear(out)
-    effort = Effort(updates=updates, seed=seed)
+    effort = ContestOptions(updates=updates, seed=seed)
     console.print(
         "Training without and with attention, side by side, on English–French pairs of the built-in phrasebook …",
         highlight=False,
@@ -48,7 +48,7 @@ def try_(
     with console.status("starting") as status:
         warned: list[str] = []
 
-        def tell(now: Progress) -> None:
+        def tell(now: ContestProgress) -> None:
             if now.slow is not None and not warned:
                 warned.append(now.slow)
                 console.print(now.slow, highlight=False)

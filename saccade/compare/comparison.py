@@ -12,8 +12,15 @@ from typing import Any
 import torch
 
 from saccade import files, model_folder
-from saccade.compare.costs import Cost, Work, costs
-from saccade.compare.judging import Apart, Judged, Versus, apart, judge, versus
+from saccade.compare.costs import Cost, Workload, costs
+from saccade.compare.judging import (
+    DifferingSentence,
+    JudgedSystem,
+    PairTest,
+    compare_pairs,
+    find_differing_sentences,
+    judge_systems,
+)
 from saccade.compare.outputs import translated
 from saccade.compare.planning import Plan
 from saccade.decode import Attended, Search, load
@@ -27,7 +34,7 @@ Bar = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]  # of 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pairs:
+class EvaluationSet:
     """What all are judged on."""
 
     name: str
@@ -36,7 +43,7 @@ class Pairs:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Effort:
+class CompareOptions:
     """How thoroughly."""
 
     search: Search = FOR_PEOPLE
@@ -50,13 +57,13 @@ class Effort:
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
     plan: Plan
-    pairs: Pairs
-    effort: Effort
-    systems: tuple[Judged, ...]
-    pairwise: tuple[Versus, ...]
+    pairs: EvaluationSet
+    effort: CompareOptions
+    systems: tuple[JudgedSystem, ...]
+    pairwise: tuple[PairTest, ...]
     trained: Mapping[str, tuple[Result, ...]]  # of the systems that were trained here
     costs: Mapping[str, Cost]
-    apart: tuple[Apart, ...]
+    apart: tuple[DifferingSentence, ...]
     looked: Mapping[str, Sequence[Attended] | str]  # at those sentences; of a model without attention, how it reads
     settings: Mapping[str, Mapping[str, Any]]  # of each system: table → key → value
     threads: int
@@ -75,7 +82,7 @@ class Comparison:
             "provenance": dict(self.provenance),
         }
 
-    def _system(self, system: Judged) -> dict[str, Any]:
+    def _system(self, system: JudgedSystem) -> dict[str, Any]:
         cost = self.costs.get(system.name)
         results = {result.seed: result for result in self.trained.get(system.name, ())}
         runs = []
@@ -96,21 +103,21 @@ class Comparison:
 
 def compare(
     plan: Plan,
-    pairs: Pairs,
+    pairs: EvaluationSet,
     out: Path,
     *,
-    effort: Effort | None = None,
+    effort: CompareOptions | None = None,
     say: Say | None = None,
     bar: Bar | None = None,
 ) -> Comparison:
     """Train, judge and measure all systems of the plan on the same pairs; `out` keeps what is done."""
-    effort, say = effort or Effort(), say or (lambda _: None)
+    effort, say = effort or CompareOptions(), say or (lambda _: None)
     bar = bar or (lambda *_: nullcontext(lambda _: None))
     with locked(out, folder=True):
         return _compare(plan, pairs, out, effort, say, bar)
 
 
-def _compare(plan: Plan, pairs: Pairs, out: Path, effort: Effort, say: Say, bar: Bar) -> Comparison:
+def _compare(plan: Plan, pairs: EvaluationSet, out: Path, effort: CompareOptions, say: Say, bar: Bar) -> Comparison:
     trained = _trained(plan, out, say)
     threads = next((recipe.train.threads for recipe in plan.recipes.values()), None)
     if isinstance(threads, int):
@@ -124,7 +131,7 @@ def _compare(plan: Plan, pairs: Pairs, out: Path, effort: Effort, say: Say, bar:
     }
     outputs = _translated(runs, pairs, effort, out / "outputs", bar)
     longest = [_longest_trained(folder) for some in runs.values() for _, folder in some]
-    systems = judge(
+    systems = judge_systems(
         outputs,
         pairs.sources,
         pairs.references,
@@ -132,13 +139,13 @@ def _compare(plan: Plan, pairs: Pairs, out: Path, effort: Effort, say: Say, bar:
         resamples=effort.resamples,
     )
     firsts = {name: some[0][1] for name, some in runs.items()}
-    differing = apart(systems, pairs.sources, pairs.references, effort.shown)
+    differing = find_differing_sentences(systems, pairs.sources, pairs.references, effort.shown)
     return Comparison(
         plan=plan,
         pairs=pairs,
         effort=effort,
         systems=systems,
-        pairwise=versus(systems, pairs.references, resamples=effort.resamples),
+        pairwise=compare_pairs(systems, pairs.references, resamples=effort.resamples),
         trained=trained,
         costs=_costs(plan, firsts, pairs, effort, bar),
         apart=differing,
@@ -162,7 +169,11 @@ def _trained(plan: Plan, out: Path, say: Say) -> dict[str, tuple[Result, ...]]:
 
 
 def _translated(
-    runs: Mapping[str, Sequence[tuple[int | None, Path]]], pairs: Pairs, effort: Effort, kept: Path, bar: Bar
+    runs: Mapping[str, Sequence[tuple[int | None, Path]]],
+    pairs: EvaluationSet,
+    effort: CompareOptions,
+    kept: Path,
+    bar: Bar,
 ) -> dict[str, list[tuple[int | None, Path, list[str]]]]:
     found: dict[str, list[tuple[int | None, Path, list[str]]]] = {}
     for name, some in runs.items():
@@ -182,11 +193,13 @@ def _translated(
     return found
 
 
-def _costs(plan: Plan, folders: Mapping[str, Path], pairs: Pairs, effort: Effort, bar: Bar) -> dict[str, Cost]:
+def _costs(
+    plan: Plan, folders: Mapping[str, Path], pairs: EvaluationSet, effort: CompareOptions, bar: Bar
+) -> dict[str, Cost]:
     if not effort.rounds:
         return {}
     tokens = min((recipe.train.batch_tokens for recipe in plan.recipes.values()), default=1024)
-    work = Work.of(
+    work = Workload.of(
         pairs.sources,
         [some[0] for some in pairs.references],
         how=effort.search,
@@ -198,7 +211,7 @@ def _costs(plan: Plan, folders: Mapping[str, Path], pairs: Pairs, effort: Effort
         return costs(folders, work, rounds=effort.rounds, progress=more)
 
 
-def _looked(folder: Path, name: str, differing: Sequence[Apart], device: str) -> list[Attended] | str:
+def _looked(folder: Path, name: str, differing: Sequence[DifferingSentence], device: str) -> list[Attended] | str:
     """Where the first run of a system read while it wrote what it wrote."""
     translator = load(folder, device=device)
     if not translator.attends:

@@ -32,7 +32,7 @@ Done = TypeVar("Done")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Work:
+class Workload:
     """What all do, on one device."""
 
     sources: Sequence[str]
@@ -45,7 +45,7 @@ class Work:
     @classmethod
     def of(
         cls, sources: Sequence[str], targets: Sequence[str], *, how: Search, tokens: int, device: str, threads: int
-    ) -> "Work":
+    ) -> "Workload":
         """Of a part of the test set."""
         order = sorted(range(len(sources)), key=lambda place: len(sources[place]))
         some = order[:: max(1, len(order) // SENTENCES)][:SENTENCES]
@@ -73,7 +73,7 @@ class Cost:
 
 
 def costs(
-    folders: Mapping[str, Path], work: Work, *, rounds: int = 5, progress: Callable[[int], None] | None = None
+    folders: Mapping[str, Path], work: Workload, *, rounds: int = 5, progress: Callable[[int], None] | None = None
 ) -> dict[str, Cost]:
     """Of the model in each folder, by name; a first round to warm up does not count."""
     for folder in folders.values():
@@ -112,10 +112,10 @@ def _done(name: str, asked: "Future[Done]") -> Done:
         ) from error
 
 
-class Bench:
+class CostBench:
     """One system at work."""
 
-    def __init__(self, folder: Path, work: Work) -> None:
+    def __init__(self, folder: Path, work: Workload) -> None:
         self.work, self.translator = work, load(folder, device=work.device, trust_code=True)
         self.model = self.translator.model.train()
         self.optimiser = make_optimiser(Training(lr=1e-30), self.model)  # as much work as any rate, and changes nothing
@@ -156,14 +156,14 @@ class Bench:
         return time.perf_counter() - began
 
 
-_bench: Bench | None = None  # of this process
+_bench: CostBench | None = None  # of this process
 
 
-def _prepare(folder: Path, work: Work) -> tuple[int, int, str]:
+def _prepare(folder: Path, work: Workload) -> tuple[int, int, str]:
     global _bench
     torch.set_num_threads(work.threads)
     before = peak_memory()
-    _bench = Bench(folder, work)
+    _bench = CostBench(folder, work)
     return sum(p.numel() for p in _bench.model.parameters()), before, str(_bench.translator.device)
 
 

@@ -23,7 +23,7 @@ LONGEST_SHOWN = 14  # source words: of longer ones the heatmaps are not seen sid
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class JudgedRun:
     """One model, and what it wrote."""
 
     seed: int | None  # None: of a folder that was given
@@ -33,11 +33,11 @@ class Run:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judged:
+class JudgedSystem:
     """A system over all its runs."""
 
     name: str
-    runs: tuple[Run, ...]
+    runs: tuple[JudgedRun, ...]
     scores: Mapping[str, MeanScore]  # by metric
 
     def lengths(self, metric: str) -> list[float | None]:
@@ -53,7 +53,7 @@ class Judged:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Versus:
+class PairTest:
     """Two systems by one metric: `system` less `baseline`."""
 
     baseline: str
@@ -70,7 +70,7 @@ class Versus:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Apart:
+class DifferingSentence:
     """A sentence on which the systems differ, with what the first run of each wrote."""
 
     place: int
@@ -80,19 +80,19 @@ class Apart:
     chrf: Mapping[str, float]  # of those outputs
 
 
-def judge(
+def judge_systems(
     outputs: Mapping[str, Sequence[tuple[int | None, Path, list[str]]]],
     sources: Sequence[str],
     references: Sequence[Sequence[str]],
     *,
     longest_trained: int | None,
     resamples: int,
-) -> tuple[Judged, ...]:
+) -> tuple[JudgedSystem, ...]:
     """Systems by name, each with its runs: a seed, a folder, and what it wrote."""
     found = []
     for name, runs in outputs.items():
         judged = [
-            Run(
+            JudgedRun(
                 seed=seed,
                 folder=folder,
                 texts=texts,
@@ -108,11 +108,13 @@ def judge(
             for seed, folder, texts in runs
         ]
         means = mean_over_seeds([run.texts for run in judged], references, metrics=METRICS, resamples=resamples)
-        found.append(Judged(name=name, runs=tuple(judged), scores={one.metric: one for one in means}))
+        found.append(JudgedSystem(name=name, runs=tuple(judged), scores={one.metric: one for one in means}))
     return tuple(found)
 
 
-def versus(systems: Sequence[Judged], references: Sequence[Sequence[str]], *, resamples: int) -> tuple[Versus, ...]:
+def compare_pairs(
+    systems: Sequence[JudgedSystem], references: Sequence[Sequence[str]], *, resamples: int
+) -> tuple[PairTest, ...]:
     """Every pair of systems by every metric, those of a metric together."""
     tested: list[tuple[str, str, Difference, float | None]] = []
     for one, other in combinations(systems, 2):
@@ -128,15 +130,15 @@ def versus(systems: Sequence[Judged], references: Sequence[Sequence[str]], *, re
     rows = []
     for metric in METRICS:
         here = [one for one in tested if one[2].metric == metric]
-        corrected = holm([difference.p for _, _, difference, _ in here])
+        corrected = correct_by_holm([difference.p for _, _, difference, _ in here])
         rows += [
-            Versus(baseline=baseline, system=system, difference=difference, corrected=p, randomised=randomised)
+            PairTest(baseline=baseline, system=system, difference=difference, corrected=p, randomised=randomised)
             for (baseline, system, difference, randomised), p in zip(here, corrected, strict=True)
         ]
     return tuple(rows)
 
 
-def holm(ps: Sequence[float]) -> list[float]:
+def correct_by_holm(ps: Sequence[float]) -> list[float]:
     """Holm (1979): the smallest of m is multiplied by m, the next by m − 1 …, and none falls below one before it."""
     found, least = [0.0] * len(ps), 0.0
     for rank, place in enumerate(sorted(range(len(ps)), key=lambda place: ps[place])):
@@ -145,9 +147,9 @@ def holm(ps: Sequence[float]) -> list[float]:
     return found
 
 
-def apart(
-    systems: Sequence[Judged], sources: Sequence[str], references: Sequence[Sequence[str]], count: int
-) -> tuple[Apart, ...]:
+def find_differing_sentences(
+    systems: Sequence[JudgedSystem], sources: Sequence[str], references: Sequence[Sequence[str]], count: int
+) -> tuple[DifferingSentence, ...]:
     """The sentences on which systems differ most: by the widest gap between their chrF, each the mean over runs."""
     each = {system.name: [_sentence_chrf(run.texts, references) for run in system.runs] for system in systems}
     means = [[fmean(run[place] for run in runs) for runs in each.values()] for place in range(len(sources))]
@@ -155,7 +157,7 @@ def apart(
     order = sorted(shown, key=lambda place: min(means[place]) - max(means[place]))
     order = list({sources[place]: place for place in reversed(order)}.values())[::-1]  # each sentence once
     return tuple(
-        Apart(
+        DifferingSentence(
             place=place,
             source=sources[place],
             reference=references[place][0],

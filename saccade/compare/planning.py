@@ -32,7 +32,7 @@ _OPTIONS = re.compile(r"(?P<what>.+?):(?P<options>[A-Za-z_][\w.]*\s*=.*)", re.DO
 
 
 @dataclass(frozen=True, kw_only=True)
-class System:
+class PlannedSystem:
     """Either points, to be trained, or folders, which are."""
 
     name: str
@@ -41,7 +41,7 @@ class System:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class SharedSettings:
     """What all systems share."""
 
     data: str | None = None  # for models that are named: a file of pairs, or task:NAME
@@ -60,7 +60,7 @@ class Asked:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    systems: tuple[System, ...]
+    systems: tuple[PlannedSystem, ...]
     unequal: tuple[str, ...]  # in which keys of data and budget the recipes differ, each said in a line
 
     @property
@@ -82,7 +82,7 @@ class Plan:
         return None if task is None or others else (f"task:{task}", words)
 
 
-def plan(given: Sequence[str], asked: Asked, *, unequal: bool = False) -> Plan:
+def make_plan(given: Sequence[str], asked: SharedSettings, *, unequal: bool = False) -> Plan:
     """All systems, checked as far as can be without training; unless `unequal` they share data and budget."""
     if len(given) < 2:
         raise UserError("one system is nothing to compare; give two or more: folders, recipes or names of models")
@@ -98,7 +98,7 @@ def plan(given: Sequence[str], asked: Asked, *, unequal: bool = False) -> Plan:
     return Plan(systems=systems, unequal=differing)
 
 
-def _system(given: str, asked: Asked, facts: dict[str, Facts]) -> System:
+def _system(given: str, asked: SharedSettings, facts: dict[str, Facts]) -> PlannedSystem:
     what, options = _parted(given)
     changes = [one for one in options if not one.startswith("as=")]
     name = next((one.removeprefix("as=") for one in options if one.startswith("as=")), None)
@@ -107,7 +107,7 @@ def _system(given: str, asked: Asked, facts: dict[str, Facts]) -> System:
             raise UserError(f"{given}: {what} is trained; only :as=NAME can be said of it, not {changes[0]}")
         for folder in folders:
             model_folder.load_config(folder)
-        return System(name=name or ",".join(folder.resolve().name for folder in folders), folders=folders)
+        return PlannedSystem(name=name or ",".join(folder.resolve().name for folder in folders), folders=folders)
     own = [one if "." in one.partition("=")[0] else f"model.{one}" for one in changes]
     if what.endswith(".toml"):
         if asked.data is not None:
@@ -119,7 +119,7 @@ def _system(given: str, asked: Asked, facts: dict[str, Facts]) -> System:
     mapping = config.override(mapping, [*asked.changes, *own])
     name = name or " ".join([called, *changes])
     points = (point_of(mapping, given, {"system": name}, seed) for seed in asked.seeds)
-    return System(name=name, points=tuple(points))
+    return PlannedSystem(name=name, points=tuple(points))
 
 
 def _parted(given: str) -> tuple[str, list[str]]:
@@ -141,7 +141,7 @@ def _folders(what: str) -> tuple[Path, ...] | None:
     return tuple(paths) if meant else None
 
 
-def _picked(model: str, own: Sequence[str], asked: Asked, facts: dict[str, Facts]) -> dict[str, Any]:
+def _picked(model: str, own: Sequence[str], asked: SharedSettings, facts: dict[str, Facts]) -> dict[str, Any]:
     """The recipe that suits the data; a preset, where one is asked for, is in place of the picked size."""
     if asked.data is None or asked.data == "-":
         raise UserError(f"{model}: what is it to be trained on? Give --data pairs.tsv, or --data task:NAME")

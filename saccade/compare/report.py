@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from saccade.compare.comparison import Comparison
-from saccade.compare.judging import LONGEST_SHOWN, METRICS, Apart
+from saccade.compare.judging import LONGEST_SHOWN, METRICS, DifferingSentence
 from saccade.compare.tables import (
     behaviour_table,
     costs_table,
@@ -128,12 +128,12 @@ def _lengths(report: Report, found: Comparison) -> None:
     )
 
 
-def _beside(found: Comparison, place: int, one: Apart, by: By) -> Beside:
+def _beside(found: Comparison, place: int, one: DifferingSentence, by: By) -> Beside:
     panels = [_panel(name, one, found.looked[name], place, by) for name in one.outputs]
     return Beside(source=one.source, reference=one.reference, panels=panels)
 
 
-def _panel(name: str, one: Apart, looked: Sequence[Attended] | str, place: int, by: By) -> Panel:
+def _panel(name: str, one: DifferingSentence, looked: Sequence[Attended] | str, place: int, by: By) -> Panel:
     said, text = f"chrF {one.chrf[name]:.1f}", one.outputs[name]
     if isinstance(looked, str):
         instead = f"No heatmap: there is no attention to look at. This model reads {looked}."

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from saccade.compare.comparison import Comparison
-from saccade.compare.judging import METRICS, Versus
+from saccade.compare.judging import METRICS, PairTest
 from saccade.evaluate import METRICS as ABOUT
 from saccade.evaluate import MeanScore
 
@@ -77,7 +77,7 @@ def pairs_table(found: Comparison, metrics: Sequence[str]) -> Table:
     return [*by, "difference", "95 % interval", "p", "p, Holm", "p, randomised", "in words"], rows
 
 
-def verdict(one: Versus) -> str:
+def verdict(one: PairTest) -> str:
     if one.corrected >= SURE:
         return "not told apart"
     better = (one.difference.difference > 0) == ABOUT[one.difference.metric].higher_is_better

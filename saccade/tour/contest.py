@@ -35,7 +35,7 @@ EDGES = (5, 10, 15, 20, 30, 40, 60, 80)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Effort:
+class ContestOptions:
     """What a contest costs."""
 
     updates: int = 1600  # of the attentive model: three minutes less a little, at 9 a second
@@ -49,7 +49,7 @@ class Effort:
         return SHARES[system] * self.updates
 
 
-def recipe(system: str, effort: Effort) -> Recipe:
+def recipe(system: str, effort: ContestOptions) -> Recipe:
     """The same for both, but for the model and the number of its updates."""
     name = SYSTEMS[system]
     data = Data(
@@ -77,13 +77,13 @@ def recipe(system: str, effort: Effort) -> Recipe:
     return Recipe(data=data, model=name, settings=MODELS[name].PRESETS["small"], train=train)
 
 
-def unseen_pairs(effort: Effort) -> list[Pair]:
+def unseen_pairs(effort: ContestOptions) -> list[Pair]:
     """Unseen sentences, as many of each range of length."""
     ranges = zip((3, *(edge + 1 for edge in EDGES[:-1])), EDGES, strict=True)
     return [pair for span in ranges for pair in BOOK.pairs(effort.judged, seed=11, split="test", words=span)]
 
 
-def compete(system: str, effort: Effort, folder: Path) -> dict[str, Any]:
+def compete(system: str, effort: ContestOptions, folder: Path) -> dict[str, Any]:
     """Train and judge one system, in a process of its own."""
     import torch
 
@@ -134,7 +134,7 @@ def compete(system: str, effort: Effort, folder: Path) -> dict[str, Any]:
     }
 
 
-def _aligned(effort: Effort) -> list[Pair]:
+def _aligned(effort: ContestOptions) -> list[Pair]:
     return list(BOOK.pairs(effort.aligned, seed=12, split="test", words=TRAINED))
 
 
@@ -142,7 +142,7 @@ def _gold(pairs: list[Pair]) -> list[GoldLinks]:
     return [GoldLinks.all_sure(frozenset(pair.alignment or ())) for pair in pairs]
 
 
-def aligner_baselines(effort: Effort) -> dict[str, float]:
+def aligner_baselines(effort: ContestOptions) -> dict[str, float]:
     """AER of an aligner that knows only the lengths, and of one that knows nothing."""
     pairs = _aligned(effort)
     sizes = [(len(words(pair.source)), len(words(pair.target))) for pair in pairs]
@@ -153,13 +153,13 @@ def aligner_baselines(effort: Effort) -> dict[str, float]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Progress:
+class ContestProgress:
     where: Mapping[str, str]  # each system is
     seconds_left: float
     slow: str | None  # one line about it, on a machine that is slower than expected
 
 
-def contest(effort: Effort, folder: Path, tell: Callable[[Progress], None]) -> dict[str, Any]:
+def contest(effort: ContestOptions, folder: Path, tell: Callable[[ContestProgress], None]) -> dict[str, Any]:
     """Both systems side by side. `tell` is called every second."""
     folder.mkdir(parents=True, exist_ok=True)
     spawn = multiprocessing.get_context("spawn")
@@ -208,10 +208,10 @@ def _one_thread() -> None:
     os.environ["OMP_NUM_THREADS"] = "1"
 
 
-def _progress(places: Mapping[str, Path], paces: Mapping[str, Pace], done: set[str]) -> Progress:
+def _progress(places: Mapping[str, Path], paces: Mapping[str, Pace], done: set[str]) -> ContestProgress:
     now = time.monotonic()
     where = {system: "judged" if system in done else _where(places[system], paces[system], now) for system in places}
-    return Progress(
+    return ContestProgress(
         where=where,
         seconds_left=seconds_left([pace for system, pace in paces.items() if system not in done], now),
         slow=slow_machine(list(paces.values())),

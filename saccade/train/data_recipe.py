@@ -48,7 +48,7 @@ class Ingredient(Checked):
     def drawn(self, split: str, count: int, words: tuple[int, int] | None) -> Iterator[tasks.Pair]:
         """Pairs of a built-in task, the same ones at every call."""
         assert self.task is not None
-        entry = tasks.entry(self.task)
+        entry = tasks.find_task(self.task)
         return entry.make().pairs(count, seed=1, split=split, words=self.words or words or entry.words)
 
     def open(self) -> Pairs:

@@ -64,7 +64,7 @@ class Facts:
     @classmethod
     def of_task(cls, data: Data, *, cuda: bool | None = None) -> "Facts":
         assert data.task is not None
-        known = tasks.entry(data.task)
+        known = tasks.find_task(data.task)
         if known.finite:
             return cls.of(data.drawn("train", data.count), cuda=cuda)
         facts = cls.of(data.drawn("train", min(2000, data.count)), cuda=cuda)
@@ -120,7 +120,7 @@ def pick(
     if begun is not None:
         return _further(data, facts, begun)
     reasons = [_counted(facts)]
-    known = None if data.task is None else tasks.entry(data.task)
+    known = None if data.task is None else tasks.find_task(data.task)
     policy, joint, reason = _vocabulary(data, facts)
     reasons.append(reason)
     candidates = _candidates(model or _usual_model(facts), facts, "all" if joint else "target")
@@ -161,7 +161,7 @@ def _counted(facts: Facts) -> str:
 
 def _vocabulary(data: Data, facts: Facts) -> tuple[Policy, bool, str]:
     """How texts are cut, whether both sides share the pieces, and why."""
-    known = None if data.task is None else tasks.entry(data.task)
+    known = None if data.task is None else tasks.find_task(data.task)
     joint = data.joint and (known is None or known.joint)
     if known is not None and known.pieces != "unigram":
         kind = "characters" if known.pieces == "char" else "words"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from saccade.compare import Pairs
+from saccade.compare import EvaluationSet
 from saccade.data import TextPair
 from saccade.decode import save
 from saccade.models import Seq2Seq
@@ -67,6 +67,6 @@ def folder_of(
 
 
 @pytest.fixture
-def few(pairs: list[TextPair]) -> Pairs:
+def few(pairs: list[TextPair]) -> EvaluationSet:
     some = pairs[:4]
-    return Pairs(name="a few", sources=[one.source for one in some], references=[[one.target] for one in some])
+    return EvaluationSet(name="a few", sources=[one.source for one in some], references=[[one.target] for one in some])

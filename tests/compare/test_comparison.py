@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 from outline import Outline
 
-from saccade.compare import Asked, Comparison, Effort, Pairs, compare, plan, write_report
-from saccade.compare.costs import Bench, Work, _done
+from saccade.compare import CompareOptions, Comparison, EvaluationSet, SharedSettings, compare, make_plan, write_report
+from saccade.compare.costs import CostBench, Workload, _done
 from saccade.compare.outputs import translated
 from saccade.decode import Search
 from saccade.errors import UserError
 from saccade.models import MODELS
 
-QUICK = Effort(search=Search(beam=1, longest=8), resamples=20, rounds=0, shown=2, device="cpu")
+QUICK = CompareOptions(search=Search(beam=1, longest=8), resamples=20, rounds=0, shown=2, device="cpu")
 HOSTILE = "<script>alert(\"&'</script>\x1b[31m"
 
 
@@ -27,12 +27,14 @@ HOSTILE = "<script>alert(\"&'</script>\x1b[31m"
 def zoo(folder_of: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> tuple[Comparison, Path]:
     """All models of the table, untrained, on sentences that were made to hurt."""
     out = tmp_path_factory.mktemp("zoo")
-    pairs = Pairs(
+    pairs = EvaluationSet(
         name=f"pairs of {HOSTILE}",
         sources=["the cat sleeps", HOSTILE, "we see the black house"],
         references=[["le chat dort"], [HOSTILE], ["我们看见黑房子", "nous"]],
     )
-    return compare(plan([str(folder_of(name)) for name in MODELS], Asked()), pairs, out, effort=QUICK), out
+    return compare(
+        make_plan([str(folder_of(name)) for name in MODELS], SharedSettings()), pairs, out, effort=QUICK
+    ), out
 
 
 def test_every_model_of_the_zoo_at_once(zoo: tuple[Comparison, Path]) -> None:
@@ -82,23 +84,23 @@ def test_the_report_is_one_file_and_safe(zoo: tuple[Comparison, Path], tmp_path:
     assert "pieces of the target" in (tmp_path / "by-piece.html").read_text(encoding="utf-8")
 
 
-def test_what_is_finished_is_not_made_again(recipe: Callable[..., Path], few: Pairs, tmp_path: Path) -> None:
+def test_what_is_finished_is_not_made_again(recipe: Callable[..., Path], few: EvaluationSet, tmp_path: Path) -> None:
     asked = [str(recipe("cho2014")), str(recipe("bahdanau2014"))]
     said: list[str] = []
-    first = compare(plan(asked, Asked(seeds=(1,))), few, tmp_path / "out", effort=QUICK, say=said.append)
+    first = compare(make_plan(asked, SharedSettings(seeds=(1,))), few, tmp_path / "out", effort=QUICK, say=said.append)
     assert [line.split(":")[0] for line in said if "step" not in line] == ["1 of 2", "2 of 2"]
     assert [run.seed for run in first.systems[0].runs] == [1] and first.systems[0].runs[0].folder.is_dir()
     assert first.settings["cho2014"]["train"]["max_steps"] == 2 and first.plan.unequal == ()
     made = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*") if path.is_file()}
     said.clear()
-    again = compare(plan(asked, Asked(seeds=(1,))), few, tmp_path / "out", effort=QUICK, say=said.append)
+    again = compare(make_plan(asked, SharedSettings(seeds=(1,))), few, tmp_path / "out", effort=QUICK, say=said.append)
     assert all(line.endswith("is there already") for line in said) and len(said) == 2
     assert made == {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*") if path.is_file()}
     assert {**again.to_dict(), "provenance": None} == {**first.to_dict(), "provenance": None}
-    more = compare(plan(asked, Asked(seeds=(1, 2))), few, tmp_path / "out", effort=QUICK, say=said.append)
+    more = compare(make_plan(asked, SharedSettings(seeds=(1, 2))), few, tmp_path / "out", effort=QUICK, say=said.append)
     assert [run.seed for run in more.systems[0].runs] == [1, 2]
     with pytest.raises(UserError, match=r"train\.lr was"):
-        changed = plan(asked, Asked(overrides=("train.lr=1e-2",)))
+        changed = make_plan(asked, SharedSettings(overrides=("train.lr=1e-2",)))
         compare(changed, few, tmp_path / "out", effort=QUICK)
 
 
@@ -116,20 +118,20 @@ def test_outputs_are_kept_for_this_model_and_these_sources(folder_of: Callable[[
 
 
 def test_a_run_that_fails_is_said_and_the_others_are_kept(
-    recipe: Callable[..., Path], few: Pairs, tmp_path: Path
+    recipe: Callable[..., Path], few: EvaluationSet, tmp_path: Path
 ) -> None:
     one = recipe("cho2014")
-    asked = plan([f"{one}:data.longest=1,as=bad", str(one)], Asked(), unequal=True)
+    asked = make_plan([f"{one}:data.longest=1,as=bad", str(one)], SharedSettings(), unequal=True)
     with pytest.raises(UserError, match=r"1 of 2 runs failed, the others are kept .* bad with seed 1: no pair is left"):
         compare(asked, few, tmp_path / "out", effort=QUICK)
     assert (tmp_path / "out" / "system=cho2014,seed=1" / "result.json").exists()
 
 
-def test_what_a_round_measures(folder_of: Callable[[str], Path], few: Pairs) -> None:
+def test_what_a_round_measures(folder_of: Callable[[str], Path], few: EvaluationSet) -> None:
     targets = [some[0] for some in few.references]
-    work = Work.of(few.sources, targets, how=QUICK.search, tokens=20, device="cpu", threads=1)
+    work = Workload.of(few.sources, targets, how=QUICK.search, tokens=20, device="cpu", threads=1)
     assert work.sources == sorted(few.sources, key=len)
-    bench = Bench(folder_of("bahdanau2014"), work)
+    bench = CostBench(folder_of("bahdanau2014"), work)
     before = {name: weight.clone() for name, weight in bench.model.state_dict().items()}
     assert bench.trained() > 0 and bench.translated() > 0 and len(bench.batches) > 1
     assert all(weight.equal(before[name]) for name, weight in bench.model.state_dict().items())
@@ -143,8 +145,8 @@ def test_a_process_that_dies_is_said_in_a_line() -> None:
 
 
 @pytest.mark.slow
-def test_costs_are_of_each_system_alone(folder_of: Callable[[str], Path], few: Pairs, tmp_path: Path) -> None:
-    systems = plan([str(folder_of("cho2014")), str(folder_of("vaswani2017"))], Asked())
+def test_costs_are_of_each_system_alone(folder_of: Callable[[str], Path], few: EvaluationSet, tmp_path: Path) -> None:
+    systems = make_plan([str(folder_of("cho2014")), str(folder_of("vaswani2017"))], SharedSettings())
     found = compare(systems, few, tmp_path, effort=replace(QUICK, rounds=1))
     assert list(found.costs) == ["cho2014", "vaswani2017"]
     for cost in found.costs.values():

@@ -6,28 +6,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from saccade.compare import holm
-from saccade.compare.judging import Judged, apart, judge, versus
+from saccade.compare import correct_by_holm
+from saccade.compare.judging import JudgedSystem, compare_pairs, find_differing_sentences, judge_systems
 
 REFERENCES = [["le chat dort bien"], ["un chien mange une pomme"], ["il dort"], ["il dort"], ["la maison est grande"]]
 SOURCES = ["the cat sleeps well", "a dog eats an apple", "it sleeps", "it sleeps", "the house is big"]
 RIGHT = [one for (one,) in REFERENCES]
 
 
-def judged(**systems: list[list[str]]) -> tuple[Judged, ...]:
+def judged(**systems: list[list[str]]) -> tuple[JudgedSystem, ...]:
     runs = {name: [(seed, Path(name), texts) for seed, texts in enumerate(some)] for name, some in systems.items()}
-    return judge(runs, SOURCES, REFERENCES, longest_trained=4, resamples=20)
+    return judge_systems(runs, SOURCES, REFERENCES, longest_trained=4, resamples=20)
 
 
 def test_holm_by_hand() -> None:
-    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
-    assert holm([0.5, 0.9]) == [1.0, 1.0] and holm([]) == []
+    assert correct_by_holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert correct_by_holm([0.5, 0.9]) == [1.0, 1.0] and correct_by_holm([]) == []
 
 
 @settings(deadline=None, max_examples=50)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
 def test_holm_keeps_the_order_and_never_helps(ps: list[float]) -> None:
-    found = holm(ps)
+    found = correct_by_holm(ps)
     assert all(p <= q <= 1 for p, q in zip(ps, found))
     assert max(found) <= min(1, len(ps) * max(ps))
     order = sorted(range(len(ps)), key=lambda place: ps[place])
@@ -48,7 +48,7 @@ def test_means_over_runs() -> None:
 def test_every_pair_by_every_metric() -> None:
     wrong = ["x"] * len(RIGHT)
     systems = judged(good=[RIGHT], bad=[wrong], both=[RIGHT, wrong])
-    found = versus(systems, REFERENCES, resamples=50)
+    found = compare_pairs(systems, REFERENCES, resamples=50)
     assert [(one.baseline, one.system) for one in found[:3]] == [("good", "bad"), ("good", "both"), ("bad", "both")]
     assert [one.difference.metric for one in found] == ["bleu"] * 3 + ["chrf"] * 3 + ["exact"] * 3
     exact = found[6:]
@@ -60,8 +60,8 @@ def test_every_pair_by_every_metric() -> None:
 
 def test_sentences_that_differ_most_come_first_and_once() -> None:
     other = ["le chat dort", "x", "il mange", "il mange", RIGHT[4]]
-    found = apart(judged(one=[RIGHT], two=[other]), SOURCES, REFERENCES, 9)
+    found = find_differing_sentences(judged(one=[RIGHT], two=[other]), SOURCES, REFERENCES, 9)
     assert [one.source for one in found] == [SOURCES[1], "it sleeps", SOURCES[0]]  # the last is the same
     assert found[0].outputs == {"one": RIGHT[1], "two": "x"} and found[0].chrf["one"] == pytest.approx(100)
-    assert len(apart(judged(one=[RIGHT], two=[other]), SOURCES, REFERENCES, 1)) == 1
-    assert apart(judged(one=[RIGHT], two=[RIGHT]), SOURCES, REFERENCES, 9) == ()
+    assert len(find_differing_sentences(judged(one=[RIGHT], two=[other]), SOURCES, REFERENCES, 1)) == 1
+    assert find_differing_sentences(judged(one=[RIGHT], two=[RIGHT]), SOURCES, REFERENCES, 9) == ()

@@ -8,10 +8,10 @@ from itertools import islice
 import pytest
 
 from saccade.errors import UserError
-from saccade.tasks import SPLITS, TASKS, Pair, entry, task
+from saccade.tasks import SPLITS, TASKS, Pair, find_task, task
 from saccade.text import Tokeniser, words
 
-# What `Entry.unit` counts in a pair.
+# What `TaskEntry.unit` counts in a pair.
 UNITS = {
     "words": lambda pair: [len(words(pair.source))],
     "letters": lambda pair: [len(pair.source.split(" "))],
@@ -82,7 +82,7 @@ def test_one_source_has_one_target(name: str) -> None:
 def test_the_count_is_kept(name: str) -> None:
     for count in (0, 1, 60):
         assert len(drawn(name, count)) == count
-    known = entry(name)
+    known = find_task(name)
     if known.finite:
         all_pairs = drawn(name, 10**9, split="valid")
         assert 1000 < len(all_pairs) < 10**5
@@ -92,7 +92,7 @@ def test_the_count_is_kept(name: str) -> None:
 
 @every_task
 def test_lengths_are_within_the_range(name: str) -> None:
-    known = entry(name)
+    known = find_task(name)
     default, narrow = drawn(name, 200), list(task(name).pairs(60, 1, words=NARROW[known.unit]))
     assert len(narrow) == 60
     for pairs, (least, most) in ((default, known.words), (narrow, NARROW[known.unit])):
@@ -112,7 +112,7 @@ def test_links_are_between_words(name: str) -> None:
 
 @every_task
 def test_texts_survive_a_vocabulary_of_the_kind_that_suits(name: str) -> None:
-    known = entry(name)
+    known = find_task(name)
     texts = [text for pair in drawn(name, 200) for text in (pair.source, pair.target)]
     pieces = Tokeniser.train(texts, kind=known.pieces, size=2000)
     for text in texts:

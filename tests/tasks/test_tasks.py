@@ -1,7 +1,7 @@
 import pytest
 
 from saccade.errors import UserError
-from saccade.tasks import TASKS, Numbers, Phrasebook, entry, task
+from saccade.tasks import TASKS, Numbers, Phrasebook, find_task, task
 
 
 def test_the_name_says_the_languages() -> None:
@@ -15,6 +15,6 @@ def test_the_name_says_the_languages() -> None:
 
 
 def test_an_unknown_task_names_the_nearest() -> None:
-    for ask in (task, entry):
+    for ask in (task, find_task):
         with pytest.raises(UserError, match="did you mean phrasebook-en-de"):
             ask("frasebook-en-de")

@@ -20,7 +20,7 @@ from saccade.tour.contest import (
     EDGES,
     SYSTEMS,
     TRAINED,
-    Effort,
+    ContestOptions,
     aligner_baselines,
     compete,
     recipe,
@@ -30,7 +30,7 @@ from saccade.tour.showing import GAP_AT, look, show, targets, write_report
 
 pytestmark = pytest.mark.slow
 LABELS = ["1–5", "6–10", "11–15", "16–20", "21–30", "31–40", "41–60", "61–80"]
-TINY = Effort(updates=4, pairs=200, judged=1, aligned=3, ambiguous=4)
+TINY = ContestOptions(updates=4, pairs=200, judged=1, aligned=3, ambiguous=4)
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def test_both_systems_get_the_same(results: dict[str, Any]) -> None:
-    fixed, attention = (recipe(system, Effort()) for system in SYSTEMS)
+    fixed, attention = (recipe(system, ContestOptions()) for system in SYSTEMS)
     steps = {"max_steps": 1600, "check_every": 1600}  # the fixed context's take half the time, and are twice as many
     assert (fixed.train.max_steps, fixed.train.max_minutes, attention.train.max_minutes) == (3200, None, None)
     assert (fixed.data, replace(fixed.train, **steps)) == (attention.data, attention.train)
@@ -64,7 +64,7 @@ def test_both_systems_get_the_same(results: dict[str, Any]) -> None:
 
 
 def test_the_baselines_know_the_lengths_or_nothing() -> None:
-    baselines = aligner_baselines(Effort())
+    baselines = aligner_baselines(ContestOptions())
     assert baselines["diagonal"] < baselines["uniform"]
 
 

@@ -6,7 +6,7 @@ A singular *the* is left unsaid, as it is in Chinese; a plural one is 那些. �
 from saccade.tasks.phrasebook import tree
 from saccade.tasks.phrasebook.lexicon import Adverb
 from saccade.tasks.phrasebook.line import Token
-from saccade.tasks.phrasebook.tree import Clause, Nominal, Phrase, Pronoun, Sentence, Unit
+from saccade.tasks.phrasebook.tree import Clause, Nominal, Phrase, Pronoun, Sentence, Statement
 
 PRONOUNS = ("我", "你", "他", "她", "我们", "他们")
 MODALS = {"will": "会", "want": "想", "can": "能", "must": "必须", "should": "应该"}
@@ -48,7 +48,7 @@ def _say(out: list[Token], word: str, ids: tuple[int, ...]) -> None:
     out += [(character, ids) for character in word]
 
 
-def _unit(out: list[Token], unit: Unit) -> None:
+def _unit(out: list[Token], unit: Statement) -> None:
     """A subordinate clause comes first: 因为 … 所以, 如果, 当 … 的时候."""
     if other := unit.other:
         link = (other.key + tree.LINK,)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cache
 
-from saccade.tasks.phrasebook.lexicon import Adjective, Adverb, Lexicon, Noun, Verb, lexicon
+from saccade.tasks.phrasebook.lexicon import Adjective, Adverb, Noun, PhrasebookLexicon, Verb, lexicon
 from saccade.tasks.phrasebook.split import PRONOUN_NAMES, allowed
 
 MOODS = ("present",) * 5 + ("past",) * 5 + ("will",) * 2 + ("want",) * 2 + ("can", "must", "should")
@@ -47,7 +47,7 @@ def _moods(verb: Verb) -> list[str]:
     return [mood for mood in MOODS if mood not in barred]
 
 
-def _adjectives(words: Lexicon, split: str, name: str, kinds: frozenset[str]) -> list[Adjective]:
+def _adjectives(words: PhrasebookLexicon, split: str, name: str, kinds: frozenset[str]) -> list[Adjective]:
     return [a for a in words.adjectives if a.kinds & kinds and allowed(split, "adjective", a.name, name)]
 
 

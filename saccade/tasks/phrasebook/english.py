@@ -3,7 +3,7 @@
 from saccade.tasks.phrasebook import tree
 from saccade.tasks.phrasebook.lexicon import Adverb
 from saccade.tasks.phrasebook.line import Token
-from saccade.tasks.phrasebook.tree import Clause, Nominal, Phrase, Pronoun, Sentence, Unit, agreement
+from saccade.tasks.phrasebook.tree import Clause, Nominal, Phrase, Pronoun, Sentence, Statement, agreement
 
 SUBJECT = ("I", "you", "he", "she", "we", "they")
 OBJECT = ("me", "you", "him", "her", "us", "them")
@@ -26,7 +26,7 @@ def sentence(tree_: Sentence) -> list[Token]:
     return out
 
 
-def _unit(out: list[Token], unit: Unit) -> None:
+def _unit(out: list[Token], unit: Statement) -> None:
     if unit.other is None:
         clause(out, unit.main)
     elif unit.link == "if":

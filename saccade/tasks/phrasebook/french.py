@@ -3,7 +3,7 @@
 from saccade.tasks.phrasebook import tree
 from saccade.tasks.phrasebook.lexicon import FEMININE, Adverb
 from saccade.tasks.phrasebook.line import Token
-from saccade.tasks.phrasebook.tree import Clause, Nominal, Phrase, Pronoun, Sentence, Unit, agreement
+from saccade.tasks.phrasebook.tree import Clause, Nominal, Phrase, Pronoun, Sentence, Statement, agreement
 
 SUBJECT = ("je", "tu", "il", "elle", "nous", "ils")
 DIRECT = ("me", "te", "le", "la", "nous", "les")
@@ -84,7 +84,7 @@ def _elide(tokens: list[Token]) -> list[Token]:
     return out
 
 
-def _unit(out: list[Token], unit: Unit) -> None:
+def _unit(out: list[Token], unit: Statement) -> None:
     if unit.other is None:
         clause(out, unit.main)
         return

@@ -8,7 +8,7 @@ place, prepositional object, topic.
 from saccade.tasks.phrasebook import tree
 from saccade.tasks.phrasebook.lexicon import ACCUSATIVE, DATIVE, GENITIVE, NOMINATIVE, Adverb
 from saccade.tasks.phrasebook.line import Token
-from saccade.tasks.phrasebook.tree import Clause, Nominal, Phrase, Pronoun, Sentence, Unit, agreement
+from saccade.tasks.phrasebook.tree import Clause, Nominal, Phrase, Pronoun, Sentence, Statement, agreement
 
 PRONOUNS = (
     ("ich", "du", "er", "sie", "wir", "sie"),
@@ -99,7 +99,7 @@ def _one_comma(tokens: list[Token]) -> list[Token]:
     return out
 
 
-def _unit(out: list[Token], unit: Unit, front: list[Token]) -> None:
+def _unit(out: list[Token], unit: Statement, front: list[Token]) -> None:
     other = unit.other
     if other is None:
         main_clause(out, unit.main, front)

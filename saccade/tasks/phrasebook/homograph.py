@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from saccade.tasks.phrasebook import tree
 from saccade.tasks.phrasebook.lexicon import Noun, lexicon
 from saccade.tasks.phrasebook.sampler import Sampler
-from saccade.tasks.phrasebook.tree import Both, Clause, Phrase, Sentence, Unit
+from saccade.tasks.phrasebook.tree import Clause, Coordination, Phrase, Sentence, Statement
 
 LONG = 12  # a distance that one clause does not fill; further clauses stand between
 
@@ -77,7 +77,7 @@ def draft(sampler: Sampler, distance: int, length: int = 0) -> Draft:
     return made
 
 
-def _add(sampler: Sampler, out: Sentence, unit: Unit) -> None:
+def _add(sampler: Sampler, out: Sentence, unit: Statement) -> None:
     if out.units:
         out.joins.append(sampler.pick(("and", "and", "but")))
     out.units.append(unit)
@@ -110,7 +110,7 @@ def _adjective(sampler: Sampler, out: Sentence, word: Noun) -> Draft:
     node, phrase = _host(sampler, word, 5)
     if phrase.determiner == "a":  # a or an would tell of the cue
         phrase.determiner = "the"
-    _add(sampler, out, Unit(sampler.new_key(), node))
+    _add(sampler, out, Statement(sampler.new_key(), node))
     return Draft(out, phrase, None)
 
 
@@ -119,8 +119,8 @@ def _beside(sampler: Sampler, out: Sentence, word: Noun, distance: int) -> Draft
     if distance == -4:
         sampler.grow_adjective(phrase)
     cue = sampler.generic(word)
-    node.object = Both(sampler.new_key(), *((phrase, cue) if distance > 0 else (cue, phrase)))
-    _add(sampler, out, Unit(sampler.new_key(), node))
+    node.object = Coordination(sampler.new_key(), *((phrase, cue) if distance > 0 else (cue, phrase)))
+    _add(sampler, out, Statement(sampler.new_key(), node))
     return Draft(out, phrase, cue)
 
 
@@ -157,16 +157,16 @@ def _before(sampler: Sampler, out: Sentence, word: Noun, distance: int) -> Draft
         opening, phrase = _host(sampler, word, between + 1, moods)
     if conditional:
         condition, cue = _opinion(sampler, word)
-        _add(sampler, out, Unit(key, opening, "if", condition))
+        _add(sampler, out, Statement(key, opening, "if", condition))
     else:
         cue = sampler.generic(word)
         opening.topic, opening.topic_first = sampler.topic(cue), True
-        _add(sampler, out, Unit(key, opening))
+        _add(sampler, out, Statement(key, opening))
     if distance > LONG:
         if between >= 5:
             sampler.fill(out, between)
         node, phrase = _host(sampler, word, tail + 1 + (between if between < 5 else 0))
-        _add(sampler, out, Unit(sampler.new_key(), node))
+        _add(sampler, out, Statement(sampler.new_key(), node))
     return Draft(out, phrase, cue)
 
 
@@ -184,7 +184,7 @@ def _after(sampler: Sampler, out: Sentence, word: Noun, distance: int) -> Draft:
         misses += not sampler.pick(growths)(node, False)
     if distance > LONG:
         between -= room - sampler.left + 2
-        _add(sampler, out, Unit(key, node))
+        _add(sampler, out, Statement(key, node))
         size = between if between < 12 else 4 + int(sampler.random() * 5)
         if between - size >= 6:
             sampler.fill(out, between - size - 2)
@@ -193,9 +193,9 @@ def _after(sampler: Sampler, out: Sentence, word: Noun, distance: int) -> Draft:
         node = _filler(sampler, size)
     if reason:
         other, cue = _opinion(sampler, word)
-        _add(sampler, out, Unit(key, node, "because", other))
+        _add(sampler, out, Statement(key, node, "because", other))
     else:
         cue = sampler.generic(word)
         node.topic = sampler.topic(cue)
-        _add(sampler, out, Unit(key, node))
+        _add(sampler, out, Statement(key, node))
     return Draft(out, phrase, cue)

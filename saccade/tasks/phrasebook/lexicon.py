@@ -90,7 +90,7 @@ class Adverb:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lexicon:
+class PhrasebookLexicon:
     nouns: tuple[Noun, ...]
     homographs: dict[str, tuple[Noun, Noun]]
     sense_of: dict[Noun, str]  # the domain of a homograph's sense
@@ -249,7 +249,7 @@ def _adverb(row: dict[str, str]) -> Adverb:
 
 
 @cache
-def lexicon() -> Lexicon:
+def lexicon() -> PhrasebookLexicon:
     """The whole lexicon, read once."""
     homographs: dict[str, list[Noun]] = {}
     sense_of: dict[Noun, str] = {}
@@ -265,7 +265,7 @@ def lexicon() -> Lexicon:
         if row["fr"].startswith("les "):
             plural.add(noun)
     adjectives = [_adjective(row) for row in _rows("adjectives")]
-    return Lexicon(
+    return PhrasebookLexicon(
         nouns=tuple(_noun(row, frozenset(row["kinds"].split())) for row in _rows("nouns")),
         homographs={name: (senses[0], senses[1]) for name, senses in homographs.items()},
         sense_of=sense_of,

@@ -10,7 +10,7 @@ from saccade.tasks.phrasebook import tree
 from saccade.tasks.phrasebook.lexicon import Verb
 from saccade.tasks.phrasebook.phrases import PhraseSampler
 from saccade.tasks.phrasebook.split import PRONOUN_NAMES
-from saccade.tasks.phrasebook.tree import Both, Clause, Nominal, Phrase, Pronoun, Sentence, Unit
+from saccade.tasks.phrasebook.tree import Clause, Coordination, Nominal, Phrase, Pronoun, Sentence, Statement
 
 NEARBY = ("the",) * 5 + ("a", "this", "our")
 PLACES = ("in",) * 4 + ("near", "behind", "before", "by")
@@ -69,20 +69,20 @@ class Sampler(PhraseSampler):
         settled = out.units[-1].link == "because" or out.joins[-1:] == ["so"]
         return self.pick(JOINS[:-1] if settled else JOINS)
 
-    def unit(self, *, first: bool) -> Unit:
+    def unit(self, *, first: bool) -> Statement:
         """`first`: whether something may stand before the subject, a clause or an adverbial; not after *so*."""
         key = self.new_key()
         room = self.left
         link = self.pick(LINKS) if first and room >= 8 and self.chance(0.4) else ""
         if not link:
-            return Unit(key, self.clause(first=first))
+            return Statement(key, self.clause(first=first))
         spend = 3 + int(self.random() * (room - 7))
         self.left = spend
         moods = {"when": ("past",), "if": ("present", "present", "can", "want"), "because": ()}[link]
         other = self.clause(first=False, moods=moods, negatable=link != "when")
         self.left += room - spend - (2 if link == "if" else 1)
         moods = {"when": ("past",), "if": ("will", "will", "can", "must", "should"), "because": ()}[link]
-        return Unit(key, self.clause(first=first and link == "because", moods=moods), link, other)
+        return Statement(key, self.clause(first=first and link == "because", moods=moods), link, other)
 
     # Clauses
 
@@ -179,7 +179,7 @@ class Sampler(PhraseSampler):
                 noun = self.pick(self.choices.subjects[node.verb])
                 if noun is not subject.noun:
                     self.left -= 1
-                    node.subject = Both(self.new_key(), subject, self.phrase(noun))
+                    node.subject = Coordination(self.new_key(), subject, self.phrase(noun))
                     return True
             grown = self.grow_phrase(subject)
             if grown and node.predicate in subject.adjectives:  # the sad story is sad
@@ -187,18 +187,20 @@ class Sampler(PhraseSampler):
                 self.left += 1
                 return False
             return grown
-        return isinstance(subject, Both) and self.grow_phrase(self.pick((subject.first, subject.second)))
+        return isinstance(subject, Coordination) and self.grow_phrase(self.pick((subject.first, subject.second)))
 
     def grow_object(self, node: Clause, first: bool) -> bool:
         target = node.object
         if not isinstance(target, Phrase) or node.verb is None:
-            return isinstance(target, Both) and self.grow_phrase(self.pick((target.first, target.second)), heavy=False)
+            return isinstance(target, Coordination) and self.grow_phrase(
+                self.pick((target.first, target.second)), heavy=False
+            )
         once = not node.negated and node.recipient is None and target.noun.kinds.isdisjoint({"topic"})
         if once and self.left >= 3 and self.chance(0.25) and not self.never(node):
             noun = self.pick(self.choices.objects[node.verb])
             if noun is not target.noun:
                 self.left -= 1
-                node.object = Both(self.new_key(), target, self.phrase(noun))
+                node.object = Coordination(self.new_key(), target, self.phrase(noun))
                 return True
         # A relative clause at the end would seem to own what follows it.
         alone = node.place is None and node.recipient is None and (node.time is None or node.time_first)

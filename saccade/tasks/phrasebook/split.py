@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from functools import cache
 from hashlib import blake2b
 
-from saccade.tasks.phrasebook.tree import Both, Clause, Nominal, Phrase, Pronoun, Sentence
+from saccade.tasks.phrasebook.tree import Clause, Coordination, Nominal, Phrase, Pronoun, Sentence
 
 Combination = tuple[str, str, str]  # "subject" | "object" | "adjective", then the two words' names
 PRONOUN_NAMES = ("I", "you", "he", "she", "we", "they")
@@ -36,7 +36,7 @@ def allowed(split: str, kind: str, first: str, second: str) -> bool:
 def _heads(node: Nominal) -> tuple[str, ...]:
     if isinstance(node, Pronoun):
         return (PRONOUN_NAMES[node.which],)
-    if isinstance(node, Both):
+    if isinstance(node, Coordination):
         return _heads(node.first) + _heads(node.second)
     return () if node.determiner == "generic" else (node.noun.name,)
 
@@ -69,7 +69,7 @@ def _in_clause(node: Clause, head: Phrase | None = None) -> Iterator[Combination
 
 
 def _in_nominal(node: Nominal) -> Iterator[Combination]:
-    if isinstance(node, Both):
+    if isinstance(node, Coordination):
         yield from _in_nominal(node.first)
         yield from _in_nominal(node.second)
     elif isinstance(node, Phrase):

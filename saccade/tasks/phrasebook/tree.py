@@ -47,13 +47,13 @@ class Phrase:
 
 
 @dataclass(slots=True)
-class Both:
+class Coordination:
     key: int
     first: Phrase
     second: Phrase
 
 
-Nominal = Pronoun | Phrase | Both
+Nominal = Pronoun | Phrase | Coordination
 
 
 @dataclass(slots=True)
@@ -78,7 +78,7 @@ class Clause:
 
 
 @dataclass(slots=True)
-class Unit:
+class Statement:
     """One clause, or two with a conjunction: `main because other`, `main when other`, `if other, main`."""
 
     key: int
@@ -89,7 +89,7 @@ class Unit:
 
 @dataclass(slots=True)
 class Sentence:
-    units: list[Unit]
+    units: list[Statement]
     joins: list[str] = field(default_factory=list)  # and, but, or, so: before units 1, 2, …
 
 
@@ -97,4 +97,4 @@ def agreement(subject: Nominal) -> int:
     """The row of the conjugation table that `subject` asks for."""
     if isinstance(subject, Pronoun):
         return PERSON[subject.which]
-    return THIRD_PLURAL if isinstance(subject, Both) or subject.plural else THIRD
+    return THIRD_PLURAL if isinstance(subject, Coordination) or subject.plural else THIRD

@@ -5,7 +5,7 @@ import pytest
 from saccade.tasks.phrasebook.book import WRITERS
 from saccade.tasks.phrasebook.lexicon import Adjective, Adverb, Noun, Verb, lexicon
 from saccade.tasks.phrasebook.line import align, spell
-from saccade.tasks.phrasebook.tree import STRIDE, Both, Clause, Phrase, Pronoun, Sentence, Unit
+from saccade.tasks.phrasebook.tree import STRIDE, Clause, Coordination, Phrase, Pronoun, Sentence, Statement
 
 I, YOU, HE, SHE, WE, THEY = range(6)  # noqa: E741
 
@@ -27,14 +27,14 @@ class Build:
         *adjectives, name = words
         return Phrase(self.fresh(), noun(name), determiner, plural, tuple(adjective(a) for a in adjectives))
 
-    def clause(self, subject: Pronoun | Phrase | Both | None, name: str | None, **rest: object) -> Clause:
+    def clause(self, subject: Pronoun | Phrase | Coordination | None, name: str | None, **rest: object) -> Clause:
         node = Clause(self.fresh(), subject, verb(name) if name else None)
         for field, value in rest.items():
             setattr(node, field, value)
         return node
 
     def say(self, main: Clause, link: str = "", other: Clause | None = None) -> dict[str, str]:
-        tree = Sentence([Unit(self.fresh(), main, link, other)])
+        tree = Sentence([Statement(self.fresh(), main, link, other)])
         return {language: spell(write(tree), language) for language, write in WRITERS.items()}
 
 
@@ -205,7 +205,7 @@ def test_giving_and_pronouns(b: Build) -> None:
 def test_owners_and_two_of_them(b: Build) -> None:
     car = b.np("the", "car")
     car.of = b.np("my", "neighbour")
-    pair = Both(b.fresh(), b.np("the", "queen"), b.np("the", "sister"))
+    pair = Coordination(b.fresh(), b.np("the", "queen"), b.np("the", "sister"))
     check(
         b.say(b.clause(pair, "follow", mood="past", object=car)),
         "the queen and the sister followed the car of my neighbour.",
@@ -235,7 +235,7 @@ def test_reported_speech_and_time_first(b: Build) -> None:
 
 
 def test_links_join_words_that_say_the_same(b: Build) -> None:
-    tree = Sentence([Unit(b.fresh(), b.clause(b.pro(I), "help", mood="want", object=b.np("the", "man")))])
+    tree = Sentence([Statement(b.fresh(), b.clause(b.pro(I), "help", mood="want", object=b.np("the", "man")))])
     lines = {language: write(tree) for language, write in WRITERS.items()}
     # I want to help the man . — ich will dem Mann helfen .
     assert align(lines["en"], lines["de"]) == ((0, 0), (1, 1), (2, 1), (3, 4), (4, 2), (5, 3), (6, 5))
