@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from saccade.errors import UserError
+from saccade.files import parse_toml
 from saccade.names import nearest
-from saccade.parsing import parse_toml
 from saccade.ranges import range_of
 
 Config = TypeVar("Config")

@@ -1,8 +1,29 @@
-"""The one exception for a user's mistake: the command line prints its message and exits, without a traceback."""
+"""The exception for a user's mistake, and foreign text made safe to show in a message."""
+
+import re
+
+# C0 and C1 controls with ESC and DEL; line and paragraph separators; characters that reorder what stands around them
+# (bidirectional embeddings, overrides and isolates); halves of surrogate pairs, which cannot be encoded at all. Letters
+# of right-to-left scripts need none of these.
+_UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class UserError(Exception):
-    """One line that says what was given, what was expected, and what to type; it names the place (file, line, key)."""
+    """A mistake of the user: the command line prints this one line and exits, without a traceback.
 
-    code = 2  # of the command that ends with it
-    elsewhere = False  # True: another worker of the same run says it
+    The line says what was given, what was expected and what to type, and names the place (file, line, key).
+    """
+
+    code = 2  # the exit status of the command
+    elsewhere = False  # True: another worker of the same run reports it
+
+
+def printable(text: str, *, keep: str = "") -> str:
+    """Write out every character that would control a terminal, such as \\x1b, except those in `keep`.
+
+    Text from corpora, file names and model folders passes through here wherever people see it: in messages, tables,
+    logs and heatmaps. A file or a pipe gets the text unchanged.
+    """
+    return _UNSAFE.sub(
+        lambda match: match[0] if match[0] in keep else match[0].encode("unicode_escape").decode("ascii"), text
+    )

@@ -17,14 +17,18 @@ one fails without having changed anything.
 
 import errno
 import hashlib
+import json
 import os
+import re
 import secrets
 import shutil
 import stat
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path, PureWindowsPath
+from typing import Any
 
 from saccade.errors import UserError
 
@@ -33,6 +37,8 @@ _COMMITTED = ".committed"
 _TOKEN = 4  # bytes that tell the temporary files of several writers apart
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
+DEEPEST = 100  # tables and lists inside each other; files of Saccade's own have a dozen
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 @contextmanager
@@ -171,6 +177,33 @@ def sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
+def parse_json(text: str | bytes) -> Any:
+    try:
+        if isinstance(text, bytes):
+            text = text.decode("utf-8-sig")
+        value = json.loads(text)
+    except RecursionError:
+        raise _too_deep() from None
+    if text.count("[") + text.count("{") > DEEPEST:
+        _refuse_depth(value)
+    if _SURROGATE.search(text):
+        try:
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+        except UnicodeEncodeError as error:
+            half = ord(error.object[error.start])
+            raise ValueError(f"\\u{half:04x} is half of a surrogate pair, not a character") from None
+    return value
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    try:
+        value = tomllib.loads(text)
+    except RecursionError:
+        raise _too_deep() from None
+    _refuse_depth(value)
+    return value
+
+
 @contextmanager
 def _explained(place: Path) -> Iterator[None]:
     """A disk that is full or may not be written to is the user's to mend: say so, and that nothing was lost."""
@@ -249,3 +282,21 @@ def sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def _refuse_depth(value: Any) -> None:
+    layer = [value]
+    for _ in range(DEEPEST + 1):
+        layer = [
+            item
+            for outer in layer
+            if isinstance(outer, dict | list)
+            for item in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+        if not layer:
+            return
+    raise _too_deep()
+
+
+def _too_deep() -> ValueError:
+    return ValueError(f"more than {DEEPEST} lists or tables inside each other")

@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 
 from saccade.errors import UserError
-from saccade.parsing import parse_json
+from saccade.files import parse_json
 
 LOCK = ".lock"  # inside a folder; beside a file it is .NAME.lock
 _SIGNING = 0.5  # seconds; a process that holds a lock and has not signed by then is not running

@@ -15,6 +15,7 @@ Each save is atomic by itself. To save the weights, the state, the tokeniser and
 
 import dataclasses
 import json
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,9 +25,9 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from saccade import __version__, config, files, names, structure
+from saccade import __version__, config, files, names
 from saccade.errors import UserError
-from saccade.parsing import parse_json
+from saccade.files import parse_json
 
 FORMAT = 1
 
@@ -90,7 +91,7 @@ class StoredModel:
 
 def save_model(folder: Path, tensors: Mapping[str, Tensor], model: ModelConfig) -> None:
     """Write the weights (a `state_dict()`) and the configuration; the folder's other files stay."""
-    tree, stored = structure.split(dict(tensors))
+    tree, stored = split_tensors(dict(tensors))
     weights = safetensors.torch.save(stored)
     first = {name: mark["tensor"] for name, mark in tree["dict"].items()}  # of the names of one tensor
     described = {
@@ -131,7 +132,7 @@ def add_extra(folder: Path, **extra: Any) -> None:
 
 def save_training(folder: Path, state: Any) -> None:
     """Write what a resumed run needs: any nest of dicts, lists, tuples, tensors, numbers, strings, bools and None."""
-    tree, tensors = structure.split(state)
+    tree, tensors = split_tensors(state)
     content = safetensors.torch.save(tensors)
     described = {
         "format": FORMAT,
@@ -183,7 +184,7 @@ def _load_training(folder: Path) -> Any:
         raise _damaged(folder / _STATE, "its checksum differs")
     tensors = _read_tensors(folder, _STATE_TENSORS, sums.get("tensors"))
     try:
-        return structure.join(tree, tensors)
+        return join_tensors(tree, tensors)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise _damaged(folder / _STATE, f"not a training state: {error!r}") from error
 
@@ -259,3 +260,75 @@ def _damaged(path: Path, how: str) -> UserError:
 
 def _digest(tree: Any) -> str:
     return files.sha256(json.dumps(tree).encode())
+
+
+def split_tensors(state: Any) -> tuple[Any, dict[str, Tensor]]:
+    """The JSON form of `state`, and its tensors by their path in it; a tensor in two places is stored once."""
+    tensors: dict[str, Tensor] = {}
+    names: dict[object, str] = {}
+    storages: set[int] = set()
+
+    def store(tensor: Tensor, path: str) -> str:
+        name = names.setdefault(_identity(tensor), _unused(path, tensors))
+        if name not in tensors:
+            alone = tensor.detach().cpu().contiguous()
+            storage = alone.untyped_storage()
+            # safetensors demands that each tensor be alone in its memory: a slice is copied out of what it is cut from.
+            if storage.nbytes() != alone.numel() * alone.element_size() or storage.data_ptr() in storages:
+                alone = alone.clone()
+            storages.add(alone.untyped_storage().data_ptr())
+            tensors[name] = alone
+        return name
+
+    def encode(value: Any, path: tuple[str, ...]) -> Any:
+        if isinstance(value, Tensor):
+            return {"tensor": store(value, "/".join(path))}
+        if value is None or type(value) in (bool, int, str):
+            return value
+        if type(value) is float:
+            return value if math.isfinite(value) else {"float": repr(value)}
+        if type(value) in (list, tuple):
+            items = [encode(item, (*path, str(i))) for i, item in enumerate(value)]
+            return items if type(value) is list else {"tuple": items}
+        if isinstance(value, dict):
+            pairs = [(key, encode(item, (*path, str(key)))) for key, item in value.items()]
+            if all(type(key) is str for key in value):
+                return {"dict": dict(pairs)}
+            return {"items": [[encode(key, path), item] for key, item in pairs]}
+        raise TypeError(
+            f"{'/'.join(path)}: a {type(value).__name__} cannot be saved; make plain values or tensors of it"
+        )
+
+    return encode(state, ()), tensors
+
+
+def join_tensors(tree: Any, tensors: dict[str, Tensor]) -> Any:
+    """What `split_tensors` was given."""
+    match tree:
+        case {"tensor": name}:
+            return tensors[name]
+        case {"tuple": items}:
+            return tuple(join_tensors(item, tensors) for item in items)
+        case {"dict": items}:
+            return {key: join_tensors(item, tensors) for key, item in items.items()}
+        case {"items": pairs}:
+            return {join_tensors(key, tensors): join_tensors(item, tensors) for key, item in pairs}
+        case {"float": text}:
+            return float(text)
+        case list():
+            return [join_tensors(item, tensors) for item in tree]
+    return tree
+
+
+def _identity(tensor: Tensor) -> object:
+    """Equal for two tensors only if they are one: the same view of the same memory."""
+    if tensor.numel() == 0:
+        return id(tensor)  # no memory to share
+    return (tensor.device, tensor.data_ptr(), tensor.dtype, tensor.shape, tensor.stride())
+
+
+def _unused(name: str, taken: dict[str, Tensor]) -> str:
+    """The keys 1 and "1" of one dict have the same path."""
+    while name in taken:
+        name += "~"
+    return name

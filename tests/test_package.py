@@ -29,8 +29,8 @@ LAYERS = [
     {"tasks"},
     {"text"},
     {"config"},
-    {"tree", "files", "locking", "names", "ranges", "structure", "terminal", "provenance"},
-    {"parsing"},
+    {"locking", "names", "provenance", "ranges"},
+    {"files"},
     {"errors"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

@@ -10,8 +10,7 @@ import sys
 from contextlib import suppress
 from typing import NoReturn
 
-from saccade.errors import UserError
-from saccade.terminal import printable
+from saccade.errors import UserError, printable
 
 _INTERRUPTED, _WRONG = 1, 2
 _BROKEN_PIPE = 128 + 13  # as a shell reports a program that SIGPIPE has ended

@@ -2,7 +2,7 @@
 
 import sys
 
-from saccade.terminal import printable
+from saccade.errors import printable
 
 _LAYOUT = "\n\t"
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from saccade.errors import UserError
-from saccade.parsing import parse_json
+from saccade.files import parse_json
 
 if TYPE_CHECKING:
     from saccade.cli.searching import Asked

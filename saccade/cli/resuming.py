@@ -20,9 +20,8 @@ import typer
 from saccade import __version__
 from saccade.cli.console import say
 from saccade.errors import UserError
-from saccade.files import locate, remove_leftovers, sync, write_atomically
+from saccade.files import locate, parse_json, remove_leftovers, sync, write_atomically
 from saccade.locking import locked
-from saccade.parsing import parse_json
 
 AGAIN = "give --restart to begin again"
 _MOST_NAMED = 3  # differences that an error names

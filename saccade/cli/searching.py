@@ -10,7 +10,7 @@ import typer
 
 from saccade import ranges
 from saccade.errors import UserError
-from saccade.parsing import parse_json
+from saccade.files import parse_json
 
 if TYPE_CHECKING:
     from saccade.decode import Constraints, Search, Translator

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from saccade.terminal import printable
+from saccade.errors import printable
 
 
 def print_table(

@@ -16,9 +16,8 @@ from saccade.cli.picking import Picking, picking_options
 from saccade.cli.records import STDIN, Answer, Input, Record, answer_options, input_options, with_constraints
 from saccade.cli.resuming import Journal, Passing, command_of, journal
 from saccade.cli.searching import Asked, Members, constraint_options, ensemble_options, search_options, takes
-from saccade.errors import UserError
+from saccade.errors import UserError, printable
 from saccade.locking import locked
-from saccade.terminal import printable
 
 if TYPE_CHECKING:
     from saccade.decode import Search, Translator

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from saccade import files
 from saccade.decode import Search, load
-from saccade.parsing import parse_json
+from saccade.files import parse_json
 
 Progress = Callable[[int], None]
 

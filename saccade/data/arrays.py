@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from saccade.parsing import parse_json
+from saccade.files import parse_json
 
 FORMAT = 2  # of the saved files
 _ABOUT = "about.json"

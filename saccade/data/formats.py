@@ -23,7 +23,7 @@ from typing import Any
 
 from saccade.data.reading import STDIN, Mark, TextPair, marked_lines, mistake, name, opened, read_lines
 from saccade.errors import UserError
-from saccade.parsing import parse_json
+from saccade.files import parse_json
 
 Fields = tuple[str, str]
 Marked = Iterator[tuple[Mark, TextPair]]

@@ -29,7 +29,7 @@ from saccade.decode.translator import CHUNK, Translator
 from saccade.errors import UserError
 from saccade.evaluate.references import same_count
 from saccade.evaluate.scores import Counts
-from saccade.parsing import parse_json
+from saccade.files import parse_json
 from saccade.text import Tokeniser, words
 
 Metric = Literal["chrf", "bleu"]

@@ -16,14 +16,13 @@ import torch
 from torch import Tensor
 from torch.nn.utils import parametrize
 
-from saccade import tree
 from saccade.decode.choice import Asking, Chooser, Chosen
 from saccade.decode.constraints import Rules
 from saccade.decode.coverage import Coverage
 from saccade.decode.guide import Guide
 from saccade.decode.options import Search
 from saccade.decode.recording import Recorder
-from saccade.models.contract import Seq2Seq
+from saccade.models.contract import Seq2Seq, take_rows
 from saccade.text.tokeniser import BOS, EOS
 
 __all__ = ["Hypothesis", "Search", "Watch", "search"]
@@ -132,7 +131,7 @@ def _search(
     (groups, width), device, count = how.layout, source.device, len(open_)
     choose, coverage = Chooser(how), Coverage(model, how)
     fixed, moving = model.start(source, readable)
-    moving = tree.take(moving, torch.arange(count, device=device).repeat_interleave(how.beam))
+    moving = take_rows(moving, torch.arange(count, device=device).repeat_interleave(how.beam))
     totals = torch.full((count, groups, width), float("-inf"), device=device)
     totals[..., 0] = 0.0
     kept = Kept(
@@ -158,9 +157,9 @@ def _search(
         stay = torch.tensor(going, device=device, dtype=torch.long)
         if len(going) < len(open_) or width > 1:
             offsets = torch.arange(len(open_), device=device)[:, None] * how.beam
-            moving = tree.take(moving, (offsets + chosen.rows)[stay].flatten())
+            moving = take_rows(moving, (offsets + chosen.rows)[stay].flatten())
         if len(going) < len(open_):  # finished sentences leave the batch
-            fixed, kept = tree.take((fixed, kept), stay)
+            fixed, kept = take_rows((fixed, kept), stay)
             open_ = [open_[b] for b in going]
 
 

@@ -11,11 +11,11 @@ sentence, and the hypotheses of a sentence read it side by side.
 
 from __future__ import annotations
 
+import dataclasses
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from torch import Tensor, nn
 
@@ -24,9 +24,10 @@ from saccade.errors import UserError
 
 FixedT = TypeVar("FixedT")
 MovingT = TypeVar("MovingT")
+Tree = TypeVar("Tree")
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class PaperInfo:
     """What a listing says of a model."""
 
@@ -78,3 +79,29 @@ class Seq2Seq(nn.Module, Generic[FixedT, MovingT]):
 
     def trace(self) -> AbstractContextManager[Trace]:
         return traced(self)
+
+
+def take_rows(tree: Tree, rows: Tensor) -> Tree:
+    """Take the rows `rows` (M,) of every tensor, in that order; a row may be taken several times or not at all."""
+    return map_tensors(lambda tensor: tensor.index_select(0, rows), tree)
+
+
+def map_tensors(fn: Callable[[Tensor], Tensor], tree: Tree) -> Tree:
+    """Replace each tensor in nested tuples, lists, dicts and dataclasses by `fn(tensor)`; other values stay."""
+    return cast(Tree, _map(fn, tree))
+
+
+def _map(fn: Callable[[Tensor], Tensor], tree: Any) -> Any:
+    if isinstance(tree, Tensor):
+        return fn(tree)
+    if isinstance(tree, tuple | list):
+        branches = [_map(fn, branch) for branch in tree]
+        return type(tree)(*branches) if hasattr(tree, "_fields") else type(tree)(branches)  # a NamedTuple has _fields
+    if isinstance(tree, dict):
+        copy = tree.copy()  # of the same type: an OrderedDict stays one
+        copy.update({key: _map(fn, branch) for key, branch in tree.items()})
+        return copy
+    if dataclasses.is_dataclass(tree) and not isinstance(tree, type):
+        fields = [field.name for field in dataclasses.fields(tree) if field.init]
+        return dataclasses.replace(tree, **{name: _map(fn, getattr(tree, name)) for name in fields})
+    return tree

@@ -27,7 +27,7 @@ from typing import Self, TypeVar
 
 from saccade import files
 from saccade.errors import UserError
-from saccade.parsing import parse_json
+from saccade.files import parse_json
 from saccade.text.making import BOS, EOS, MOST_LINES, PAD, UNK, make_model
 from saccade.text.placeholders import SYMBOLS, shown_instead
 from saccade.text.policy import INWARD, OUTWARD, Kind, Normalisation, Policy, chunks, normalised, prefix

@@ -9,7 +9,7 @@ from typing import Protocol, Self
 
 from saccade import files
 from saccade.errors import UserError
-from saccade.parsing import parse_json
+from saccade.files import parse_json
 from saccade.text.making import MOST_LINES
 from saccade.text.placeholders import SYMBOLS, Masked, Placeholders
 from saccade.text.tokeniser import Policy, Tokeniser

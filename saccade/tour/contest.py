@@ -19,8 +19,8 @@ from typing import Any
 from rich.console import Console
 
 from saccade.evaluate import GoldLinks, by_length, diagonal_links, score, score_alignments, score_uniform
+from saccade.files import parse_json
 from saccade.models import MODELS
-from saccade.parsing import parse_json
 from saccade.tasks import Pair, Phrasebook
 from saccade.text import Policy, words
 from saccade.tour.ambiguity import AmbiguitySet

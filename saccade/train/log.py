@@ -15,9 +15,8 @@ from rich.live import Live
 from rich.table import Table
 
 from saccade import files
-from saccade.errors import UserError
-from saccade.parsing import parse_json
-from saccade.terminal import printable
+from saccade.errors import UserError, printable
+from saccade.files import parse_json
 from saccade.train.board import Board
 
 

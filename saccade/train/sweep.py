@@ -19,9 +19,9 @@ from rich.console import Console
 
 from saccade import config, files
 from saccade.errors import UserError
+from saccade.files import parse_json
 from saccade.locking import locked
 from saccade.models import build_model
-from saccade.parsing import parse_json
 from saccade.train.log import Log
 from saccade.train.loop import train
 from saccade.train.recipe import Recipe, load_kept_recipe, read_recipe, recipe_of

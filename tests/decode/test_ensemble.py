@@ -8,11 +8,11 @@ import pytest
 import torch
 from search_models import TINY, batch, log_probs, one, random_chain, tiny
 
-from saccade import tree
 from saccade.decode import Ensemble, Search, Translator, combine, search
 from saccade.decode.ensemble import Config
 from saccade.errors import UserError
 from saccade.models import MODELS
+from saccade.models.contract import take_rows
 from saccade.text import BOS, EOS, Vocabularies
 
 SOURCES = [(4, 5, 6, EOS), (5, EOS), (6, 6, 4, 4, 5, EOS)]
@@ -56,7 +56,7 @@ def test_it_keeps_the_contract() -> None:
             logits, moving = ensemble.step(target[:, t], torch.full((3,), t), fixed, moving)
             torch.testing.assert_close(logits, expected[:, t])
             order = torch.tensor([2, 0, 1])
-            fixed, moving = tree.take((fixed, moving), order)
+            fixed, moving = take_rows((fixed, moving), order)
             target, expected = target[order], expected[order]
         with ensemble.trace() as trace:
             ensemble(source, readable, target)

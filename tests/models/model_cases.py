@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from saccade import tree
 from saccade.attention import ATTENTIONS
 from saccade.models import MODELS, Seq2Seq
+from saccade.models.contract import map_tensors, take_rows
 from saccade.text.tokeniser import BOS
 
 VOCABULARY, B, N, S, T = 11, 3, 2, 5, 4
@@ -219,11 +219,18 @@ def sentences(seed: int = 2) -> tuple[Tensor, Tensor, Tensor]:
     return source, torch.arange(S) < torch.tensor([[3], [S], [1]]), target
 
 
+def leaves(tree: object) -> list[Tensor]:
+    """Every tensor of a state, depth first."""
+    tensors: list[Tensor] = []
+    map_tensors(lambda tensor: tensors.append(tensor) or tensor, tree)  # type: ignore[func-returns-value]
+    return tensors
+
+
 def stepped(model: Model, source: Tensor, readable: Tensor, target: Tensor) -> Tensor:
     """Logits (R, T, V) of targets (R, T), one step after another; R/B hypotheses of each sentence"""
     rows = torch.arange(target.shape[0])
     fixed, moving = model.start(source, readable)
-    moving = tree.take(moving, rows // (target.shape[0] // source.shape[0]))
+    moving = take_rows(moving, rows // (target.shape[0] // source.shape[0]))
     steps = []
     for t, token in enumerate(target.unbind(1)):
         logits, moving = model.step(token, torch.full_like(rows, t), fixed, moving)

@@ -23,13 +23,14 @@ from model_cases import (
     build,
     built,
     forced,
+    leaves,
     sentences,
     stepped,
 )
 from torch import Tensor
 from torch.nn.functional import pad
 
-from saccade import config, model_folder, tree
+from saccade import config, model_folder
 from saccade.attention import ATTENTIONS, Attention, Memory
 from saccade.attention.trace import tracing
 from saccade.errors import UserError
@@ -260,12 +261,12 @@ def test_a_step_leaves_its_state_as_it_was(case: Case) -> None:
     model, (source, readable, target) = built(case), sentences()
     fixed, moving = model.start(source, readable)
     _, moving = model.step(target[:, 0], torch.zeros(B, dtype=torch.long), fixed, moving)
-    kept = [leaf.clone() for leaf in tree.leaves((fixed, moving))]
-    for leaf in tree.leaves(moving):
+    kept = [leaf.clone() for leaf in leaves((fixed, moving))]
+    for leaf in leaves(moving):
         assert leaf.shape[0] == B
     one, two = (model.step(target[:, 1], torch.ones(B, dtype=torch.long), fixed, moving)[0] for _ in range(2))
     assert torch.equal(one, two)
-    assert all(torch.equal(now, then) for now, then in zip(tree.leaves((fixed, moving)), kept, strict=True))
+    assert all(torch.equal(now, then) for now, then in zip(leaves((fixed, moving)), kept, strict=True))
 
 
 @pytest.mark.slow

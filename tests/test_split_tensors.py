@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from saccade import structure
+from saccade.model_folder import join_tensors, split_tensors
 
 DTYPES = [torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.int64, torch.uint8, torch.bool]
 TENSORS = st.builds(
@@ -46,8 +46,8 @@ def same(a: Any, b: Any) -> bool:
 
 
 def round_trip(state: Any) -> Any:
-    tree, tensors = structure.split(state)
-    return structure.join(json.loads(json.dumps(tree, allow_nan=False)), tensors)
+    tree, tensors = split_tensors(state)
+    return join_tensors(json.loads(json.dumps(tree, allow_nan=False)), tensors)
 
 
 @given(STATES)
@@ -77,14 +77,14 @@ def test_states_that_a_training_run_has() -> None:
 def test_a_tensor_in_two_places_is_one_again_and_views_are_copied() -> None:
     whole = torch.arange(12.0).view(3, 4)
     state = {"a": whole, "b": [whole], "flat": whole.view(-1), "row": whole[1], "column": whole[:, 1], "t": whole.t()}
-    tree, tensors = structure.split(state)
+    tree, tensors = split_tensors(state)
     assert sorted(tensors) == ["a", "column", "flat", "row", "t"]
     assert len({tensor.untyped_storage().data_ptr() for tensor in tensors.values()}) == 5
-    back = structure.join(tree, tensors)
+    back = join_tensors(tree, tensors)
     assert back["a"] is back["b"][0] and same(back, state)
 
 
 @pytest.mark.parametrize("value", [np.float64(1), {1, 2}, b"bytes", object()])
 def test_what_cannot_be_saved_is_named_by_its_path(value: object) -> None:
     with pytest.raises(TypeError, match=r"^best/0: a "):
-        structure.split({"best": [value]})
+        split_tensors({"best": [value]})

@@ -5,9 +5,10 @@ from typing import NamedTuple
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from model_cases import leaves
 from torch import Tensor
 
-from saccade import tree
+from saccade.models.contract import map_tensors, take_rows
 
 
 class Moving(NamedTuple):
@@ -28,7 +29,7 @@ def example(rows: int) -> Fixed:
 
 
 def test_take_reorders_every_tensor_and_keeps_all_else() -> None:
-    taken = tree.take(example(3), torch.tensor([2, 0, 0, 1]))
+    taken = take_rows(example(3), torch.tensor([2, 0, 0, 1]))
     assert isinstance(taken, Fixed)
     assert taken.keys[:, 0].tolist() == [104, 100, 100, 102]
     first, second = taken.layers
@@ -37,13 +38,13 @@ def test_take_reorders_every_tensor_and_keeps_all_else() -> None:
 
 
 def test_leaves_come_depth_first() -> None:
-    assert [int(leaf[0, 0]) for leaf in tree.leaves(example(1))] == [100, 0, 0, 7]
-    assert list(tree.leaves({"a": None, "b": "text", "c": [3, ()]})) == []
+    assert [int(leaf[0, 0]) for leaf in leaves(example(1))] == [100, 0, 0, 7]
+    assert list(leaves({"a": None, "b": "text", "c": [3, ()]})) == []
 
 
 def test_map_keeps_the_type_of_a_dict_and_leaves_the_original_alone() -> None:
     before = OrderedDict(b=torch.zeros(2), a=torch.ones(2))
-    after = tree.map(lambda tensor: tensor + 1, before)
+    after = map_tensors(lambda tensor: tensor + 1, before)
     assert type(after) is OrderedDict and list(after) == ["b", "a"]
     assert after["a"].tolist() == [2, 2] and before["a"].tolist() == [1, 1]
 
@@ -61,8 +62,8 @@ TREES = st.recursive(
 @settings(deadline=None, max_examples=40)
 def test_map_is_what_it_does_to_the_leaves(value: object, order: list[int]) -> None:
     rows = torch.tensor(order)
-    assert shape(tree.take(value, rows)) == shape(value)
-    for before, after in zip(tree.leaves(value), tree.leaves(tree.take(value, rows)), strict=True):
+    assert shape(take_rows(value, rows)) == shape(value)
+    for before, after in zip(leaves(value), leaves(take_rows(value, rows)), strict=True):
         assert torch.equal(after, before[rows])
 
 

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saccade.terminal import printable
+from saccade.errors import printable
 
 
 def test_what_commands_a_terminal_is_written_out() -> None:
