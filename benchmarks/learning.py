@@ -156,7 +156,7 @@ def draw(rows: list[Learnt], trained: Translator, path: Path) -> None:
         shown = trained.translate([written])[0]
         pieces = shown.piece_weights
         assert pieces is not None and shown.attention is not None
-        source = [*trained.vocabularies.source.pieces(trained.vocabularies.source.encode(shown.source)), "</s>"]
+        source = [*trained.vocabularies.source.tokens(trained.vocabularies.source.encode(shown.source)), "</s>"]
         plot_heatmap(pieces.mean(0), source, shown.tokens, ax=axes[0, 1])
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=90)

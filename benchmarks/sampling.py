@@ -21,8 +21,8 @@ from typing import Any
 from rich.console import Console
 
 from saccade import config
-from saccade.data.ahead import drawing_ahead, processes_for
-from saccade.data.batching import endless
+from saccade.data.batching import repeat_epochs
+from saccade.data.prefetching import choose_processes, prefetch_windows
 from saccade.provenance import provenance
 from saccade.train.log import Log
 from saccade.train.loop import start
@@ -86,10 +86,10 @@ def recipe(asked: argparse.Namespace, kind: str, data: dict[str, Any]) -> Recipe
 def measured(recipe: Recipe, folder: Path, epochs: int) -> dict[str, Any]:
     """Target tokens per second, and of which numbers that was made."""
     run = start(recipe, folder, log=Log(folder, Console(file=io.StringIO())))
-    processes = processes_for(run.material.corpus, recipe.data.processes)
+    processes = choose_processes(run.material.corpus, recipe.data.processes)
     tokens, updates, began = 0, 0, 0.0
-    with drawing_ahead(run.batches, processes):
-        for batch in endless(run.batches):
+    with prefetch_windows(run.batches, processes):
+        for batch in repeat_epochs(run.batches):
             _, seen = update(run, [batch])
             if began:
                 tokens, updates = tokens + seen, updates + 1

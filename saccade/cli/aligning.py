@@ -92,7 +92,7 @@ def align(
 
     from saccade.decode import load
     from saccade.decode.aligner import Aligner
-    from saccade.text.units import read_by
+    from saccade.text.words import parse_unit
 
     aligner = Aligner(
         load(model, device=device),
@@ -101,7 +101,7 @@ def align(
         reverse_reader=reader,
         how=cast("Symmetrisation", symmetrise),
         tokenised=tokenised,
-        by=read_by(by) if gold is None or by != "auto" else "word",
+        by=parse_unit(by) if gold is None or by != "auto" else "word",
         batch_tokens=batch_tokens,
     )
     with interruptible(), TemporaryDirectory() as kept:

@@ -104,9 +104,9 @@ def compare(
     from saccade import files
     from saccade.compare import CompareOptions, SharedSettings, make_plan, write_report
     from saccade.compare import compare as run
-    from saccade.text.units import read_by
+    from saccade.text.words import parse_unit
 
-    unit = read_by(by)
+    unit = parse_unit(by)
     asked = SharedSettings(
         data=data,
         seeds=tuple(_seeds(seeds, seed or [])),

@@ -16,7 +16,7 @@ from saccade.cli.translating import interruptible, written
 from saccade.errors import UserError
 
 if TYPE_CHECKING:
-    from saccade.data import Cleaning, Pairs, Selection, TextPair
+    from saccade.data import Cleaning, PairSource, Selection, TextPair
     from saccade.data.summary import SideSummary
 
 _ALL: Mapping[str, Any] = {"control": True, "identical": True, "script": 0.5, "ratio": 3.0, "duplicates": True}
@@ -51,7 +51,7 @@ def data_(
     with interruptible(), _opened(pairs, targets, fields) as given:
         selection = Selection.of(given, cleaning)
         report = selection.report()
-        sides = summarise((pair for _, pair in selection.kept()) if asked else given, tokenisers)
+        sides = summarise((pair for _, pair in selection.selected()) if asked else given, tokenisers)
         spoilt = 0 if out is None else _write(selection, out)
     about = {"pairs": pairs, "count": len(selection), "source": asdict(sides[0]), "target": asdict(sides[1])}
     cleaned = {"cleaning": asdict(cleaning), "kept": report.kept, "left_out": [g._asdict() for g in report.left_out]}
@@ -81,9 +81,9 @@ def _cleaning(asked: list[str]) -> "Cleaning":
 
 
 @contextmanager
-def _opened(pairs: str, targets: str | None, fields: str | None) -> "Iterator[Pairs]":
+def _opened(pairs: str, targets: str | None, fields: str | None) -> "Iterator[PairSource]":
     """What can be read only once lies in a temporary folder meanwhile."""
-    from saccade.data import Listed, TextPair
+    from saccade.data import ListedPairs, TextPair
     from saccade.train.data_recipe import Ingredient
 
     names = tuple(fields.split(",")) if fields is not None else None
@@ -91,7 +91,7 @@ def _opened(pairs: str, targets: str | None, fields: str | None) -> "Iterator[Pa
         raise UserError(f"--fields {fields}: expected two, the source's and the target's, with a comma between them")
     given = Ingredient(pairs=pairs, targets=targets, fields=names)
     if given.task is not None:
-        yield Listed([TextPair(pair.source, pair.target) for pair in given.drawn("train", _DRAWN, None)])
+        yield ListedPairs([TextPair(pair.source, pair.target) for pair in given.drawn("train", _DRAWN, None)])
         return
     with tempfile.TemporaryDirectory() as folder:
         yield given.kept_in(Path(folder)).open()
@@ -101,7 +101,7 @@ def _write(selection: "Selection", out: Path) -> int:
     """All pairs that are kept → how many could not be written as they are."""
     spoilt = 0
     with written(out) as write:
-        for _, pair in selection.kept():
+        for _, pair in selection.selected():
             line = _line(pair, as_json=out.suffix == ".jsonl")
             spoilt += out.suffix != ".jsonl" and line != "\t".join(pair)
             write(line)

@@ -13,7 +13,7 @@ from saccade.cli.tables import print_table
 
 if TYPE_CHECKING:
     from saccade.evaluate import AlignmentScores, Difference, GoldLinks
-    from saccade.text.units import By
+    from saccade.text.words import UnitChoice
 
 BEHAVIOUR = {
     "length_ratio": "length ratio",
@@ -187,7 +187,7 @@ def difference_table(found: "Sequence[Difference]") -> Table:
     return ["", "first", "this", "difference", "95 % interval", "p"], rows
 
 
-def write_report(path: Path, results: Results, by: "By" = "auto") -> None:
+def write_report(path: Path, results: Results, by: "UnitChoice" = "auto") -> None:
     """`by`: what the heatmaps are between."""
     from saccade.inspect import MOST_DRAWN, Example, Report
     from saccade.provenance import provenance

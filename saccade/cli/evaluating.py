@@ -96,9 +96,9 @@ def evaluate(
     """
     if report is not None and not report.parent.is_dir():
         raise UserError(f"--report {report}: there is no folder {report.parent}")
-    from saccade.text.units import read_by
+    from saccade.text.words import parse_unit
 
-    unit = read_by(by)
+    unit = parse_unit(by)
     with interruptible(), TemporaryDirectory() as kept:
         source = None
         if pairs is not None:

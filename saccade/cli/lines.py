@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from saccade.decode import Constraints, Search, Translation, Translator
     from saccade.decode.limits import Cut, TooLong
     from saccade.decode.search import Watch
-    from saccade.text.units import By
+    from saccade.text.words import UnitChoice
 
 _UNDATED = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 _NEVER = object()
@@ -38,7 +38,7 @@ class Work:
     batch_tokens: int
     chunk: int
     heatmap: bool
-    by: "By"  # what heatmaps and alignments are between
+    by: "UnitChoice"  # what heatmaps and alignments are between
     figure: Callable[["Translation", int], None] | None = None
     picker: Picker | None = None  # chooses among all that were found
     fill: Callable[["Translation"], "Translation"] | None = None  # puts words in place of unknown ones
@@ -151,7 +151,7 @@ def _tree(result: "Translation") -> dict[str, Any]:
     return result.tree.as_dict() if result.tree else {}
 
 
-def figures(path: Path, by: "By", *, several: bool) -> Callable[["Translation", int], None]:
+def figures(path: Path, by: "UnitChoice", *, several: bool) -> Callable[["Translation", int], None]:
     """Draws a translation to `path`, or each of several to a numbered one."""
     said: set[str] = set()
 

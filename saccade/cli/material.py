@@ -56,7 +56,7 @@ def pairs_of(
         if words is not None:
             raise UserError(f"--words {words[0]}-{words[1]} is for a task; {given} has the lengths that it has")
         files = PairFiles(given, targets)
-        return Source(name=str(files), pairs=files if kept is None else files.kept_in(kept), gold=None)
+        return Source(name=str(files), pairs=files if kept is None else files.buffered_in(kept), gold=None)
     if targets is not None or gold is not None:
         raise UserError(f"{given} brings its own targets and gold alignments; leave out {targets or gold}")
     lengths = {} if words is None else {"words": words}

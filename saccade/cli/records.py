@@ -40,9 +40,9 @@ class Input:
 
     @property
     def comes_once(self) -> bool:
-        from saccade.data.formats import comes_once
+        from saccade.data.formats import is_read_once
 
-        return comes_once(self.file)
+        return is_read_once(self.file)
 
     def __iter__(self) -> Iterator[Record]:
         from saccade.data import read_lines
@@ -54,13 +54,13 @@ class Input:
                 yield Record(number=number, text=line, line=line)
 
     def mistake(self, number: int, what: str) -> UserError:
-        from saccade.data.reading import mistake
+        from saccade.data.text_files import line_error
 
-        return mistake(self.file, number, what)
+        return line_error(self.file, number, what)
 
     def _record(self, number: int, line: str) -> Record:
-        from saccade.data.formats import text_of
-        from saccade.data.reading import name
+        from saccade.data.formats import get_text
+        from saccade.data.text_files import display_name
         from saccade.decode import Constraints
 
         try:
@@ -69,7 +69,9 @@ class Input:
             raise self.mistake(number, f"not JSON ({error}); expected an object a line") from None
         if not isinstance(found, dict):
             raise self.mistake(number, f"{line[:20]}… is no object; expected {{{json.dumps(self.field)}: …}}")
-        text = text_of(found, self.field, f"{name(self.file)}:{number}", "name the one to translate by --field")
+        text = get_text(
+            found, self.field, f"{display_name(self.file)}:{number}", "name the one to translate by --field"
+        )
         try:
             asked = None if found.get(CONSTRAINTS) is None else Constraints.of_dict(found[CONSTRAINTS])
         except UserError as error:

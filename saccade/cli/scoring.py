@@ -109,13 +109,13 @@ def _mark(given: "Given") -> str:
 
 def _checked(source: Source, names: set[str]) -> int:
     """How many pairs there are; a mistake in the last line is reported before hours of work, not after."""
-    from saccade.data.reading import mistake
+    from saccade.data.text_files import line_error
 
     lines = 0
     for _, record in zip(source.pairs, _records(source), strict=False):
         lines += 1
         if both := sorted(names & record.keys()):
-            raise mistake(source.name, lines, f"has a field {both[0]!r}, which the output has, too; rename it")
+            raise line_error(source.name, lines, f"has a field {both[0]!r}, which the output has, too; rename it")
     return lines
 
 

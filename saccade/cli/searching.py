@@ -150,14 +150,14 @@ def constraint_options(
 
 
 def read_constraints(file: Path) -> "Iterator[Constraints | None]":
-    from saccade.data.reading import mistake, read_lines
+    from saccade.data.text_files import line_error, read_lines
     from saccade.decode import Constraints
 
     for number, line in enumerate(read_lines(file), 1):
         try:
             yield Constraints.of_dict(parse_json(line)) if line.strip() else None
         except (ValueError, UserError) as error:
-            raise mistake(file, number, str(error)) from None
+            raise line_error(file, number, str(error)) from None
 
 
 class Members(NamedTuple):

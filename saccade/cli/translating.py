@@ -89,9 +89,9 @@ def translate(
             raise UserError(f"--{'out' if path is out else 'tree'} {path}: a folder; expected the name of a file")
 
     from saccade.decode.translation import NO_ATTENTION
-    from saccade.text.units import read_by
+    from saccade.text.words import parse_unit
 
-    unit = read_by(by)
+    unit = parse_unit(by)
     translator = members.load(model, device)
     if (heatmap or plot is not None) and not translator.attends:
         raise UserError(f"{model}: {NO_ATTENTION}")

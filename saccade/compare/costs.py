@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from saccade import model_folder
-from saccade.data.batching import Batch, cut_places
+from saccade.data.batching import Batch, find_batch_starts
 from saccade.decode import Search, load
 from saccade.errors import UserError
 from saccade.train.log import peak_memory
@@ -124,7 +124,7 @@ class CostBench:
         targets = [sides.target.encode(text) for text in work.targets]
         lengths = np.array([max(len(one), len(other)) + 1 for one, other in zip(sources, targets, strict=True)])
         order = np.argsort(lengths, kind="stable")
-        cuts = cut_places(lengths[order], work.tokens)
+        cuts = find_batch_starts(lengths[order], work.tokens)
         self.batches = [
             Batch.of([sources[i] for i in order[a:b]], [targets[i] for i in order[a:b]], order[a:b].tolist()).to(
                 self.translator.device

@@ -16,10 +16,10 @@ from saccade.compare.tables import (
 )
 from saccade.decode import Attended
 from saccade.inspect import MOST_DRAWN, Beside, Interval, Panel, Report
-from saccade.text.units import By
+from saccade.text.words import UnitChoice
 
 
-def write_report(found: Comparison, path: Path, by: By = "auto") -> None:
+def write_report(found: Comparison, path: Path, by: UnitChoice = "auto") -> None:
     """`by`: what the heatmaps are between."""
     report = Report(f"Comparison of {', '.join(system.name for system in found.systems)}")
     _about(report, found)
@@ -128,12 +128,12 @@ def _lengths(report: Report, found: Comparison) -> None:
     )
 
 
-def _beside(found: Comparison, place: int, one: DifferingSentence, by: By) -> Beside:
+def _beside(found: Comparison, place: int, one: DifferingSentence, by: UnitChoice) -> Beside:
     panels = [_panel(name, one, found.looked[name], place, by) for name in one.outputs]
     return Beside(source=one.source, reference=one.reference, panels=panels)
 
 
-def _panel(name: str, one: DifferingSentence, looked: Sequence[Attended] | str, place: int, by: By) -> Panel:
+def _panel(name: str, one: DifferingSentence, looked: Sequence[Attended] | str, place: int, by: UnitChoice) -> Panel:
     said, text = f"chrF {one.chrf[name]:.1f}", one.outputs[name]
     if isinstance(looked, str):
         instead = f"No heatmap: there is no attention to look at. This model reads {looked}."

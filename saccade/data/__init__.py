@@ -1,39 +1,37 @@
 """Pairs of texts, from files to encoded corpora. Batches, which need torch, are in `saccade.data.batching`."""
 
-from saccade.data.arrays import DamagedError
-from saccade.data.cache import cache_folder, cache_key, cached
-from saccade.data.cleaning import Cleaning, LeftOut, Report, Verdict
-from saccade.data.corpus import Corpus, Mixture
+from saccade.data.cache import DamagedError, cache_folder, cache_key, load_or_build
+from saccade.data.cleaning import Cleaning, CleaningReport, LeftOut, Verdict
+from saccade.data.corpus import Corpus, Mixture, PairWindow, WindowSource
 from saccade.data.formats import Fields, PairFiles
-from saccade.data.opening import Listed, Pairs, open_pairs
-from saccade.data.reading import TextPair, read_lines, tagged
 from saccade.data.selection import Selection
+from saccade.data.sources import ListedPairs, PairSource, open_pairs
 from saccade.data.split import Split
 from saccade.data.streaming import Stream
-from saccade.data.windows import Window, Windows
+from saccade.data.text_files import TextPair, add_tag, read_lines
 
 __all__ = [
     "Cleaning",
+    "CleaningReport",
     "Corpus",
     "DamagedError",
     "Fields",
     "LeftOut",
-    "Listed",
+    "ListedPairs",
     "Mixture",
     "PairFiles",
-    "Pairs",
-    "Report",
+    "PairSource",
+    "PairWindow",
     "Selection",
     "Split",
     "Stream",
     "TextPair",
     "Verdict",
-    "Window",
-    "Windows",
+    "WindowSource",
+    "add_tag",
     "cache_folder",
     "cache_key",
-    "cached",
+    "load_or_build",
     "open_pairs",
     "read_lines",
-    "tagged",
 ]

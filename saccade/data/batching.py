@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from saccade.data.windows import Window, Windows
+from saccade.data.corpus import PairWindow, WindowSource
 from saccade.text import BOS, EOS, PAD
 
 Rows = Sequence[npt.NDArray[np.int32] | Sequence[int]]
@@ -83,14 +83,14 @@ class Batches:
     a pair longer than that is a batch by itself. A batch is decided by the seed and its position.
     """
 
-    def __init__(self, pairs: Windows, *, tokens: int = 4096, seed: int = 1) -> None:
+    def __init__(self, pairs: WindowSource, *, tokens: int = 4096, seed: int = 1) -> None:
         self.pairs = pairs
         self.tokens = tokens
         self.seed = seed
         self.epoch = 1
         self.window = 0
         self.index = 0
-        self._cut: tuple[tuple[int, int], Window, list[list[int]]] | None = None
+        self._cut: tuple[tuple[int, int], PairWindow, list[list[int]]] | None = None
 
     def __len__(self) -> int:
         """Batches in this window: of a corpus in memory, in this epoch."""
@@ -126,7 +126,7 @@ class Batches:
             return self.epoch, self.window
         return (self.epoch, self.window + 1) if self.window + 1 < self.pairs.windows else (self.epoch + 1, 0)
 
-    def _window(self) -> tuple[Window, list[list[int]]]:
+    def _window(self) -> tuple[PairWindow, list[list[int]]]:
         """This one, and the places of each batch in it."""
         now = self.epoch, self.window
         if self._cut is None or self._cut[0] != now:
@@ -135,7 +135,7 @@ class Batches:
             self._cut = now, window, self._members(window)
         return self._cut[1:]
 
-    def _members(self, window: Window) -> list[list[int]]:
+    def _members(self, window: PairWindow) -> list[list[int]]:
         """Like goes with like by the longer side, then the shorter; chance decides among equals, and the order."""
         if len(window.places) == 0:
             return []
@@ -143,17 +143,17 @@ class Batches:
         order = random.permutation(window.places)
         lengths = np.sort(np.stack([window.source.lengths[order] + 1, window.target.lengths[order] + 1]), axis=0)
         sorted_ = np.lexsort(lengths)
-        batches = np.split(order[sorted_], cut_places(lengths[1][sorted_], self.tokens)[1:-1])
+        batches = np.split(order[sorted_], find_batch_starts(lengths[1][sorted_], self.tokens)[1:-1])
         return [batches[place].tolist() for place in random.permutation(len(batches))]
 
 
-def endless(batches: Batches) -> Iterator[Batch]:
+def repeat_epochs(batches: Batches) -> Iterator[Batch]:
     """Epoch after epoch."""
     while True:
         yield from batches
 
 
-def cut_places(lengths: npt.NDArray[np.int64], tokens: int) -> list[int]:
+def find_batch_starts(lengths: npt.NDArray[np.int64], tokens: int) -> list[int]:
     """Where batches begin in texts of rising length, and the end: each as large as fits."""
     cuts = [0]
     while (start := cuts[-1]) < len(lengths):

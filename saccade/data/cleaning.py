@@ -14,7 +14,7 @@ from saccade.data.split import is_empty
 from saccade.ranges import Checked, Count, Range
 from saccade.text import HasTexts, letters_by_script, words
 
-SHOWN = 5  # line numbers that a report keeps of each kind
+SHOWN_LINES = 5  # line numbers that a report keeps of each kind
 _JAPANESE = frozenset({"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA"})  # of one text, and Chinese has one of them
 
 _ShareOfLetters = Annotated[float, Range(least=0.5, most=1)]
@@ -109,7 +109,7 @@ class LeftOut(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class CleaningReport:
     """What became of the pairs that were given."""
 
     kept: int

@@ -7,19 +7,76 @@ mapped from files, so a corpus larger than memory costs none once it is encoded.
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from saccade.data.arrays import DamagedError, load_arrays, save_arrays
-from saccade.data.cleaning import LeftOut, Report
-from saccade.data.reading import tagged
+from saccade.data.cache import DamagedError, load_arrays, save_arrays
+from saccade.data.cleaning import CleaningReport, LeftOut
 from saccade.data.selection import Selection
-from saccade.data.windows import Joined, Places, Window, passed
+from saccade.data.text_files import add_tag
 from saccade.errors import UserError
 from saccade.text import Vocabularies
+
+Ids = npt.NDArray[np.int32]
+Places = npt.NDArray[np.int64]
+
+
+class EncodedTexts(Protocol):
+    """Many texts as ids."""
+
+    @property
+    def lengths(self) -> Places: ...
+    def __call__(self, place: int, /) -> Ids: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairWindow:
+    source: EncodedTexts
+    target: EncodedTexts
+    places: Places  # of the pairs to be batched; one may come again
+    indices: Places | None = None  # what a batch calls the pair at each place; None: the place itself
+
+
+class WindowSource(Protocol):
+    @property
+    def longest(self) -> tuple[int, int]:
+        """Pieces of the longest source and of the longest target that may come."""
+
+    @property
+    def tokens(self) -> int:
+        """Of an epoch, of the longer side of each pair: about."""
+
+    @property
+    def windows(self) -> int:
+        """How many an epoch has."""
+
+    def window(self, seed: int, epoch: int, number: int) -> PairWindow: ...
+
+
+def count_passed(pairs: int, weight: float, done: int, windows: int) -> int:
+    """How many pairs of a corpus have come after `done` windows, over all epochs of `windows` each, in which it is
+    passed over `weight` times. What is more than all goes on from the first again."""
+    return int(pairs * Fraction(str(weight)) * done / windows)
+
+
+@dataclass(frozen=True)
+class JoinedSides:
+    """The texts of several corpora, one after another."""
+
+    sides: Sequence[EncodedTexts]
+    starts: Places
+
+    @property
+    def lengths(self) -> Places:
+        return np.concatenate([side.lengths for side in self.sides])
+
+    def __call__(self, place: int) -> Ids:
+        which = int(np.searchsorted(self.starts, place, "right")) - 1
+        return self.sides[which](place - int(self.starts[which]))
 
 
 class Side(NamedTuple):
@@ -34,7 +91,7 @@ class Side(NamedTuple):
         return self.ids[self.offsets[index] : self.offsets[index + 1]]
 
 
-class Texts:
+class SideBuilder:
     """A side that is being made, four bytes an id."""
 
     def __init__(self) -> None:
@@ -55,7 +112,7 @@ class Corpus:
     source: Side
     target: Side
     lines: npt.NDArray[np.int64]
-    report: Report
+    report: CleaningReport
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -65,10 +122,10 @@ class Corpus:
         cls, selection: Selection, vocabularies: Vocabularies, *, longest: int = 256, tag: str | None = None
     ) -> Self:
         """`longest` is in pieces, on either side."""
-        sources, targets = Texts(), Texts()
+        sources, targets = SideBuilder(), SideBuilder()
         lines, too_long = array("q"), array("q")
-        for line, pair in selection.kept():
-            source, target = vocabularies.encode(tagged(pair, tag))
+        for line, pair in selection.selected():
+            source, target = vocabularies.encode(add_tag(pair, tag))
             if max(len(source), len(target)) > longest:
                 too_long.append(line)
                 continue
@@ -85,15 +142,15 @@ class Corpus:
         return int(self.source.lengths.max()), int(self.target.lengths.max())
 
     @property
-    def pieces(self) -> int:
+    def tokens(self) -> int:
         return int(np.maximum(self.source.lengths, self.target.lengths).sum())
 
     @property
     def windows(self) -> int:
         return 1
 
-    def window(self, seed: int, epoch: int, number: int) -> Window:
-        return Window(source=self.source, target=self.target, places=np.arange(len(self)))
+    def window(self, seed: int, epoch: int, number: int) -> PairWindow:
+        return PairWindow(source=self.source, target=self.target, places=np.arange(len(self)))
 
     @property
     def _arrays(self) -> dict[str, npt.NDArray[Any]]:
@@ -118,7 +175,7 @@ class Corpus:
                 Side(arrays["source_ids"], arrays["source_offsets"]),
                 Side(arrays["target_ids"], arrays["target_offsets"]),
                 arrays["lines"],
-                Report(kept=about["kept"], left_out=left_out),
+                CleaningReport(kept=about["kept"], left_out=left_out),
             )
         except (ValueError, KeyError, TypeError) as error:
             raise DamagedError(f"{folder}: {error}") from error
@@ -138,29 +195,29 @@ class Mixture:
         return source, target
 
     @property
-    def pieces(self) -> int:
-        return round(sum(corpus.pieces * weight for corpus, weight in zip(self.corpora, self.weights, strict=True)))
+    def tokens(self) -> int:
+        return round(sum(corpus.tokens * weight for corpus, weight in zip(self.corpora, self.weights, strict=True)))
 
     @property
     def windows(self) -> int:
         return 1
 
-    def window(self, seed: int, epoch: int, number: int) -> Window:
+    def window(self, seed: int, epoch: int, number: int) -> PairWindow:
         starts = np.cumsum([0, *map(len, self.corpora[:-1])])
         places = [
             start + _drawn(len(corpus), weight, (seed, which), epoch)
             for which, (corpus, weight, start) in enumerate(zip(self.corpora, self.weights, starts, strict=True))
         ]
-        return Window(
-            source=Joined([corpus.source for corpus in self.corpora], starts),
-            target=Joined([corpus.target for corpus in self.corpora], starts),
+        return PairWindow(
+            source=JoinedSides([corpus.source for corpus in self.corpora], starts),
+            target=JoinedSides([corpus.target for corpus in self.corpora], starts),
             places=np.concatenate(places),
         )
 
 
 def _drawn(pairs: int, weight: float, seed: tuple[int, int], epoch: int) -> Places:
     """The places that come in an epoch, out of pass after pass over all."""
-    first, last = passed(pairs, weight, epoch - 1, 1), passed(pairs, weight, epoch, 1)
+    first, last = count_passed(pairs, weight, epoch - 1, 1), count_passed(pairs, weight, epoch, 1)
     passes = range(first // pairs, -(-last // pairs))
     orders = [np.random.default_rng((*seed, number)).permutation(pairs) for number in passes]
     start = first - passes.start * pairs

@@ -21,13 +21,22 @@ from itertools import repeat, zip_longest
 from pathlib import Path
 from typing import Any
 
-from saccade.data.reading import STDIN, Mark, TextPair, marked_lines, mistake, name, opened, read_lines
+from saccade.data.text_files import (
+    STDIN,
+    Mark,
+    TextPair,
+    display_name,
+    line_error,
+    marked_lines,
+    open_bytes,
+    read_lines,
+)
 from saccade.errors import UserError
 from saccade.files import parse_json
 
 Fields = tuple[str, str]
-Marked = Iterator[tuple[Mark, TextPair]]
-DEFAULT: Fields = ("source", "target")
+MarkedPairs = Iterator[tuple[Mark, TextPair]]
+DEFAULT_FIELDS: Fields = ("source", "target")
 _EMPTY = TextPair("", "")
 _COLUMN = re.compile("[1-9][0-9]{0,5}")
 
@@ -44,9 +53,13 @@ class PairFiles:
         return (pair for _, pair in self.marked())
 
     def __str__(self) -> str:
-        return name(self.source) if self.target is None else f"{name(self.source)} and {name(self.target)}"
+        return (
+            display_name(self.source)
+            if self.target is None
+            else f"{display_name(self.source)} and {display_name(self.target)}"
+        )
 
-    def marked(self, mark: Mark | None = None) -> Marked:
+    def marked(self, mark: Mark | None = None) -> MarkedPairs:
         """The pairs from a mark on, each with its own."""
         if self.target is not None:
             if self.fields is not None:
@@ -54,9 +67,9 @@ class PairFiles:
             return _parallel(self.source, self.target, mark or (1, 0, 0))
         kind = _kind(self.source)
         if kind in (".jsonl", ".ndjson"):
-            return _jsonl(self.source, self.fields or DEFAULT, mark or (1, 0))
+            return _jsonl(self.source, self.fields or DEFAULT_FIELDS, mark or (1, 0))
         if kind == ".csv":
-            return _csv(self.source, self.fields or DEFAULT, mark)
+            return _csv(self.source, self.fields or DEFAULT_FIELDS, mark)
         return _tsv(self.source, self.fields, mark or (1, 0))
 
     def records(self) -> Iterator[Mapping[str, Any]]:
@@ -66,7 +79,7 @@ class PairFiles:
         lines = enumerate(read_lines(self.source), 1)
         return (_object(line, self.source, number, "") if line.strip() else {} for number, line in lines)
 
-    def kept_in(self, folder: Path) -> "PairFiles":
+    def buffered_in(self, folder: Path) -> "PairFiles":
         """The same pairs, with what can be read only once (standard input, a pipe) copied into `folder`: training
         passes over its pairs several times, and finds them there again when it is resumed."""
         if self.target is None:
@@ -80,7 +93,7 @@ class PairFiles:
         digests = "".join(self.fields or ())
         for path in (self.source, self.target):
             if path is not None:
-                with opened(path) as stream:
+                with open_bytes(path) as stream:
                     digests += hashlib.file_digest(stream, "sha256").hexdigest()
         return hashlib.sha256(digests.encode()).hexdigest()
 
@@ -89,7 +102,7 @@ class PairFiles:
         return sum(Path(path).stat().st_size for path in (self.source, self.target) if path is not None)
 
 
-def has_fields(path: Path | str) -> bool:
+def has_named_fields(path: Path | str) -> bool:
     """Whether texts are found by a name, not by their place."""
     return _kind(path) != ".tsv"
 
@@ -100,11 +113,11 @@ def _kind(path: Path | str) -> str:
     return next((kind for kind in (".jsonl", ".ndjson", ".csv") if bare.endswith(kind)), ".tsv")
 
 
-def _tsv(path: Path | str, fields: Fields | None, start: Mark) -> Marked:
+def _tsv(path: Path | str, fields: Fields | None, start: Mark) -> MarkedPairs:
     columns = None if fields is None else _numbers(fields)
     if fields is not None and columns is None:
         raise UserError(
-            f"{name(path)}: a TSV has no header; give its columns by number, such as 1, 2, or name it *.csv"
+            f"{display_name(path)}: a TSV has no header; give its columns by number, such as 1, 2, or name it *.csv"
         )
     mark: Mark | None = None
     for mark, line in marked_lines(path, start):
@@ -117,14 +130,14 @@ def _tsv(path: Path | str, fields: Fields | None, start: Mark) -> Marked:
             wanted = "expected one, between source and target; for two parallel files, give both"
             if columns is not None:
                 wanted = f"expected at least {max(columns)}, for column {max(columns) + 1}"
-            raise mistake(path, mark[0], f"{len(texts) - 1} tabs in the line; {wanted}")
+            raise line_error(path, mark[0], f"{len(texts) - 1} tabs in the line; {wanted}")
         else:
             yield mark, _EMPTY
     if mark is None and start[0] == 1:
         raise _empty(path)
 
 
-def _parallel(source: Path | str, target: Path | str, start: Mark) -> Marked:
+def _parallel(source: Path | str, target: Path | str, start: Mark) -> MarkedPairs:
     sources = targets = start[0] - 1
     sides = marked_lines(source, start[:2]), marked_lines(target, start[::2])
     for left, right in zip_longest(*sides):
@@ -134,18 +147,18 @@ def _parallel(source: Path | str, target: Path | str, start: Mark) -> Marked:
             yield (*left[0], right[0][1]), TextPair(left[1], right[1])
     if sources != targets or sources == 0:
         (fewer, short), (more, long) = sorted(((sources, source), (targets, target)), key=lambda side: side[0])
-        found = f"the file ends before line {fewer + 1:,} and {name(long)} has {more:,} lines"
-        raise mistake(short, fewer + 1, f"{found}; expected pairs: the same number of lines in both, at least one")
+        found = f"the file ends before line {fewer + 1:,} and {display_name(long)} has {more:,} lines"
+        raise line_error(short, fewer + 1, f"{found}; expected pairs: the same number of lines in both, at least one")
 
 
-def _jsonl(path: Path | str, fields: Fields, start: Mark) -> Marked:
+def _jsonl(path: Path | str, fields: Fields, start: Mark) -> MarkedPairs:
     mark: Mark | None = None
     for mark, line in marked_lines(path, start):
         if not line.strip():
             yield mark, _EMPTY
             continue
         record = _object(line, path, mark[0], fields[0])
-        yield mark, pair_of(record, fields, f"{name(path)}:{mark[0]}")
+        yield mark, get_pair(record, fields, f"{display_name(path)}:{mark[0]}")
     if mark is None and start[0] == 1:
         raise _empty(path)
 
@@ -154,19 +167,19 @@ def _object(line: str, path: Path | str, number: int, field: str) -> dict[str, A
     try:
         record = parse_json(line)
     except ValueError as error:
-        raise mistake(path, number, f"not JSON ({error}); expected an object a line") from None
+        raise line_error(path, number, f"not JSON ({error}); expected an object a line") from None
     if not isinstance(record, dict):
-        raise mistake(path, number, f"{line[:20]}… is no object; expected {{{json.dumps(field)}: …}}")
+        raise line_error(path, number, f"{line[:20]}… is no object; expected {{{json.dumps(field)}: …}}")
     return record
 
 
-def pair_of(record: Mapping[str, Any], fields: Fields, place: str) -> TextPair:
+def get_pair(record: Mapping[str, Any], fields: Fields, place: str) -> TextPair:
     """The texts of two fields, of which one may be nested: translation.en"""
-    source, target = (text_of(record, field, place, _name_two(record)) for field in fields)
+    source, target = (get_text(record, field, place, _name_two(record)) for field in fields)
     return TextPair(source, target)
 
 
-def text_of(record: Mapping[str, Any], field: str, place: str, otherwise: str) -> str:
+def get_text(record: Mapping[str, Any], field: str, place: str, otherwise: str) -> str:
     """The text of a field; `otherwise` tells how to name another."""
     value: Any = record
     for part in [field] if field in record else field.split("."):
@@ -193,7 +206,7 @@ def _name_two(record: Mapping[str, Any]) -> str:
     return f"name two by --set 'data.fields={example}'"
 
 
-def _csv(path: Path | str, fields: Fields, start: Mark | None) -> Marked:
+def _csv(path: Path | str, fields: Fields, start: Mark | None) -> MarkedPairs:
     columns = _numbers(fields)
     rows = _rows(path, start or (1, 0))
     if columns is None:
@@ -202,14 +215,14 @@ def _csv(path: Path | str, fields: Fields, start: Mark | None) -> Marked:
         missing = [field for field in fields if field not in header]
         if missing:
             there = f"the texts there are {', '.join(header)}; {_name_two(dict.fromkeys(header, ''))}"
-            raise mistake(path, 1, f"the header has no {missing[0]!r}; {there}") if header else _empty(path)
+            raise line_error(path, 1, f"the header has no {missing[0]!r}; {there}") if header else _empty(path)
         columns = [header.index(field) for field in fields]
     mark: Mark | None = start
     for mark, row in rows:
         if max(columns) < len(row):
             yield mark, TextPair(row[columns[0]], row[columns[1]])
         elif any(row):
-            raise mistake(path, mark[0], f"{len(row)} columns; expected at least {max(columns) + 1}")
+            raise line_error(path, mark[0], f"{len(row)} columns; expected at least {max(columns) + 1}")
         else:
             yield mark, _EMPTY
     if mark is None:
@@ -231,7 +244,7 @@ def _rows(path: Path | str, start: Mark) -> Iterator[tuple[Mark, list[str]]]:
         try:
             row = next(rows, None)
         except csv.Error as error:
-            raise mistake(path, began[0][0], f"not CSV ({error}); is a quote not closed?") from None
+            raise line_error(path, began[0][0], f"not CSV ({error}); is a quote not closed?") from None
         if row is None:
             return
         yield began[0], row
@@ -244,18 +257,18 @@ def _numbers(fields: Sequence[str]) -> list[int] | None:
 
 
 def _empty(path: Path | str) -> UserError:
-    return mistake(path, 1, "the file is empty; expected a pair of texts a line")
+    return line_error(path, 1, "the file is empty; expected a pair of texts a line")
 
 
-def comes_once(path: Path | str) -> bool:
+def is_read_once(path: Path | str) -> bool:
     """Whether it can be read only once: standard input, or a pipe."""
     return path == STDIN or Path(path).is_fifo()
 
 
 def _kept(path: Path | str, place: Path) -> Path | str:
-    if not comes_once(path):
+    if not is_read_once(path):
         return path
     unfinished = place.with_name(f".{place.name}.unfinished")
-    with opened(path) as stream, unfinished.open("wb") as copy:
+    with open_bytes(path) as stream, unfinished.open("wb") as copy:
         shutil.copyfileobj(stream, copy)
     return unfinished.replace(place)

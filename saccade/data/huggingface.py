@@ -12,8 +12,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from saccade.data.formats import DEFAULT, Fields, Marked, pair_of
-from saccade.data.reading import Mark, TextPair, digest_of
+from saccade.data.formats import DEFAULT_FIELDS, Fields, MarkedPairs, get_pair
+from saccade.data.text_files import Mark, TextPair, hash_pairs
 from saccade.errors import UserError
 
 PREFIX = "hf:"
@@ -33,17 +33,17 @@ class HubPairs:
     def __str__(self) -> str:
         return f"{PREFIX}{self.where}"
 
-    def marked(self, mark: Mark | None = None) -> Marked:
+    def marked(self, mark: Mark | None = None) -> MarkedPairs:
         """The pairs from a mark on, each with its own."""
         first = mark[0] if mark else 1
         row = first - 1
         for row, record in enumerate(self._rows.skip(first - 1), first):
-            yield (row,), pair_of(record, self.fields or DEFAULT, f"{self}:{row}")
+            yield (row,), get_pair(record, self.fields or DEFAULT_FIELDS, f"{self}:{row}")
         if row == 0:
             raise UserError(f"{self}: the data set is empty; expected a pair of texts a row")
 
     def digest(self) -> str:
-        return digest_of(self)
+        return hash_pairs(self)
 
     def size(self) -> int:
         """Bytes, as far as they are known without reading."""

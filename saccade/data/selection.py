@@ -16,11 +16,11 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from saccade.data.arrays import load_arrays, save_arrays
-from saccade.data.cleaning import SHOWN, Cleaning, LeftOut, Report, Scripts, Verdict
-from saccade.data.opening import Pairs
-from saccade.data.reading import TextPair, tagged
-from saccade.data.split import Split, key
+from saccade.data.cache import load_arrays, save_arrays
+from saccade.data.cleaning import SHOWN_LINES, Cleaning, CleaningReport, LeftOut, Scripts, Verdict
+from saccade.data.sources import PairSource
+from saccade.data.split import Split, text_key
+from saccade.data.text_files import TextPair, add_tag
 from saccade.text import Vocabularies, words
 
 STRIDE = 4096  # pairs from one remembered place to the next
@@ -30,7 +30,7 @@ _LONGEST = 100  # sources among which that of most words is looked for
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    pairs: Pairs
+    pairs: PairSource
     cleaning: Cleaning
     scripts: Scripts
     verdicts: npt.NDArray[np.uint8]
@@ -39,15 +39,15 @@ class Selection:
     held_out: tuple[TextPair, ...] = ()
     longest: int = 0  # pieces on a side, where those that are longer are left out
     longest_source: int = 0  # words, of what is kept then
-    most_pieces: tuple[int, int] = (0, 0)  # of a source and of a target, however they are cut
-    pieces: int = 0  # of the longer sides, all together: about
+    longest_sides: tuple[int, int] = (0, 0)  # of a source and of a target, however they are cut
+    tokens: int = 0  # of the longer sides, all together: about
 
     def __len__(self) -> int:
         """All pairs, whatever the verdict."""
         return len(self.verdicts)
 
     @classmethod
-    def of(cls, pairs: Pairs, cleaning: Cleaning | None = None) -> Self:
+    def of(cls, pairs: PairSource, cleaning: Cleaning | None = None) -> Self:
         cleaning = cleaning or Cleaning()
         scripts = cleaning.scripts(pairs)
         verdicts, marks, digests, lines = array("B"), [], array("Q"), _Lines()
@@ -69,7 +69,7 @@ class Selection:
         )
         if cleaning.duplicates:
             again = _again(np.frombuffer(digests, np.uint64), judged)
-            lines[Verdict.DUPLICATE] = [next(made.records(place))[1] for place in again[:SHOWN].tolist()]
+            lines[Verdict.DUPLICATE] = [next(made.records(place))[1] for place in again[:SHOWN_LINES].tolist()]
             judged[again] = Verdict.DUPLICATE
         return made
 
@@ -81,7 +81,7 @@ class Selection:
             for place, (mark, pair) in enumerate(wanted, first):
                 yield place, mark[0], pair
 
-    def kept(self) -> Iterator[tuple[int, TextPair]]:
+    def selected(self) -> Iterator[tuple[int, TextPair]]:
         """(line, pair) of those to be trained on"""
         verdicts = self.verdicts.data  # whose numbers are Python's, and many times quicker to get at
         return ((line, pair) for place, line, pair in self.records() if verdicts[place] == Verdict.KEPT)
@@ -90,7 +90,7 @@ class Selection:
         """Which of those that would be trained on to hold out."""
         return Split.of(_KeptPairs(self), seed=seed, share=share, most=most, name=str(self.pairs))
 
-    def holding_out(self, split: Split, elsewhere: frozenset[int] = frozenset()) -> Self:
+    def hold_out(self, split: Split, elsewhere: frozenset[int] = frozenset()) -> Self:
         """Without what is held out here, or has a text on either side that is held out as a source `elsewhere`."""
         verdicts, held_out, lines = bytearray(self.verdicts), [], _Lines(self.lines)
         for place, line, pair in self.records():
@@ -99,13 +99,13 @@ class Selection:
             if pair in split:
                 verdicts[place] = Verdict.HELD_OUT
                 held_out.append(pair)
-            elif elsewhere and any(key(text, split.seed) in elsewhere for text in pair):
+            elif elsewhere and any(text_key(text, split.seed) in elsewhere for text in pair):
                 verdicts[place] = Verdict.HELD_OUT_ELSEWHERE
                 lines.note(Verdict.HELD_OUT_ELSEWHERE, line)
         judged = np.frombuffer(verdicts, np.uint8)
         return replace(self, verdicts=judged, held_out=tuple(held_out), lines=lines)
 
-    def shorter(self, vocabularies: Vocabularies, longest: int, tag: str | None = None) -> Self:
+    def drop_long(self, vocabularies: Vocabularies, longest: int, tag: str | None = None) -> Self:
         """Without pairs of more than `longest` pieces on a side. A piece writes a byte at least, of the three that make
         a space; so most texts need not be cut to know."""
         verdicts, lines, total = bytearray(self.verdicts), _Lines(self.lines), 0
@@ -119,7 +119,7 @@ class Selection:
                 for side, text in zip(sides, pair, strict=True)
             )
             most = max(source, target)
-            if most > longest and max(map(len, vocabularies.encode(tagged(pair, tag)))) > longest:
+            if most > longest and max(map(len, vocabularies.encode(add_tag(pair, tag)))) > longest:
                 verdicts[place] = Verdict.TOO_LONG
                 lines.note(Verdict.TOO_LONG, line)
                 continue
@@ -135,11 +135,11 @@ class Selection:
             lines=lines,
             longest=longest,
             longest_source=max((len(words(source)) for _, source in sources), default=0),
-            most_pieces=(min(bounds[0], longest), min(bounds[1], longest)),
-            pieces=total // _BYTES,
+            longest_sides=(min(bounds[0], longest), min(bounds[1], longest)),
+            tokens=total // _BYTES,
         )
 
-    def report(self, *, longest: int = 0, too_long: Sequence[int] = ()) -> Report:
+    def report(self, *, longest: int = 0, too_long: Sequence[int] = ()) -> CleaningReport:
         """`too_long`: lines that are found to be so elsewhere."""
         reasons = self.cleaning.reasons(self.scripts, longest or self.longest)
         counts = np.bincount(self.verdicts, minlength=len(Verdict)).tolist()
@@ -149,8 +149,8 @@ class Selection:
             if counts[verdict]
         ]
         if too_long:
-            left_out.append(LeftOut(reasons[Verdict.TOO_LONG], len(too_long), tuple(too_long[:SHOWN])))
-        return Report(kept=counts[Verdict.KEPT] - len(too_long), left_out=tuple(left_out))
+            left_out.append(LeftOut(reasons[Verdict.TOO_LONG], len(too_long), tuple(too_long[:SHOWN_LINES])))
+        return CleaningReport(kept=counts[Verdict.KEPT] - len(too_long), left_out=tuple(left_out))
 
     def save(self, folder: Path) -> None:
         about = {
@@ -159,13 +159,13 @@ class Selection:
             "lines": [[int(verdict), [*first]] for verdict, first in self.lines.items()],
             "longest": self.longest,
             "longest_source": self.longest_source,
-            "most_pieces": self.most_pieces,
-            "pieces": self.pieces,
+            "longest_sides": self.longest_sides,
+            "tokens": self.tokens,
         }
         save_arrays(folder, {"verdicts": self.verdicts, "marks": self.marks}, about)
 
     @classmethod
-    def load(cls, folder: Path, pairs: Pairs, cleaning: Cleaning) -> Self:
+    def load(cls, folder: Path, pairs: PairSource, cleaning: Cleaning) -> Self:
         """As it was saved, for the same pairs and cleaning."""
         arrays, about = load_arrays(folder)
         source, target = map(frozenset, about["scripts"])
@@ -179,8 +179,8 @@ class Selection:
             held_out=tuple(TextPair(*pair) for pair in about["held_out"]),
             longest=about["longest"],
             longest_source=about["longest_source"],
-            most_pieces=tuple(about["most_pieces"]),
-            pieces=about["pieces"],
+            longest_sides=tuple(about["longest_sides"]),
+            tokens=about["tokens"],
         )
 
 
@@ -191,14 +191,14 @@ class _KeptPairs:
     selection: Selection
 
     def __iter__(self) -> Iterator[TextPair]:
-        return (pair for _, pair in self.selection.kept())
+        return (pair for _, pair in self.selection.selected())
 
 
 class _Lines(dict[int, Sequence[int]]):
     """The first few of each verdict."""
 
     def note(self, verdict: Verdict, line: int) -> None:
-        if verdict is not Verdict.KEPT and len(self.get(verdict, ())) < SHOWN:
+        if verdict is not Verdict.KEPT and len(self.get(verdict, ())) < SHOWN_LINES:
             self[verdict] = [*self.get(verdict, ()), line]
 
 

@@ -36,7 +36,7 @@ class Split:
         def groups(side: Side) -> tuple[int, Counter[int]]:
             texts = (getattr(pair, side) for pair in pairs if not is_empty(pair))
             # Twice as many groups as are needed if each is a single pair: some are too large.
-            return _least((key(text, seed) for text in texts), 2 * most + 100)
+            return _least((text_key(text, seed) for text in texts), 2 * most + 100)
 
         side: Side = "source"
         total, counts = groups(side)
@@ -61,10 +61,10 @@ class Split:
 
     def __contains__(self, pair: HasTexts) -> bool:
         """Whether the pair is held out. An empty one is nobody's."""
-        return not is_empty(pair) and key(getattr(pair, self.side), self.seed) in self.held_out
+        return not is_empty(pair) and text_key(getattr(pair, self.side), self.seed) in self.held_out
 
 
-def key(text: str, seed: int) -> int:
+def text_key(text: str, seed: int) -> int:
     plain = " ".join(text.casefold().split())
     digest = hashlib.blake2b(plain.encode(), digest_size=8, key=str(seed).encode()).digest()
     return int.from_bytes(digest, "little")

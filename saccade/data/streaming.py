@@ -16,10 +16,9 @@ from typing import Self
 import numpy as np
 
 from saccade.data.cleaning import Verdict
-from saccade.data.corpus import Texts
-from saccade.data.reading import TextPair, tagged
+from saccade.data.corpus import PairWindow, SideBuilder, count_passed
 from saccade.data.selection import Selection
-from saccade.data.windows import Window, passed
+from saccade.data.text_files import TextPair, add_tag
 from saccade.errors import UserError
 from saccade.text import Vocabularies
 
@@ -56,32 +55,32 @@ class Stream:
 
     @property
     def longest(self) -> tuple[int, int]:
-        sources, targets = zip(*(selection.most_pieces for selection in self.selections), strict=True)
+        sources, targets = zip(*(selection.longest_sides for selection in self.selections), strict=True)
         return max(sources), max(targets)
 
     @property
-    def pieces(self) -> int:
-        return round(sum(one.pieces * weight for one, weight in zip(self.selections, self.weights, strict=True)))
+    def tokens(self) -> int:
+        return round(sum(one.tokens * weight for one, weight in zip(self.selections, self.weights, strict=True)))
 
     @property
     def windows(self) -> int:
         pairs = sum(len(selection) * weight for selection, weight in zip(self.selections, self.weights, strict=True))
         return max(1, math.ceil(pairs / self._buffer))
 
-    def window(self, seed: int, epoch: int, number: int) -> Window:
+    def window(self, seed: int, epoch: int, number: int) -> PairWindow:
         done = (epoch - 1) * self.windows + number
-        sources, targets, indices = Texts(), Texts(), array("q")
+        sources, targets, indices = SideBuilder(), SideBuilder(), array("q")
         for which, (selection, weight) in enumerate(zip(self.selections, self.weights, strict=True)):
             verdicts = selection.verdicts.data
-            first, last = (passed(len(selection), weight, some, self.windows) for some in (done, done + 1))
+            first, last = (count_passed(len(selection), weight, some, self.windows) for some in (done, done + 1))
             for turn, pair in enumerate(self._readers[which].take(first, last), first):
                 place = turn % len(selection)
                 if verdicts[place] == Verdict.KEPT:
-                    source, target = self._ids(tagged(pair, self._tags[which]), f"{seed} {which} {turn}")
+                    source, target = self._ids(add_tag(pair, self._tags[which]), f"{seed} {which} {turn}")
                     sources.append(source)
                     targets.append(target)
                     indices.append(int(self._starts[which]) + place)
-        return Window(
+        return PairWindow(
             source=sources.side(),
             target=targets.side(),
             places=np.arange(len(indices)),

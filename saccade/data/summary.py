@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from saccade.data.reading import TextPair
+from saccade.data.text_files import TextPair
 from saccade.text import Tokeniser, letters_by_script, words
 
 _COMMONEST = (1_000, 8_000, 32_000)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spelling:
+class TokenisationSummary:
     """By a vocabulary."""
 
     pieces_per_word: float
@@ -30,7 +30,7 @@ class SideSummary:
     scripts: dict[str, float]  # shares of the letters, the largest first
     different_words: int
     covered: dict[int, float]  # share of all words that the so many commonest are
-    spelling: Spelling | None
+    spelling: TokenisationSummary | None
 
 
 class _Side:
@@ -61,7 +61,7 @@ class _Side:
         counts = np.cumsum(sorted(self._words.values(), reverse=True) or [0])
         spelling = None
         if self._tokeniser is not None:
-            spelling = Spelling(
+            spelling = TokenisationSummary(
                 pieces_per_word=self._pieces / total, unknown_share=self._unknown / max(1, self._pieces)
             )
         return SideSummary(

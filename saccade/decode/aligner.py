@@ -23,7 +23,7 @@ from saccade.errors import UserError
 from saccade.evaluate import GoldLinks, Links, Symmetrisation, entropy, symmetrise
 from saccade.evaluate.weights import Matrix
 from saccade.text import Tokeniser, words
-from saccade.text.units import By, Unit, unit_of
+from saccade.text.words import TextUnit, UnitChoice, choose_unit
 
 CHUNK = 64  # pairs in memory at a time: all layers' weights of each
 CHOSEN_ON = 300  # pairs that a reader is chosen on, at most
@@ -33,7 +33,7 @@ TextPair = tuple[str, str]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Aligned:
-    unit: Unit
+    unit: TextUnit
     source: tuple[str, ...]  # words, or pieces
     target: tuple[str, ...]
     links: Links
@@ -46,7 +46,7 @@ class Aligner:
     `saccade.text.words` says.
 
     All pairs are aligned by one unit, so that a file of links counts one thing. Unless `by` chooses it, it is found by
-    `saccade.text.units`: pieces for a model of characters, and where the first sources are all single words.
+    `saccade.text.words`: pieces for a model of characters, and where the first sources are all single words.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Aligner:
         reverse_reader: Reader | None = None,
         how: Symmetrisation = "grow-diag-final",
         tokenised: bool = False,
-        by: By = "auto",
+        by: UnitChoice = "auto",
         batch_tokens: int = BATCH_TOKENS,
     ) -> None:
         if tokenised and by == "piece":
@@ -72,19 +72,19 @@ class Aligner:
         self.translator, self.reader = translator, reader or Reader()
         self.reverse, self.reverse_reader = reverse, reverse_reader or Reader()
         self.how, self.tokenised, self.batch_tokens = how, tokenised, batch_tokens
-        self.by: By = "word" if tokenised else by
+        self.by: UnitChoice = "word" if tokenised else by
 
-    def unit(self, pairs: Iterable[TextPair]) -> Unit:
+    def unit(self, pairs: Iterable[TextPair]) -> TextUnit:
         """What these pairs are aligned by: the first `CHUNK` of them decide."""
         first = [pair for pair in islice(pairs, CHUNK) if _written(pair)]
         vocabularies = self.translator.vocabularies
-        return unit_of(
+        return choose_unit(
             self.by,
             characters="char" in (vocabularies.source.policy.kind, vocabularies.target.policy.kind),
             source_words=[len(self._words(self.translator, pair)[0]) for pair in first],
         )
 
-    def with_unit(self, unit: Unit) -> "Aligner":
+    def with_unit(self, unit: TextUnit) -> "Aligner":
         """The same aligner, by this unit."""
         settled = copy(self)
         settled.by = unit
@@ -136,7 +136,7 @@ class Aligner:
         return settled, choice
 
     def _read(
-        self, numbered: Sequence[tuple[int, TextPair]], unit: Unit
+        self, numbered: Sequence[tuple[int, TextPair]], unit: TextUnit
     ) -> "dict[int, tuple[Attended, Attended | None]]":
         """By the number of the pair, which is its line's; what the reverse model read with it."""
         forward = self._attend(self.translator, numbered, unit)
@@ -151,7 +151,7 @@ class Aligner:
         return {number: (one, backward[number]) for number, one in forward.items()}
 
     def _attend(
-        self, translator: Translator, numbered: Sequence[tuple[int, TextPair]], unit: Unit
+        self, translator: Translator, numbered: Sequence[tuple[int, TextPair]], unit: TextUnit
     ) -> dict[int, Attended]:
         if not numbered:
             return {}
@@ -167,7 +167,7 @@ class Aligner:
             found[number] = replace(one, source=source, target=target)
         return found
 
-    def _aligned(self, attended: Attended, reverse: Attended | None, unit: Unit) -> Aligned:
+    def _aligned(self, attended: Attended, reverse: Attended | None, unit: TextUnit) -> Aligned:
         links = self.reader.links(attended, unit)
         if reverse is not None:
             links = symmetrise(links, turn(self.reverse_reader.links(reverse, unit)), self.how)
@@ -181,7 +181,7 @@ class Aligner:
             attended=attended,
         )
 
-    def _blank(self, pair: TextPair, unit: Unit) -> Aligned:
+    def _blank(self, pair: TextPair, unit: TextUnit) -> Aligned:
         source, target = self._units(pair, unit)
         nothing = np.zeros((len(target), len(source)))
         return Aligned(
@@ -193,7 +193,7 @@ class Aligner:
             attended=None,
         )
 
-    def _units(self, pair: TextPair, unit: Unit) -> tuple[Sequence[str], Sequence[str]]:
+    def _units(self, pair: TextPair, unit: TextUnit) -> tuple[Sequence[str], Sequence[str]]:
         if unit == "word":
             return self._words(self.translator, pair)
         source, target = self.translator.segments(*pair)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from saccade.errors import UserError
 from saccade.evaluate import Links, links_from_weights, to_words
 from saccade.text import EOS, Tokeniser, WordRange, words
-from saccade.text.units import By, Unit, unit_of
+from saccade.text.words import TextUnit, UnitChoice, choose_unit
 
 PieceWeights = NDArray[np.float32]  # (H, T, S)
 Layer: TypeAlias = 'int | Literal["all"] | None'  # None: the one that aligns unless said
@@ -50,7 +50,7 @@ class Segments:
     ) -> "Segments":
         return cls(
             ids=tuple(ids),
-            pieces=tuple(tokeniser.pieces(ids, shown)),
+            pieces=tuple(tokeniser.tokens(ids, shown)),
             spans=tuple(spans),
             words=tuple(words(text)),
             places=tuple(reversed(range(len(ids)))) if tokeniser.right_to_left else None,
@@ -61,13 +61,13 @@ class Segments:
     def text_places(self) -> tuple[int, ...]:
         return tuple(range(len(self.ids))) if self.places is None else self.places
 
-    def units(self, unit: Unit) -> tuple[str, ...]:
+    def units(self, unit: TextUnit) -> tuple[str, ...]:
         """The words, or the pieces, in the order of the text."""
         if unit == "word":
             return self.words
         return tuple(piece for _, piece in sorted(zip(self.text_places, self.pieces, strict=True)))
 
-    def spans_of(self, unit: Unit) -> tuple[WordRange, ...]:
+    def spans_of(self, unit: TextUnit) -> tuple[WordRange, ...]:
         """For each id, the units that it belongs to."""
         return self.spans if unit == "word" else tuple((place, place + 1) for place in self.text_places)
 
@@ -81,12 +81,12 @@ class Reader:
     head: int | None = None
     shift: int | None = None
 
-    def weights(self, attended: "Attended", by: By = "word") -> NDArray[np.float64]:
+    def weights(self, attended: "Attended", by: UnitChoice = "word") -> NDArray[np.float64]:
         """(target units, source units)"""
         shift = attended.usual.shift if self.shift is None else self.shift
         return replace(attended, usual=replace(attended.usual, shift=shift)).weights(self.layer, self.head, by=by)
 
-    def links(self, attended: "Attended", by: By = "word") -> Links:
+    def links(self, attended: "Attended", by: UnitChoice = "word") -> Links:
         return links_from_weights(self.weights(attended, by))
 
     def settled(self, attended: "Attended") -> "Reader":
@@ -139,17 +139,17 @@ class Attended:
             raise UserError(f"layer {chosen} does not exist: the model reads the source in {len(self.layers)}, from 0")
         return self.layers[chosen][:, rows]
 
-    def unit(self, by: By = "auto") -> Unit:
+    def unit(self, by: UnitChoice = "auto") -> TextUnit:
         """What weights and links are between."""
         characters = self.source.characters or self.target.characters
-        return unit_of(by, characters=characters, source_words=(len(self.source.words),))
+        return choose_unit(by, characters=characters, source_words=(len(self.source.words),))
 
-    def units(self, by: By = "auto") -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def units(self, by: UnitChoice = "auto") -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The source and the target, in words or in pieces: the columns and the rows of `weights`."""
         unit = self.unit(by)
         return self.source.units(unit), self.target.units(unit)
 
-    def weights(self, layer: Layer = None, head: int | None = None, *, by: By = "auto") -> NDArray[np.float64]:
+    def weights(self, layer: Layer = None, head: int | None = None, *, by: UnitChoice = "auto") -> NDArray[np.float64]:
         """(target units, source units) of one head of a layer, or of the mean over its heads; of neither, of what is
         usual. The end of the source is no unit: what a row read there is left out, so that a row may sum to less than
         1."""
@@ -170,7 +170,7 @@ class Attended:
         """(target words, source words), whatever the model reads and writes."""
         return self.weights(layer, head, by="word")
 
-    def alignment(self, layer: Layer = None, head: int | None = None, *, by: By = "auto") -> Links:
+    def alignment(self, layer: Layer = None, head: int | None = None, *, by: UnitChoice = "auto") -> Links:
         """Each target unit linked to the source unit that it weighs most: (source unit, target unit), from 0."""
         return links_from_weights(self.weights(layer, head, by=by))
 
@@ -180,6 +180,6 @@ def attended(
 ) -> Attended:
     """Of one row of a padded batch, whose readings (H, ≥T + 1, ≥S + 1) begin with the step that reads the start."""
     rows, columns = slice(len(target.ids) + 1), slice(len(source.ids) + 1)
-    (end,) = tokeniser.pieces([EOS])
+    (end,) = tokeniser.tokens([EOS])
     layers = tuple(np.ascontiguousarray(reading[:, rows, columns]) for reading in readings)
     return Attended(source=source, target=target, layers=layers, usual=usual, end=end)

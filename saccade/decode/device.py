@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from saccade.data.batching import cut_places
+from saccade.data.batching import find_batch_starts
 from saccade.errors import UserError
 
 _GAINS_BY_THREADS = 5_000_000  # parameters; smaller ones spend more time waiting for other threads than they save
@@ -76,7 +76,7 @@ def in_halves(
 def batches(lengths: Sequence[int], tokens: int) -> list[list[int]]:
     """Places of texts of like length, longest first: what does not fit into memory fails at once."""
     order = np.argsort(np.array(lengths, np.int64), kind="stable")
-    cuts = cut_places(np.array(lengths, np.int64)[order], max(1, tokens))
+    cuts = find_batch_starts(np.array(lengths, np.int64)[order], max(1, tokens))
     return [batch.tolist() for batch in np.split(order, cuts[1:-1])][::-1] if lengths else []
 
 

@@ -12,7 +12,7 @@ from saccade.decode.constraints import Constraints
 from saccade.errors import UserError
 from saccade.models.contract import Seq2Seq
 from saccade.text import Vocabularies, words
-from saccade.text.sentences import sentences
+from saccade.text.sentences import split_sentences
 
 TooLong = Literal["keep", "split", "split-or-refuse", "refuse"]
 """Keep it whole; translate each of its sentences by itself, and keep one that is still too long whole, with a note, or
@@ -69,7 +69,7 @@ def cut(
     if too_long == "refuse":
         return Cut([text], refused=str(excess))
     tag, rest = vocabularies.source.split_tag(text)
-    found = [f"{tag} {sentence}" if tag else sentence for sentence in sentences(rest)]
+    found = [f"{tag} {sentence}" if tag else sentence for sentence in split_sentences(rest)]
     why_whole = "it has no sentence ends to cut it at"
     if constraints not in (None, Constraints()):
         found, why_whole = [text], "its constraints are of the whole"

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from saccade.decode.attended import Attended, Layer, Reader
 from saccade.evaluate import GoldLinks, Links, agreement, foretelling, score_alignments
-from saccade.text.units import Unit
+from saccade.text.words import TextUnit
 
 SHIFTS = (0, 1)
 Criterion = Literal["gold", "agreement", "foretelling"]
@@ -26,7 +26,7 @@ class Choice:
     value: float
     tried: int
     pairs: int
-    unit: Unit = "word"  # what the links were between
+    unit: TextUnit = "word"  # what the links were between
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -65,7 +65,7 @@ def choose(
     gold: Sequence[GoldLinks] | None = None,
     reverse: Sequence[Attended] | None = None,
     among_reverse: Sequence[Reader] = (),
-    unit: Unit = "word",
+    unit: TextUnit = "word",
 ) -> Choice:
     """By the error rate where there is gold; else by agreement with the reverse model, whose reader is chosen with it;
     else by how well linked words, or pieces, foretell each other."""

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from saccade.text import EOS, UNK, Tokeniser
 from saccade.text.placeholders import SYMBOLS
-from saccade.text.policy import INWARD, OUTWARD, normalised, prefix
+from saccade.text.policy import FROM_SENTENCEPIECE, TO_SENTENCEPIECE, normalise_text, text_prefix
 
 _CONTINUATION = bytes(range(0x80, 0xC0))  # of a character in UTF-8
 
@@ -23,7 +23,7 @@ class Lexicon:
 
     def __init__(self, tokeniser: Tokeniser) -> None:
         self._policy, self.turned = tokeniser.policy, tokeniser.right_to_left
-        self.before = prefix(tokeniser.policy)  # what decoding takes off the front of a text
+        self.before = text_prefix(tokeniser.policy)  # what decoding takes off the front of a text
         # A space is written by ▁ and by the byte of a space alike.
         self.surfaces = [self._turn(surface.replace("▁".encode(), b" ")) for surface in tokeniser.surfaces]
         self._pieces: dict[bytes, list[int]] = {}
@@ -40,7 +40,7 @@ class Lexicon:
         other = copy(self)
         other.surfaces, other._pieces = [*self.surfaces], dict(self._pieces)
         for symbol in SYMBOLS:
-            text = self._turn(shown.get(symbol, "").translate(INWARD).encode())
+            text = self._turn(shown.get(symbol, "").translate(TO_SENTENCEPIECE).encode())
             for space in ("", " "):  # a vocabulary of words has it twice
                 before = self.written(symbol + space if self.turned else space + symbol)
                 after = before.replace(self.written(symbol), text)
@@ -57,18 +57,18 @@ class Lexicon:
         self.spelling = lru_cache(1 << 12)(self._spelling)
 
     def line(self, text: str) -> str:
-        text = normalised(text, self._policy)
+        text = normalise_text(text, self._policy)
         return text[::-1] if self.turned else text
 
     def written(self, line: str) -> bytes:
-        return self._turn((line[::-1] if self.turned else line).translate(INWARD).encode())
+        return self._turn((line[::-1] if self.turned else line).translate(TO_SENTENCEPIECE).encode())
 
     def read(self, written: bytes, *, whole: bool) -> str:
         """The line that `Tokeniser.decode` would give; where not `whole`, there may be more to come."""
         in_order = self._turn(written)
         if not whole and self.turned:  # a character may lack its first bytes, or else its last
             in_order = in_order.lstrip(_CONTINUATION)
-        text = getincrementaldecoder("utf-8")("replace").decode(in_order, final=whole).translate(OUTWARD)
+        text = getincrementaldecoder("utf-8")("replace").decode(in_order, final=whole).translate(FROM_SENTENCEPIECE)
         if whole or not self.turned:
             text = text.removeprefix(self.before)
         return text[::-1] if self.turned else text

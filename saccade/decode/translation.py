@@ -13,7 +13,7 @@ from saccade.decode.confidence import Calibration
 from saccade.decode.recording import SearchTree
 from saccade.errors import UserError
 from saccade.evaluate import Links
-from saccade.text.units import By, Unit
+from saccade.text.words import TextUnit, UnitChoice
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -92,8 +92,8 @@ class Translation:
         return None if self.attention is None else self.attention.pieces()
 
     @property
-    def unit(self) -> Unit | None:
-        """What `weights` and `alignment` are between: words, or pieces (see `saccade.text.units`). `attention.weights`
+    def unit(self) -> TextUnit | None:
+        """What `weights` and `alignment` are between: words, or pieces (see `saccade.text.words`). `attention.weights`
         and `attention.alignment` take another, as by="word"."""
         return None if self.attention is None else self.attention.unit()
 
@@ -126,20 +126,22 @@ class Translation:
         )
         return replace(best, alternatives=tuple(others), tree=self.tree)
 
-    def plot(self, ax: "Axes | None" = None, *, by: By = "auto", say: Callable[[str], None] | None = None) -> "Axes":
+    def plot(
+        self, ax: "Axes | None" = None, *, by: UnitChoice = "auto", say: Callable[[str], None] | None = None
+    ) -> "Axes":
         """The weights between words, or between pieces, as a figure. `say` is told which font to install, if a
         character can be drawn with none; without it, that is a warning."""
         from saccade.inspect import plot_heatmap
 
         return plot_heatmap(*self._heatmap(by), ax=ax, say=say)
 
-    def show(self, console: "Console | None" = None, *, by: By = "auto") -> None:
+    def show(self, console: "Console | None" = None, *, by: UnitChoice = "auto") -> None:
         """The weights between words, or between pieces, in the terminal."""
         from saccade.inspect import terminal_heatmap
 
         terminal_heatmap(*self._heatmap(by), console=console)
 
-    def as_dict(self, *, by: By = "auto") -> dict[str, Any]:
+    def as_dict(self, *, by: UnitChoice = "auto") -> dict[str, Any]:
         """Plain values for JSON; `unit` says whether `alignment` counts words or pieces."""
         attention = self.attention
         aligned: dict[str, Any] = {"alignment": None}
@@ -205,7 +207,7 @@ class Translation:
             rows.append(f'<tr><th style="text-align:right">{escape(visible(unit))}</th>{"".join(cells)}</tr>')
         return f"{texts}<table><tr><td></td>{head}</tr>{''.join(rows)}</table>"
 
-    def _heatmap(self, by: By) -> tuple[NDArray[np.float64], tuple[str, ...], tuple[str, ...]]:
+    def _heatmap(self, by: UnitChoice) -> tuple[NDArray[np.float64], tuple[str, ...], tuple[str, ...]]:
         if self.attention is None:
             raise UserError(NO_ATTENTION)
         source, target = self.attention.units(by)

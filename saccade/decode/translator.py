@@ -194,7 +194,7 @@ class Translator:
             source, readable = (rows.to(self.device) for rows in pad_sources([ids[i] for i in chosen]))
             indices = [numbers[written[i]] for i in chosen]
             rules = [self._rules(asked[written[i]], read[written[i]]) for i in chosen]
-            pieces = self.vocabularies.target.pieces(range(self.model.target_size)) if options.record else None
+            pieces = self.vocabularies.target.tokens(range(self.model.target_size)) if options.record else None
             recorder = None if pieces is None else Recorder(pieces)
             results = search(
                 self.model,
@@ -246,8 +246,8 @@ class Translator:
             attend = partial(self._attend_one, read, best.tokens)
         return Translation(
             source=source,
-            text=read.restored(written),
-            tokens=tuple(self.vocabularies.target.pieces(best.tokens, read.shown)),
+            text=read.restore(written),
+            tokens=tuple(self.vocabularies.target.tokens(best.tokens, read.shown)),
             score=best.score,
             log_prob=best.log_prob,
             token_log_probs=best.token_log_probs,

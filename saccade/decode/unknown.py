@@ -47,7 +47,7 @@ def replace_unknown(
     """The result, its alternatives and parts with no unknown word left, but one that read nothing."""
     fill = partial(replace_unknown, vocabularies=vocabularies, dictionary=dictionary)
     result = replace(result, alternatives=tuple(map(fill, result.alternatives)), parts=tuple(map(fill, result.parts)))
-    (unknown,) = vocabularies.target.pieces([UNK])
+    (unknown,) = vocabularies.target.tokens([UNK])
     if unknown not in result.tokens:
         return result
     if (attention := result.attention) is None:

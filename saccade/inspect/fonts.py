@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from saccade.text.scripts import script
+from saccade.text.words import script
 
 # Fonts known to draw Chinese, Japanese and Korean well, by name or by file; they are tried before the others.
 _CJK_FONT = re.compile(

@@ -16,12 +16,12 @@ from saccade.evaluate.weights import weight_matrix
 from saccade.inspect.cells import percent, steps
 from saccade.inspect.chart import Interval, interval_chart, line_chart
 from saccade.inspect.page import escaped, page, shown
-from saccade.text.units import Unit
+from saccade.text.words import TextUnit
 
 Cell = str | float | None
 _NUMBER = re.compile(r"[+\-−\[]?\d[\d.,]*(\s|$)")
-MOST_DRAWN: Mapping[Unit, int] = {"word": 30, "piece": 60}  # rows or columns of a heatmap that can still be read
-_LEGENDS: Mapping[Unit, str] = {
+MOST_DRAWN: Mapping[TextUnit, int] = {"word": 30, "piece": 60}  # rows or columns of a heatmap that can still be read
+_LEGENDS: Mapping[TextUnit, str] = {
     "word": "Rows are target words, columns source words",
     "piece": "Rows are pieces of the target, columns pieces of the source (▁ is a space)",
 }
@@ -55,7 +55,7 @@ class Panel:
     weights: object | None  # (T, S)
     source: Sequence[str] = ()  # words, or pieces
     target: Sequence[str] = ()
-    unit: Unit = "word"
+    unit: TextUnit = "word"
     instead: str = ""
 
 
@@ -131,7 +131,7 @@ class Report:
         source: Sequence[str],
         target: Sequence[str],
         note: str = "",
-        unit: Unit = "word",
+        unit: TextUnit = "word",
     ) -> None:
         """Weights (T, S), target rows by source columns, in percent; the full number on hover."""
         table = _heat(weights, source, target)
@@ -205,7 +205,7 @@ def _is_of_numbers(column: Sequence[Cell]) -> bool:
     )
 
 
-def _legend(units: Iterable[Unit]) -> str:
+def _legend(units: Iterable[TextUnit]) -> str:
     rows = ", or: ".join(_LEGENDS[unit] for unit in sorted(set(units)) or ["word"])
     return (
         f"{rows}; numbers are percent. The weights show where the model read; they are not by themselves an "

@@ -2,10 +2,9 @@
 
 from saccade.text.placeholders import Masked, Placeholders
 from saccade.text.policy import Policy
-from saccade.text.scripts import letters_by_script
 from saccade.text.tokeniser import BOS, EOS, PAD, UNK, Tokeniser, WordRange
 from saccade.text.vocabularies import HasTexts, Vocabularies
-from saccade.text.words import word_spans, words
+from saccade.text.words import letters_by_script, word_spans, words
 
 __all__ = [
     "BOS",

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from saccade.errors import UserError
 from saccade.names import nearest
-from saccade.text.expressions import Expression
+from saccade.text.regex import Expression
 
 SYMBOLS = tuple(chr(0xF0000 + number) for number in range(16))  # spans of a text beyond these stay as they are
 KINDS = {
@@ -32,9 +32,9 @@ class Masked(NamedTuple):
     text: str
     shown: Mapping[str, str] | None = None
 
-    def restored(self, written: str) -> str:
+    def restore(self, written: str) -> str:
         """What was `written` of it, with every symbol replaced."""
-        return written if self.shown is None else written.translate(shown_instead(self.shown))
+        return written if self.shown is None else written.translate(symbol_replacements(self.shown))
 
     def notes(self, written: str) -> tuple[str, ...]:
         """What became of the symbols otherwise than it should."""
@@ -45,7 +45,7 @@ class Masked(NamedTuple):
         return (*lost, *([f"left out {made_up} placeholders that the source does not have"] if made_up else []))
 
 
-def shown_instead(shown: Mapping[str, str]) -> dict[int, str]:
+def symbol_replacements(shown: Mapping[str, str]) -> dict[int, str]:
     """For str.translate: no symbol stays."""
     return {ord(symbol): shown.get(symbol, "") for symbol in SYMBOLS}
 

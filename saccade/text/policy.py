@@ -13,8 +13,8 @@ from saccade.text.words import word_spans
 Kind = Literal["unigram", "bpe", "char", "word"]
 Normalisation = Literal["identity", "nfc", "nfkc"]
 
-INWARD = str.maketrans({"\n": " ", "▁": "\n"})
-OUTWARD = str.maketrans({"▁": " ", "\n": "▁"})
+TO_SENTENCEPIECE = str.maketrans({"\n": " ", "▁": "\n"})
+FROM_SENTENCEPIECE = str.maketrans({"▁": " ", "\n": "▁"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,7 @@ class Policy(Checked):
                 raise UserError(f"unknown tokeniser {name} '{given}'; did you mean {nearest[0]}? ({', '.join(known)})")
 
 
-def normalised(text: str, policy: Policy) -> str:
+def normalise_text(text: str, policy: Policy) -> str:
     if policy.normalise == "nfc":
         text = unicodedata.normalize("NFC", text)
     elif policy.normalise == "nfkc":
@@ -46,19 +46,19 @@ def normalised(text: str, policy: Policy) -> str:
     return (text.lower() if policy.lower else text).replace("\n", " ")
 
 
-def prefix(policy: Policy) -> str:
+def text_prefix(policy: Policy) -> str:
     """A space before the text makes its first word the same piece as elsewhere; characters need no such help."""
     return "" if policy.kind == "char" else " "
 
 
-def chunks(text: str, policy: Policy) -> list[str]:
+def split_chunks(text: str, policy: Policy) -> list[str]:
     """What sentencepiece takes in one go: the whole text; of the word kind, a word with the space before it and any
     other white space after it."""
-    text = normalised(text, policy)
+    text = normalise_text(text, policy)
     if not text:
         return []
-    text = prefix(policy) + text
-    inward = text.translate(INWARD)
+    text = text_prefix(policy) + text
+    inward = text.translate(TO_SENTENCEPIECE)
     if policy.kind != "word":
         return [inward]
     starts = [start - (text[start - 1] == " ") for start, _ in word_spans(text)]

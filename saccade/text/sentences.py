@@ -11,8 +11,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from saccade.text.scripts import script
-from saccade.text.words import word_spans
+from saccade.text.words import script, word_spans
 
 _CLOSERS = "\"'”’»›)]}」』）》〉】］｝〕"
 _END = re.compile(rf"(?:[。！？｡।॥။។៕።፧]+|([.!?…؟۔։‽]+))[.!?…。！？{re.escape(_CLOSERS)}]*")
@@ -28,7 +27,7 @@ _NUMBERED = re.compile(r"(?:^|[^\w.])\w{1,4}\.$")  # before a number: No. 5, Fig
 _NEAR = 24  # characters that are looked at, before and after
 
 
-def sentences(text: str) -> list[str]:
+def split_sentences(text: str) -> list[str]:
     """The sentences, without the white space between them. Their words are those of the text."""
     starts = {start for start, _ in word_spans(text)}
     found, begin = [], 0

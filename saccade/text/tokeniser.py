@@ -28,10 +28,19 @@ from typing import Self, TypeVar
 from saccade import files
 from saccade.errors import UserError
 from saccade.files import parse_json
-from saccade.text.making import BOS, EOS, MOST_LINES, PAD, UNK, make_model
-from saccade.text.placeholders import SYMBOLS, shown_instead
-from saccade.text.policy import INWARD, OUTWARD, Kind, Normalisation, Policy, chunks, normalised, prefix
-from saccade.text.sampling import Sampler, bpe_sampler, unigram_sampler, words_of
+from saccade.text.placeholders import SYMBOLS, symbol_replacements
+from saccade.text.policy import (
+    FROM_SENTENCEPIECE,
+    TO_SENTENCEPIECE,
+    Kind,
+    Normalisation,
+    Policy,
+    normalise_text,
+    split_chunks,
+    text_prefix,
+)
+from saccade.text.subword_model import BOS, EOS, MOST_LINES, PAD, UNK, train_subword_model
+from saccade.text.subword_sampling import Sampler, bpe_sampler, split_at_spaces, unigram_sampler
 from saccade.text.words import word_spans
 
 __all__ = ["BOS", "EOS", "PAD", "UNK", "Kind", "Normalisation", "Policy", "Tokeniser", "WordRange"]
@@ -75,7 +84,7 @@ class Tokeniser:
     ) -> Self:
         """The same lines and policy give the same bytes. A size that the text cannot fill is lowered: see `note`."""
         policy = Policy(kind=kind, size=size, normalise=normalise, lower=lower, byte_fallback=byte_fallback)
-        return cls(make_model(lines, policy, tags=tags, symbols=symbols, most_lines=most_lines), policy)
+        return cls(train_subword_model(lines, policy, tags=tags, symbols=symbols, most_lines=most_lines), policy)
 
     def reversed(self) -> Self:
         """The same pieces, not copied, in the other order."""
@@ -83,7 +92,7 @@ class Tokeniser:
         turned.right_to_left = not self.right_to_left
         return turned
 
-    def same_pieces(self, other: "Tokeniser") -> bool:
+    def shares_model_with(self, other: "Tokeniser") -> bool:
         """Whether one is the other, or its reverse."""
         return self._pieces is other._pieces
 
@@ -110,18 +119,18 @@ class Tokeniser:
 
     def normalise(self, text: str) -> str:
         tag, rest = self.split_tag(text)
-        return f"{tag} {normalised(rest, self.policy)}" if tag else normalised(rest, self.policy)
+        return f"{tag} {normalise_text(rest, self.policy)}" if tag else normalise_text(rest, self.policy)
 
     def encode(self, text: str) -> list[int]:
         tag, rest = self.split_tag(text)
-        ids = [piece for chunk in chunks(rest, self.policy) for piece in self._ids(chunk)]
+        ids = [piece for chunk in split_chunks(rest, self.policy) for piece in self._ids(chunk)]
         return self._ordered([self.tags[tag], *ids] if tag else ids)
 
     def sample(self, text: str, random: Random, rate: float = 0.1) -> list[int]:
         """Another segmentation, drawn: `rate` is the smoothing α of unigram pieces, or the dropout of BPE."""
         tag, rest = self.split_tag(text)
         sampler = self._sampler(rate)
-        cut = [word for chunk in chunks(rest, self.policy) for word in words_of(chunk)]
+        cut = [word for chunk in split_chunks(rest, self.policy) for word in split_at_spaces(chunk)]
         ids = [piece for word in cut for piece in sampler(word, random)]
         return self._ordered([self.tags[tag], *ids] if tag else ids)
 
@@ -137,7 +146,9 @@ class Tokeniser:
         first, *rest = self._ordered([*ids]) or [PAD]
         tag = f"{self._pieces.id_to_piece(first)} " if rest and first in self.tags.values() else ""
         written = b"".join(self.surfaces[piece] for piece in (rest if tag else (first, *rest)))
-        return tag + written.decode("utf-8", "replace").translate(OUTWARD).removeprefix(prefix(self.policy))
+        return tag + written.decode("utf-8", "replace").translate(FROM_SENTENCEPIECE).removeprefix(
+            text_prefix(self.policy)
+        )
 
     def is_unknown(self, piece: int) -> bool:
         """Whether it is for a character that is in no piece: one of its bytes, or all of it."""
@@ -148,9 +159,9 @@ class Tokeniser:
         unknown = [self.is_unknown(piece) for text in texts for piece in self.encode(text)]
         return sum(unknown) / len(unknown) if len(unknown) >= _TELLING else None
 
-    def pieces(self, ids: Iterable[int], shown: Mapping[str, str] | None = None) -> list[str]:
+    def tokens(self, ids: Iterable[int], shown: Mapping[str, str] | None = None) -> list[str]:
         """As sentencepiece writes them, to look at: ▁ for a space, <0xE2> for a byte; `shown` in place of symbols."""
-        table = {0x0A: "▁", **({} if shown is None else shown_instead(shown))}
+        table = {0x0A: "▁", **({} if shown is None else symbol_replacements(shown))}
         return [self._pieces.id_to_piece(piece).translate(table) for piece in ids]
 
     def encode_with_spans(
@@ -161,7 +172,7 @@ class Tokeniser:
         ids = self._ordered(self.encode(text))
         surfaces = self._written(ids, shown)
         if UNK in ids:  # only the text itself knows what an unknown piece stands for
-            cut = chunks(self.split_tag(text)[1], self.policy)
+            cut = split_chunks(self.split_tag(text)[1], self.policy)
             as_text = [piece for chunk in cut for piece in self._pieces.encode(chunk, out_type=str)]
             as_text = [""] * (len(ids) - len(as_text)) + as_text  # a tag has no text
             surfaces = [
@@ -189,7 +200,7 @@ class Tokeniser:
         if ids and ids[0] in self.tags.values():
             surfaces[0] = b""
         if shown is not None:
-            table = {symbol: text.translate(INWARD) for symbol, text in shown_instead(shown).items()}
+            table = {symbol: text.translate(TO_SENTENCEPIECE) for symbol, text in symbol_replacements(shown).items()}
             for place, piece in enumerate(ids):
                 if piece in self._symbols:
                     surfaces[place] = surfaces[place].decode().translate(table).encode()
@@ -203,8 +214,8 @@ class Tokeniser:
             written += decoder.decode(surface)
             unfinished = bool(decoder.getstate()[0])  # a character whose last byte is a later piece
             spans.append((start, len(written) + unfinished if surface else start))
-        written = (written + decoder.decode(b"", final=True)).translate(OUTWARD)
-        text = written.removeprefix(prefix(self.policy))
+        written = (written + decoder.decode(b"", final=True)).translate(FROM_SENTENCEPIECE)
+        text = written.removeprefix(text_prefix(self.policy))
         skipped = len(written) - len(text)
 
         words = word_spans(text)

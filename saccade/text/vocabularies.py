@@ -10,8 +10,8 @@ from typing import Protocol, Self
 from saccade import files
 from saccade.errors import UserError
 from saccade.files import parse_json
-from saccade.text.making import MOST_LINES
 from saccade.text.placeholders import SYMBOLS, Masked, Placeholders
+from saccade.text.subword_model import MOST_LINES
 from saccade.text.tokeniser import Policy, Tokeniser
 
 _PLACEHOLDERS = "placeholders.json"
@@ -81,7 +81,7 @@ class Vocabularies:
 
     @property
     def joint(self) -> bool:
-        return self.source.same_pieces(self.target)
+        return self.source.shares_model_with(self.target)
 
     def towards(self, *, right_to_left: bool) -> Self:
         """The same vocabularies, with the target in this order."""

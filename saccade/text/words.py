@@ -8,6 +8,12 @@ written apart, Persian half-spaces). White space separates and belongs to no wor
 
 import re
 import unicodedata
+from collections import Counter
+from collections.abc import Collection
+from functools import lru_cache
+from typing import Literal, cast, get_args
+
+from saccade.errors import UserError
 
 _MARK = "\u0300"
 _IDEOGRAPH = r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
@@ -39,3 +45,43 @@ def word_spans(text: str) -> list[tuple[int, int]]:
 
 def words(text: str) -> list[str]:
     return [text[start:end] for start, end in word_spans(text)]
+
+
+_WIDTHS = ("FULLWIDTH ", "HALFWIDTH ")
+
+
+@lru_cache(1 << 16)
+def script(letter: str) -> str:
+    """LATIN, CYRILLIC, CJK, HIRAGANA, HANGUL, ARABIC …; "" of what is no letter."""
+    if not letter.isalpha():
+        return ""
+    name = unicodedata.name(letter, "")
+    for width in _WIDTHS:
+        name = name.removeprefix(width)
+    return name.partition(" ")[0]
+
+
+def letters_by_script(text: str) -> Counter[str]:
+    """How many letters of each script; marks, figures and punctuation are of none."""
+    counts = Counter(map(script, text))
+    del counts[""]
+    return counts
+
+
+TextUnit = Literal["piece", "word"]
+UnitChoice = Literal["auto", "piece", "word"]
+
+
+def parse_unit(text: str) -> UnitChoice:
+    """The value of an option `--by`."""
+    if text not in get_args(UnitChoice):
+        raise UserError(f"--by {text}: expected {', '.join(get_args(UnitChoice))}")
+    return cast("UnitChoice", text)
+
+
+def choose_unit(by: UnitChoice, *, characters: bool, source_words: Collection[int]) -> TextUnit:
+    """`characters`: a vocabulary of the model is one of characters; `source_words`: how many words each source has."""
+    if by != "auto":
+        return by
+    single = bool(source_words) and all(count == 1 for count in source_words)
+    return "piece" if characters or single else "word"

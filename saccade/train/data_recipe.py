@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from saccade import tasks
-from saccade.data import Cleaning, Fields, PairFiles, Pairs, open_pairs
-from saccade.data.formats import has_fields
+from saccade.data import Cleaning, Fields, PairFiles, PairSource, open_pairs
+from saccade.data.formats import has_named_fields
 from saccade.data.huggingface import PREFIX as HUB
-from saccade.data.reading import STDIN
+from saccade.data.text_files import STDIN
 from saccade.errors import UserError
 from saccade.ranges import BetweenZeroAndOne, Checked, Count, CountOrZero, Length, Range, Share
 from saccade.text import Placeholders, Policy
@@ -51,10 +51,10 @@ class Ingredient(Checked):
         entry = tasks.find_task(self.task)
         return entry.make().pairs(count, seed=1, split=split, words=self.words or words or entry.words)
 
-    def open(self) -> Pairs:
+    def open(self) -> PairSource:
         return open_pairs(self.pairs, self.targets, fields=self.fields, reverse=self.reverse)
 
-    def open_valid(self) -> Pairs | None:
+    def open_valid(self) -> PairSource | None:
         if self.valid is None:
             return None
         alike = _has_names(self.valid) or not _has_names(self.pairs)  # a plain TSV may go with pairs in any form
@@ -65,7 +65,7 @@ class Ingredient(Checked):
         """With what can be read only once copied into `folder`."""
         if self.task is not None or self.pairs.startswith(HUB):
             return self
-        kept = PairFiles(self.pairs, self.targets).kept_in(folder)
+        kept = PairFiles(self.pairs, self.targets).buffered_in(folder)
         return replace(self, pairs=str(kept.source), targets=None if kept.target is None else str(kept.target))
 
 
@@ -162,4 +162,4 @@ class Data(Checked):
 
 def _has_names(pairs: str) -> bool:
     """Whether texts are found by a name there, not by their place."""
-    return pairs.startswith(HUB) or has_fields(pairs)
+    return pairs.startswith(HUB) or has_named_fields(pairs)

@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
-from saccade.data.ahead import drawing_ahead, processes_for
-from saccade.data.batching import endless
+from saccade.data.batching import repeat_epochs
+from saccade.data.prefetching import choose_processes, prefetch_windows
 from saccade.errors import UserError
 from saccade.models import Seq2Seq, build_model
 from saccade.train.averaging import RunningMean
@@ -61,8 +61,8 @@ def train(
             run = _begin(start(recipe, out, workers, resume=resume, log=log), resume)
         standing = run.standing
         with run.log as log, noting_interruptions(patiently=workers.count > 1) as interrupted:
-            ahead = processes_for(run.material.corpus, recipe.data.processes, workers.neighbours)
-            with drawing_ahead(run.batches, ahead):
+            ahead = choose_processes(run.material.corpus, recipe.data.processes, workers.neighbours)
+            with prefetch_windows(run.batches, ahead):
                 reason, finished = _updates(run, interrupted, observe)
             if finished:
                 if standing.checked != standing.step:
@@ -178,7 +178,7 @@ def _updates(run: Run, interrupted: list[str], observe: Observer | None) -> tupl
     """Update after update, with notes, checks and saves between them, until there is a reason to end → that reason, and
     whether the run is finished."""
     how, standing, log = run.recipe.train, run.standing, run.log
-    stream = endless(run.batches)
+    stream = repeat_epochs(run.batches)
     noted, saved = time.monotonic(), standing.seconds
     before = saved - noted  # on the clock
     stop: str | None = None

@@ -9,24 +9,24 @@ from pathlib import Path
 from saccade import files
 from saccade.data import (
     Corpus,
-    Listed,
+    ListedPairs,
     Mixture,
-    Pairs,
+    PairSource,
     Selection,
     Split,
     Stream,
     TextPair,
+    add_tag,
     cache_key,
-    cached,
+    load_or_build,
     open_pairs,
-    tagged,
 )
-from saccade.data.drawn import Drawn
-from saccade.data.opening import Reversed
+from saccade.data.cache import TaskPairs
+from saccade.data.sources import ReversedPairs
 from saccade.decode import load_vocabularies
 from saccade.errors import UserError
 from saccade.text import Placeholders, Vocabularies, words
-from saccade.text.making import MOST_LINES
+from saccade.text.subword_model import MOST_LINES
 from saccade.train.data_recipe import Data, Ingredient
 
 _LARGE = 1 << 30  # bytes of files from which on they are streamed, unless told otherwise
@@ -58,10 +58,10 @@ def load_material(data: Data, folder: Path, seed: int) -> Material:
     corpus: Corpus | Mixture | Stream
     if streams:
         selections = [
-            cached(
+            load_or_build(
                 keep,
                 f"{key}-stream-{place}",
-                partial(selection.shorter, vocabularies, data.longest, one.tag),
+                partial(selection.drop_long, vocabularies, data.longest, one.tag),
                 partial(Selection.load, pairs=selection.pairs, cleaning=data.clean),
             )
             for place, (selection, one) in enumerate(zip(selections, ingredients, strict=True))
@@ -78,7 +78,7 @@ def load_material(data: Data, folder: Path, seed: int) -> Material:
         longest = max(selection.longest_source for selection in selections)
     else:
         corpora = [
-            cached(
+            load_or_build(
                 keep,
                 f"{key}-{place}",
                 partial(Corpus.encode, selection, vocabularies, longest=data.longest, tag=one.tag),
@@ -109,18 +109,18 @@ def load_material(data: Data, folder: Path, seed: int) -> Material:
     )
 
 
-def _opened(one: Ingredient, data: Data, keep: Path) -> Pairs:
+def _opened(one: Ingredient, data: Data, keep: Path) -> PairSource:
     """A task is drawn into a file, once: it is passed over like any other from then on."""
     if one.task is None:
         return one.open()
     count = one.count or data.count
-    drawn = Drawn(draw=partial(one.drawn, "train", count, data.words))
+    drawn = TaskPairs(draw=partial(one.drawn, "train", count, data.words))
     key = cache_key(one.task, count, repr(one.words or data.words))[:16]
-    return cached(keep, f"{key}-drawn", lambda: drawn, drawn.load).open(reverse=one.reverse)
+    return load_or_build(keep, f"{key}-drawn", lambda: drawn, drawn.load).open(reverse=one.reverse)
 
 
 def _selections(
-    data: Data, sources: Sequence[Pairs], seed: int, keep: Path, digest: str
+    data: Data, sources: Sequence[PairSource], seed: int, keep: Path, digest: str
 ) -> tuple[str, list[Selection]]:
     """Which pairs are trained on and which are held out, and a name for that choice."""
     held_out = [data.valid is None and one.valid is None and one.task is None for one in data.ingredients]
@@ -138,13 +138,13 @@ def _selections(
         anywhere = frozenset[int]().union(*(split.held_out for split in splits)) if len(every) > 1 else frozenset[int]()
         if not any(held_out):
             return every
-        return [one.holding_out(split, anywhere) for one, split in zip(every, splits, strict=True)]
+        return [one.hold_out(split, anywhere) for one, split in zip(every, splits, strict=True)]
 
     def of(place: int) -> Selection:
         return chosen()[place]
 
     return key, [
-        cached(
+        load_or_build(
             keep,
             f"{key}-chosen-{place}",
             partial(of, place),
@@ -165,29 +165,29 @@ def _valid(
         each = []
         for one, selection in zip(data.ingredients, selections, strict=True):
             count = min(data.valid_most, max(50, (one.count or data.count) // 20))
-            own = one.open_valid() or _valid_of_task(one, data, count) or Listed(selection.held_out)
-            each.append([tagged(pair, one.tag) for pair in own])
-        given = Listed([pair for turn in zip_longest(*each) for pair in turn if pair is not None])
+            own = one.open_valid() or _valid_of_task(one, data, count) or ListedPairs(selection.held_out)
+            each.append([add_tag(pair, one.tag) for pair in own])
+        given = ListedPairs([pair for turn in zip_longest(*each) for pair in turn if pair is not None])
     chosen = Selection.of(given)
     try:
         corpus = Corpus.encode(chosen, vocabularies, longest=data.longest)
     except UserError as error:
         raise UserError(f"validation: {error}") from None
-    pairs = dict(chosen.kept())
+    pairs = dict(chosen.selected())
     return [pairs[line] for line in corpus.lines.tolist()], corpus
 
 
-def _valid_of_task(one: Ingredient, data: Data, count: int) -> Pairs | None:
+def _valid_of_task(one: Ingredient, data: Data, count: int) -> PairSource | None:
     if one.task is None:
         return None
-    drawn = Listed([TextPair(pair.source, pair.target) for pair in one.drawn("valid", count, data.words)])
-    return Reversed(drawn) if one.reverse else drawn
+    drawn = ListedPairs([TextPair(pair.source, pair.target) for pair in one.drawn("valid", count, data.words)])
+    return ReversedPairs(drawn) if one.reverse else drawn
 
 
 def _longest_source(corpus: Corpus, vocabularies: Vocabularies) -> int:
     """In words; looked for among the sources of most pieces, so that a large corpus costs no more than a small one."""
-    most_pieces = corpus.source.lengths.argsort()[-100:].tolist()
-    return max(len(words(vocabularies.source.decode(corpus.source(i).tolist()))) for i in most_pieces)
+    longest_sides = corpus.source.lengths.argsort()[-100:].tolist()
+    return max(len(words(vocabularies.source.decode(corpus.source(i).tolist()))) for i in longest_sides)
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ class _Kept:
     selections: Sequence[Selection]
 
     def __iter__(self) -> Iterator[TextPair]:
-        return (pair for _, pair in chain.from_iterable(selection.kept() for selection in self.selections))
+        return (pair for _, pair in chain.from_iterable(selection.selected() for selection in self.selections))
 
 
 def _vocabularies(data: Data, selections: Sequence[Selection], folder: Path, streams: bool) -> Vocabularies:

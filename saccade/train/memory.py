@@ -114,7 +114,7 @@ def with_room(run: Run) -> Run:
 
 def _most(run: Run) -> int:
     """Of a worker's batch, where memory is no concern."""
-    wanted = max(_LEAST, run.material.corpus.pieces // _UPDATES) // run.workers.count
+    wanted = max(_LEAST, run.material.corpus.tokens // _UPDATES) // run.workers.count
     return max(shapes(run)[0].longest, min(wanted, _MOST.get(run.device.type, 4096)))
 
 

@@ -10,7 +10,7 @@ from statistics import median
 
 import torch
 
-from saccade.data.batching import Batch, endless
+from saccade.data.batching import Batch, repeat_epochs
 from saccade.train.distributed import Workers
 from saccade.train.log import Unheard
 from saccade.train.optimisers import make_optimiser
@@ -25,7 +25,7 @@ _GAIN = 0.9  # all threads are used only if they need at most this share of the 
 def first_updates(run: Run, count: int = _MEASURED) -> list[list[Batch]]:
     """The batches of each of the next updates; the run's position in the data stays where it is."""
     position = run.batches.state()
-    stream = endless(run.batches)
+    stream = repeat_epochs(run.batches)
     try:
         return [list(islice(stream, run.recipe.train.accumulate)) for _ in range(count)]
     finally:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from saccade import config
-from saccade.data.formats import comes_once
+from saccade.data.formats import is_read_once
 from saccade.errors import UserError
 from saccade.train.recipe import Data, Recipe, load_kept_recipe, recipe_of
 
@@ -75,7 +75,7 @@ def _sources(
     data = dict(given)
     for name in ("pairs", "targets"):
         copy = getattr(kept.data.ingredients[0], name)
-        if isinstance(data.get(name), str) and comes_once(data[name]) and copy and Path(copy).parent == out:
+        if isinstance(data.get(name), str) and is_read_once(data[name]) and copy and Path(copy).parent == out:
             data[name] = copy
     if mix is not None:
         corpora = config.to_dict(config.from_dict(Data, data, where, "data").mixed_with(*mix))["corpora"]

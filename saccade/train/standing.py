@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from saccade import files, model_folder
-from saccade.data.reading import digest_of
+from saccade.data.text_files import hash_pairs
 from saccade.errors import UserError
 from saccade.train.run import Run
 
@@ -23,7 +23,7 @@ def save_standing(run: Run, keep: Callable[[Path], None] | None = None) -> None:
         "mean": None if mean is None else {"count": mean.count, "weights": mean.weights},
         "batches": dict(run.batches.state()),
         "digest": run.material.digest,
-        "valid_digest": digest_of(run.material.valid),
+        "valid_digest": hash_pairs(run.material.valid),
         "standing": vars(run.standing),
         "random": run.workers.gather(_chance(run.device)),  # a worker's each
     }
@@ -50,7 +50,7 @@ def restore_standing(run: Run) -> bool:
             f"{run.recipe.data.name}: not the pairs that the run in {folder} began with; put them back as they were, "
             "or train on the new ones with another --out (and --init-from, to begin with what was learnt)"
         )
-    valid = digest_of(run.material.valid)
+    valid = hash_pairs(run.material.valid)
     if state.get("valid_digest", valid) != valid:  # runs of version 0.1.0 do not have it
         raise UserError(
             f"{run.recipe.data.valid or run.recipe.data.name}: not the validation pairs that the run in {folder} began "

@@ -6,8 +6,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from saccade.data import Corpus, Mixture, Report
-from saccade.data.batching import Batch, Batches, cut_places, pad_sources
+from saccade.data import CleaningReport, Corpus, Mixture
+from saccade.data.batching import Batch, Batches, find_batch_starts, pad_sources
 from saccade.data.corpus import Side
 from saccade.text import BOS, EOS, PAD
 
@@ -22,7 +22,7 @@ def corpus_of(lengths: Lengths) -> Corpus:
         offsets = np.cumsum([0, *map(len, rows)])
         sides.append(Side(np.concatenate(rows).astype(np.int32), offsets.astype(np.int64)))
     kept = len(lengths)
-    return Corpus(sides[0], sides[1], np.arange(1, kept + 1), Report(kept=kept))
+    return Corpus(sides[0], sides[1], np.arange(1, kept + 1), CleaningReport(kept=kept))
 
 
 lengths = st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=1, max_size=60)
@@ -63,7 +63,7 @@ def test_a_batch_may_hold_exactly_as_many_tokens_as_the_budget() -> None:
     ],
 )
 def test_each_batch_is_as_large_as_fits(lengths: list[int], tokens: int, cuts: list[int]) -> None:
-    assert cut_places(np.array(lengths, np.int64), tokens) == cuts
+    assert find_batch_starts(np.array(lengths, np.int64), tokens) == cuts
 
 
 @settings(deadline=None, max_examples=50)

@@ -1,10 +1,11 @@
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from saccade.data import Corpus, Listed, PairFiles, Selection, TextPair, cache_folder, cache_key
-from saccade.data import cached as kept
-from saccade.data.arrays import FORMAT
+from saccade.data import Corpus, ListedPairs, PairFiles, Selection, TextPair, cache_folder, cache_key, load_or_build
+from saccade.data.cache import FORMAT, TaskPairs
 from saccade.text import Policy, Vocabularies
 
 TEXTS = [TextPair(f"the dog number {n} sleeps", f"le chien numéro {n} dort") for n in range(20)]
@@ -17,11 +18,11 @@ class Builder:
 
     def __call__(self) -> Corpus:
         self.built += 1
-        return Corpus.encode(Selection.of(Listed(TEXTS)), VOCABULARIES)
+        return Corpus.encode(Selection.of(ListedPairs(TEXTS)), VOCABULARIES)
 
 
 def cached(folder: Path, name: str, build: Builder) -> Corpus:
-    return kept(folder, name, build, Corpus.load)
+    return load_or_build(folder, name, build, Corpus.load)
 
 
 def same(one: Corpus, other: Corpus) -> bool:
@@ -100,3 +101,53 @@ def test_where_it_is_by_default(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     assert cache_folder() == tmp_path / "saccade"
     monkeypatch.delenv("XDG_CACHE_HOME")
     assert cache_folder() == Path.home() / ".cache" / "saccade"
+
+
+DRAWN = [TextPair(f"source {i}", f"target {i}") for i in range(100)]
+
+
+def open_task(folder: Path, draws: list[int]) -> list[TextPair]:
+    def draw() -> Iterator[TextPair]:
+        draws.append(1)
+        return iter(DRAWN)
+
+    drawn = TaskPairs(draw=draw)
+    return [*load_or_build(folder, "pairs", lambda: drawn, drawn.load).open(reverse=False)]
+
+
+def test_pairs_are_drawn_once(tmp_path: Path) -> None:
+    draws: list[int] = []
+    assert open_task(tmp_path, draws) == DRAWN == open_task(tmp_path, draws)
+    assert len(draws) == 1 and [path.name for path in tmp_path.iterdir()] == ["pairs"]
+
+
+@pytest.mark.parametrize("size", [0, 700, 1234, 2000])
+def test_a_file_that_was_cut_short_is_drawn_again(size: int, tmp_path: Path) -> None:
+    open_task(tmp_path, [])
+    os.truncate(tmp_path / "pairs" / "pairs.tsv", size)
+    draws: list[int] = []
+    assert open_task(tmp_path, draws) == DRAWN and len(draws) == 1
+    assert open_task(tmp_path, draws) == DRAWN and len(draws) == 1
+
+
+def test_pairs_that_cannot_be_kept_stay_in_memory(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert open_task(tmp_path / "file", []) == DRAWN
+
+
+def test_what_is_kept_is_on_disk_before_it_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    sync, rename = os.fsync, Path.rename
+
+    def synced(number: int) -> None:
+        done.append(Path(f"/proc/self/fd/{number}").readlink().name)
+        sync(number)
+
+    def renamed(path: Path, to: Path) -> Path:
+        done.append("renamed")
+        return rename(path, to)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Path, "rename", renamed)
+    open_task(tmp_path, [])
+    assert {"pairs.tsv", "about.json"} <= {*done[: done.index("renamed")]}

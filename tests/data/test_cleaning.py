@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from saccade.data import Cleaning, Listed, Selection, TextPair, Verdict
+from saccade.data import Cleaning, ListedPairs, Selection, TextPair, Verdict
 
 ALL = Cleaning(control=True, identical=True, script=0.5, most_words=6, ratio=3.0, duplicates=True)
 
@@ -23,9 +23,12 @@ CASES = {
 
 @pytest.mark.parametrize("verdict", CASES, ids=lambda verdict: verdict.name)
 def test_each_reason_by_itself(verdict: Verdict) -> None:
-    selection = Selection.of(Listed([*ENGLISH, *ENGLISH[1:], CASES[verdict]]), ALL)
+    selection = Selection.of(ListedPairs([*ENGLISH, *ENGLISH[1:], CASES[verdict]]), ALL)
     assert selection.verdicts.tolist() == [0, 0, 0, Verdict.DUPLICATE, Verdict.DUPLICATE, verdict]
-    assert Selection.of(Listed([*ENGLISH, CASES[verdict]])).verdicts[-1] in (Verdict.KEPT, Verdict.EMPTY)  # by default
+    assert Selection.of(ListedPairs([*ENGLISH, CASES[verdict]])).verdicts[-1] in (
+        Verdict.KEPT,
+        Verdict.EMPTY,
+    )  # by default
 
 
 @pytest.mark.parametrize(
@@ -38,12 +41,12 @@ def test_each_reason_by_itself(verdict: Verdict) -> None:
     ids=["words", "ratio", "script"],
 )
 def test_what_is_exactly_at_a_limit_is_kept(cleaning: Cleaning, pair: TextPair) -> None:
-    assert Selection.of(Listed([pair]), cleaning).verdicts.tolist() == [Verdict.KEPT]
+    assert Selection.of(ListedPairs([pair]), cleaning).verdicts.tolist() == [Verdict.KEPT]
 
 
 def test_the_report_has_counts_and_first_lines() -> None:
     pairs = [*ENGLISH, *CASES.values(), *[CASES[Verdict.CONTROL]] * 6]
-    report = Selection.of(Listed(pairs), ALL).report()
+    report = Selection.of(ListedPairs(pairs), ALL).report()
     assert report.kept == 4
     assert str(report) == (
         "kept 4 of 17 pairs; left out 1 empty on a side (line 5); "
@@ -57,20 +60,20 @@ def test_the_report_has_counts_and_first_lines() -> None:
 
 def test_a_broken_encoding_and_plain_white_space() -> None:
     broken = [TextPair("caf\ufffd", "x"), TextPair("a\tb\nc\r", "x"), TextPair("a\u200bb é", "x")]
-    assert Selection.of(Listed(broken), Cleaning(control=True)).verdicts.tolist() == [Verdict.CONTROL, 0, 0]
+    assert Selection.of(ListedPairs(broken), Cleaning(control=True)).verdicts.tolist() == [Verdict.CONTROL, 0, 0]
 
 
 def test_scripts_that_are_given_and_those_of_japanese() -> None:
     given_scripts = Cleaning(script=0.9, source_scripts=("GREEK",), target_scripts=("LATIN",))
     pairs = [TextPair("ναι", "yes"), TextPair("yes", "yes"), TextPair("ναι yes", "yes")]
-    assert Selection.of(Listed(pairs), given_scripts).verdicts.tolist() == [0, Verdict.SCRIPT, Verdict.SCRIPT]
+    assert Selection.of(ListedPairs(pairs), given_scripts).verdicts.tolist() == [0, Verdict.SCRIPT, Verdict.SCRIPT]
     japanese = [
         TextPair("yes", "東京タワーへ"),
         TextPair("no", "ひらがな"),
         TextPair("so", "漢字"),
         TextPair("hm", "latin"),
     ]
-    assert Selection.of(Listed(japanese), Cleaning(script=0.5)).verdicts.tolist() == [0, 0, 0, Verdict.SCRIPT]
+    assert Selection.of(ListedPairs(japanese), Cleaning(script=0.5)).verdicts.tolist() == [0, 0, 0, Verdict.SCRIPT]
 
 
 texts = st.lists(st.sampled_from(["a", "dog", "да", "нет", " ", "  ", "7", ".", "犬", "\x07", "\ufffd", "é"])).map(
@@ -90,12 +93,12 @@ cleanings = st.builds(
 @settings(deadline=None, max_examples=40)
 @given(st.lists(st.builds(TextPair, texts, texts), min_size=1, max_size=25), cleanings)
 def test_what_is_clean_stays_as_it_is(pairs: list[TextPair], cleaning: Cleaning) -> None:
-    first = Selection.of(Listed(pairs), cleaning)
-    kept = [pair for _, pair in first.kept()]
+    first = Selection.of(ListedPairs(pairs), cleaning)
+    kept = [pair for _, pair in first.selected()]
     assert len(kept) + sum(group.pairs for group in first.report().left_out) == len(pairs)
     if kept:
-        again = Selection.of(Listed(kept), cleaning)
-        assert [pair for _, pair in again.kept()] == kept and again.report().left_out == ()
+        again = Selection.of(ListedPairs(kept), cleaning)
+        assert [pair for _, pair in again.selected()] == kept and again.report().left_out == ()
     if cleaning.duplicates:
         assert len(kept) == len(set(kept))
 

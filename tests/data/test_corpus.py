@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from saccade.data import Corpus, DamagedError, Listed, Mixture, Selection, Split, TextPair
+from saccade.data import Corpus, DamagedError, ListedPairs, Mixture, Selection, Split, TextPair
 from saccade.errors import UserError
 from saccade.text import Policy, Vocabularies
 
@@ -17,7 +17,7 @@ VOCABULARIES = Vocabularies.train(TEXTS, Policy(kind="bpe", size=330), joint=Fal
 
 
 def encode(pairs: list[TextPair], **options: Any) -> Corpus:
-    return Corpus.encode(Selection.of(Listed(pairs)), VOCABULARIES, **options)
+    return Corpus.encode(Selection.of(ListedPairs(pairs)), VOCABULARIES, **options)
 
 
 def test_every_pair_is_there_or_accounted_for() -> None:
@@ -49,7 +49,7 @@ def test_the_report_shows_the_first_few() -> None:
 
 def test_held_out_pairs_are_passed_over_and_lines_stay_true() -> None:
     split = Split.of(TEXTS, share=0.25)
-    corpus = Corpus.encode(Selection.of(Listed(TEXTS)).holding_out(split), VOCABULARIES)
+    corpus = Corpus.encode(Selection.of(ListedPairs(TEXTS)).hold_out(split), VOCABULARIES)
     assert [TEXTS[line - 1] for line in corpus.lines] == [pair for pair in TEXTS if pair not in split]
     assert corpus.report.kept == 30
 
@@ -110,7 +110,7 @@ def test_any_damage_is_noticed(tmp_path: Path) -> None:
 
 def test_a_tag_is_put_before_every_source() -> None:
     vocabularies = Vocabularies.train(TEXTS, Policy(kind="bpe", size=330), tags=["<fr>"])
-    corpus = Corpus.encode(Selection.of(Listed(TEXTS)), vocabularies, tag="<fr>")
+    corpus = Corpus.encode(Selection.of(ListedPairs(TEXTS)), vocabularies, tag="<fr>")
     assert {int(corpus.source(i)[0]) for i in range(40)} == {vocabularies.source.tags["<fr>"]}
     assert vocabularies.source.decode(corpus.source(3).tolist()) == f"<fr> {TEXTS[3].source}"
     assert vocabularies.target.decode(corpus.target(3).tolist()) == TEXTS[3].target
@@ -146,6 +146,6 @@ def test_a_mixture_passes_over_each_corpus_as_often_as_it_weighs(weights: list[f
 def test_what_is_known_of_a_corpus_and_a_mixture() -> None:
     whole = PARTS[2]
     assert whole.longest == (max(whole.source.lengths), max(whole.target.lengths))
-    assert whole.pieces == sum(max(len(whole.source(i)), len(whole.target(i))) for i in range(10))
+    assert whole.tokens == sum(max(len(whole.source(i)), len(whole.target(i))) for i in range(10))
     mixture = Mixture(PARTS, [1.0, 1.0, 2.0])
-    assert mixture.longest == whole.longest and mixture.pieces == sum(part.pieces for part in PARTS) + whole.pieces
+    assert mixture.longest == whole.longest and mixture.tokens == sum(part.tokens for part in PARTS) + whole.tokens

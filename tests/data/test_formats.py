@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from saccade.data import PairFiles, TextPair
-from saccade.data.reading import LONGEST_LINE
+from saccade.data.text_files import LONGEST_LINE
 from saccade.errors import UserError
 
 PAIRS = [TextPair("the dog", "le chien"), TextPair("", ""), TextPair("河岸", " la  rive ")]
@@ -54,11 +54,11 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
         assert list(PairFiles("-")) == PAIRS
         assert not sys.stdin.closed
     feed(monkeypatch, PLAIN)
-    kept = PairFiles("-").kept_in(tmp_path)
+    kept = PairFiles("-").buffered_in(tmp_path)
     assert list(kept) == list(kept) == PAIRS
     assert [file.name for file in tmp_path.iterdir()] == ["pairs.tsv"]
     with pytest.raises(UserError, match="both sides"):
-        PairFiles("-", "-").kept_in(tmp_path)
+        PairFiles("-", "-").buffered_in(tmp_path)
 
 
 def test_a_pipe_is_kept_and_a_file_is_left_where_it_is(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_a_pipe_is_kept_and_a_file_is_left_where_it_is(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     writer = threading.Thread(target=pipe.write_bytes, args=(b"one\ntwo\n",))
     writer.start()
-    files = PairFiles(pipe, plain).kept_in(tmp_path)
+    files = PairFiles(pipe, plain).buffered_in(tmp_path)
     writer.join()
     assert files == PairFiles(tmp_path / "pairs.source", plain)
     assert list(files) == list(files) == [("one", "un"), ("two", "deux")]

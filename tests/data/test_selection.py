@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from saccade.data import Cleaning, DamagedError, Listed, PairFiles, Selection, Split, TextPair, Verdict, selection
-from saccade.data.split import key
+from saccade.data import Cleaning, DamagedError, ListedPairs, PairFiles, Selection, Split, TextPair, Verdict, selection
+from saccade.data.split import text_key
 from saccade.text import Policy, Vocabularies
 
 TEXTS = [TextPair(f"the dog number {n} sleeps", f"le chien numéro {n} dort") for n in range(50)]
@@ -54,10 +54,10 @@ def test_held_out_here_and_elsewhere() -> None:
         TextPair("x", "the dog number 4 sleeps"),
         TextPair("", ""),
     ]
-    split = Split(1, frozenset(key(pair.source, 1) for pair in TEXTS[3:5]))
-    chosen = Selection.of(Listed(pairs)).holding_out(split)
+    split = Split(1, frozenset(text_key(pair.source, 1) for pair in TEXTS[3:5]))
+    chosen = Selection.of(ListedPairs(pairs)).hold_out(split)
     assert chosen.held_out == tuple(TEXTS[3:5]) and (chosen.verdicts == Verdict.HELD_OUT).sum() == 2
-    other = Selection.of(Listed(pairs)).holding_out(Split(1, frozenset()), split.held_out)
+    other = Selection.of(ListedPairs(pairs)).hold_out(Split(1, frozenset()), split.held_out)
     assert np.flatnonzero(other.verdicts == Verdict.HELD_OUT_ELSEWHERE).tolist() == [3, 4, 51] and not other.held_out
     assert "left out 3 with a text that is held out in another corpus (lines 4, 5, 52)" in str(other.report())
     assert chosen.report().kept == 50
@@ -67,12 +67,12 @@ def test_held_out_here_and_elsewhere() -> None:
 @pytest.mark.parametrize("tag", [None, "<fr>"])
 def test_too_long_is_found_without_cutting_every_text(longest: int, tag: str | None) -> None:
     pairs = [TextPair("dog " * n, "chien " * (n // 2 + 1)) for n in range(1, 30)]
-    shorter = Selection.of(Listed(pairs)).shorter(VOCABULARIES, longest, tag)
+    shorter = Selection.of(ListedPairs(pairs)).drop_long(VOCABULARIES, longest, tag)
     for place, pair in enumerate(pairs):
         source, target = map(len, VOCABULARIES.encode(pair))
         too_long = max(source + (tag is not None), target) > longest
         assert (shorter.verdicts[place] == Verdict.TOO_LONG) == too_long
-    kept = [pair for _, pair in shorter.kept()]
+    kept = [pair for _, pair in shorter.selected()]
     assert shorter.longest == longest and shorter.longest_source == max(len(pair.source.split()) for pair in kept)
     assert (f"longer than {longest} pieces" in str(shorter.report())) == (longest < 80)
 
@@ -81,24 +81,24 @@ def test_a_text_that_grows_when_it_is_normalised() -> None:
     folded = Vocabularies.train(TEXTS, Policy(kind="char", size=400, normalise="nfkc"))
     grown = TextPair("\ufdfa" * 4, "x")  # three bytes each, and eighteen letters
     assert len(folded.source.encode(grown.source)) > 100
-    assert Selection.of(Listed([grown])).shorter(folded, 40).verdicts.tolist() == [Verdict.TOO_LONG]
+    assert Selection.of(ListedPairs([grown])).drop_long(folded, 40).verdicts.tolist() == [Verdict.TOO_LONG]
     words = Vocabularies.train(TEXTS, Policy(kind="word", size=300))
     spaced = TextPair("the     dog", "x")  # a space that is no word's is three bytes
     assert len(words.source.encode(spaced.source)) == 14
-    assert Selection.of(Listed([spaced])).shorter(words, 13).verdicts.tolist() == [Verdict.TOO_LONG]
+    assert Selection.of(ListedPairs([spaced])).drop_long(words, 13).verdicts.tolist() == [Verdict.TOO_LONG]
 
 
 def test_saved_and_loaded(tmp_path: Path) -> None:
     files, cleaning = written(tmp_path, "tsv"), Cleaning(script=0.5, duplicates=True)
-    made = Selection.of(files, cleaning).holding_out(Split.of(TEXTS)).shorter(VOCABULARIES, 30)
+    made = Selection.of(files, cleaning).hold_out(Split.of(TEXTS)).drop_long(VOCABULARIES, 30)
     folder = tmp_path / "kept"
     folder.mkdir()
     made.save(folder)
     loaded = Selection.load(folder, files, cleaning)
-    assert list(loaded.kept()) == list(made.kept()) and loaded.held_out == made.held_out
+    assert list(loaded.selected()) == list(made.selected()) and loaded.held_out == made.held_out
     assert loaded.report() == made.report() and loaded.scripts == made.scripts
-    assert (loaded.longest, loaded.longest_source, loaded.pieces) == (30, 5, made.pieces)
-    assert loaded.most_pieces == made.most_pieces == (30, 30)
+    assert (loaded.longest, loaded.longest_source, loaded.tokens) == (30, 5, made.tokens)
+    assert loaded.longest_sides == made.longest_sides == (30, 30)
     (folder / "verdicts.npy").write_bytes(b"")
     with pytest.raises(DamagedError):
         Selection.load(folder, files, cleaning)
@@ -107,7 +107,7 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
 def test_bounds_on_pieces_are_of_the_source_and_of_the_target() -> None:
     short, long = "dog", "le chien numéro 7 dort " * 3
     for pair in (TextPair(short, long), TextPair(long, short)):
-        bounds = Selection.of(Listed([pair])).shorter(VOCABULARIES, 256).most_pieces
+        bounds = Selection.of(ListedPairs([pair])).drop_long(VOCABULARIES, 256).longest_sides
         pieces = tuple(map(len, VOCABULARIES.encode(pair)))
         assert all(count <= bound for count, bound in zip(pieces, bounds, strict=True))
         assert (bounds[0] < bounds[1]) == (pieces[0] < pieces[1])

@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from saccade.data import Split, TextPair
-from saccade.data.split import key
+from saccade.data.split import text_key
 from saccade.errors import UserError
 
 pairs_of_few_sources = st.lists(
@@ -51,7 +51,7 @@ def test_many_pairs_take_no_more_memory_than_few() -> None:
     """Only the least keys are kept, and those that are chosen are as if all were."""
     pairs = [TextPair(f"s{n % 7000}", "t") for n in range(20_000)]
     split = Split.of(pairs, share=0.5, most=60)
-    assert split.held_out == frozenset(sorted({key(pair.source, 1) for pair in pairs})[: len(split.held_out)])
+    assert split.held_out == frozenset(sorted({text_key(pair.source, 1) for pair in pairs})[: len(split.held_out)])
     assert 55 <= held_out(pairs, split) <= 60
 
 

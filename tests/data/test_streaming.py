@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from saccade.data import Cleaning, Listed, PairFiles, Selection, Stream, TextPair
+from saccade.data import Cleaning, ListedPairs, PairFiles, Selection, Stream, TextPair
 from saccade.data.batching import Batch, Batches
 from saccade.errors import UserError
 from saccade.text import Placeholders, Policy, Vocabularies
@@ -32,7 +32,7 @@ def stream_of(
 def chosen(sizes: tuple[int, ...]) -> list[Selection]:
     cleaned = Cleaning(most_words=5)
     return [
-        Selection.of(Listed(TEXTS[:size]), cleaned if place == 1 else None).shorter(VOCABULARIES, 60)
+        Selection.of(ListedPairs(TEXTS[:size]), cleaned if place == 1 else None).drop_long(VOCABULARIES, 60)
         for place, size in enumerate(sizes)
     ]
 
@@ -98,7 +98,7 @@ def test_a_file_is_taken_up_where_it_was_left(packed: bool, tmp_path: Path) -> N
 
     def batches() -> Batches:
         return Batches(
-            Stream([Selection.of(PairFiles(path)).shorter(VOCABULARIES, 60)], VOCABULARIES, buffer=7), tokens=80
+            Stream([Selection.of(PairFiles(path)).drop_long(VOCABULARIES, 60)], VOCABULARIES, buffer=7), tokens=80
         )
 
     whole = list(itertools.islice(endless(batches()), 40))
@@ -127,7 +127,7 @@ def test_tags_and_placeholders(tmp_path: Path) -> None:
     vocabularies = Vocabularies.train(
         texts, Policy(kind="bpe", size=330), tags=["<a>", "<b>"], placeholders=Placeholders(("url",))
     )
-    both = [Selection.of(Listed(texts)).shorter(vocabularies, 60) for _ in range(2)]
+    both = [Selection.of(ListedPairs(texts)).drop_long(vocabularies, 60) for _ in range(2)]
     for sampling in (0.0, 0.2):
         window = Stream(both, vocabularies, tags=["<a>", None], buffer=100, sampling=sampling).window(1, 1, 0)
         first, second = (vocabularies.source.decode(window.source(place).tolist()) for place in (3, 23))
@@ -146,7 +146,7 @@ def test_sampling_differs_from_epoch_to_epoch_and_stays_short_enough() -> None:
         assert [VOCABULARIES.source.decode(ids) for ids in texts[-1]] == [pair.source for pair in TEXTS[:30]]
         assert window.source.lengths.max() <= 60
     assert texts[0] != texts[1] != texts[2]
-    tight = Selection.of(Listed(TEXTS)).shorter(VOCABULARIES, 14)
+    tight = Selection.of(ListedPairs(TEXTS)).drop_long(VOCABULARIES, 14)
     window = Stream([tight], VOCABULARIES, sampling=0.01).window(1, 1, 0)
     assert window.source.lengths.max() == 14 or window.source.lengths.max() < 14
     assert len(window.places) == tight.report().kept
@@ -155,7 +155,7 @@ def test_sampling_differs_from_epoch_to_epoch_and_stays_short_enough() -> None:
 def test_a_file_that_shrank_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "pairs.tsv"
     path.write_text("a\tb\n" * 10)
-    stream = Stream([Selection.of(PairFiles(path)).shorter(VOCABULARIES, 60)], VOCABULARIES, buffer=4)
+    stream = Stream([Selection.of(PairFiles(path)).drop_long(VOCABULARIES, 60)], VOCABULARIES, buffer=4)
     path.write_text("a\tb\n" * 6)
     with pytest.raises(UserError, match="has become shorter since training began"):
         list(Batches(stream))

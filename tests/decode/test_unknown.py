@@ -49,7 +49,7 @@ def result(vocabularies: Vocabularies, source: str, target: str, reads: Sequence
     return Translation(
         source=source,
         text=vocabularies.target.decode(ids),
-        tokens=tuple(vocabularies.target.pieces(ids)),
+        tokens=tuple(vocabularies.target.tokens(ids)),
         score=-1.0,
         log_prob=-1.0,
         token_log_probs=(0.0,) * (len(ids) + 1),
@@ -150,7 +150,7 @@ def test_every_model(name: str, untrained: Callable[..., Seq2Seq[Any, Any]]) -> 
     how = Search(sample=True, beam=4, n_best=4, longest=12, temperature=5.0)
     texts = ["the Zebra sleeps. We see. Zoe and the cat", "the cat"]
     found = translator.translate(texts, how, too_long="split")
-    (unknown,) = vocabularies.target.pieces([UNK])
+    (unknown,) = vocabularies.target.tokens([UNK])
     assert any(unknown in one.tokens for some in found for one in (some, *some.alternatives))
     if not translator.attends:
         with pytest.raises(UserError, match="one fixed vector"):

@@ -20,7 +20,7 @@ texts = st.lists(st.sampled_from([*SPANS, "the", " ", ", ", "été", ".", SYMBOL
 @given(texts)
 def test_a_masked_text_is_restored(text: str) -> None:
     masked = ALL.mask(text)
-    assert masked.restored(masked.text) == text
+    assert masked.restore(masked.text) == text
     assert masked.notes(masked.text) == ()
     assert len(masked.shown or {}) == sum(masked.text.count(symbol) for symbol in SYMBOLS)
     assert not any(ALL._expression.spans(masked.text.translate(dict.fromkeys(map(ord, SYMBOLS), " "))))
@@ -32,7 +32,7 @@ def test_a_pair_has_the_same_symbols_on_both_sides(source: str, target: str) -> 
     left, right = ALL.mask_pair(source, target)
     assert left.shown == right.shown
     if SYMBOLS[3] not in source + target:  # which would stay where it has no counterpart
-        assert (left.restored(left.text), right.restored(right.text)) == (source, target)
+        assert (left.restore(left.text), right.restore(right.text)) == (source, target)
         for symbol in SYMBOLS:
             assert left.text.count(symbol) == right.text.count(symbol) == (symbol in (left.shown or {}))
 
@@ -68,7 +68,7 @@ def test_what_is_lost_or_made_up_is_said_and_never_shown() -> None:
     _, second = masked.shown
     other = next(symbol for symbol in SYMBOLS if symbol not in masked.shown)
     written = f"appelez {second} {other}"
-    assert masked.restored(written) == "appelez 911 "
+    assert masked.restore(written) == "appelez 911 "
     assert masked.notes(written) == (
         "'112' is not in the translation",
         "left out 1 placeholders that the source does not have",

@@ -59,7 +59,7 @@ def test_turned_twice_is_as_it_was() -> None:
     backwards = forwards.reversed()
     assert backwards.right_to_left and not backwards.reversed().right_to_left
     assert backwards.hash != forwards.hash == backwards.reversed().hash
-    assert backwards.same_pieces(forwards) and not backwards.same_pieces(FORWARDS["char"])
+    assert backwards.shares_model_with(forwards) and not backwards.shares_model_with(FORWARDS["char"])
 
 
 @pytest.mark.parametrize("joint", [True, False])

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from saccade.text import words
-from saccade.text.sentences import join_sentences, sentences
+from saccade.text.sentences import join_sentences, split_sentences
 
 
 @pytest.mark.parametrize(
@@ -24,9 +24,9 @@ from saccade.text.sentences import join_sentences, sentences
 )
 def test_ends_of_any_script(expected: list[str]) -> None:
     text = join_sentences(expected)
-    assert sentences(text) == expected
-    assert sentences(f"  {text}\n") == expected
-    assert join_sentences(sentences(text)) == text
+    assert split_sentences(text) == expected
+    assert split_sentences(f"  {text}\n") == expected
+    assert join_sentences(split_sentences(text)) == text
 
 
 @pytest.mark.parametrize(
@@ -44,11 +44,11 @@ def test_ends_of_any_script(expected: list[str]) -> None:
     ],
 )
 def test_no_end_inside_numbers_abbreviations_and_speech(whole: str) -> None:
-    assert sentences(whole) == ([whole] if whole else [])
+    assert split_sentences(whole) == ([whole] if whole else [])
 
 
 def test_a_word_that_is_an_abbreviation_only_before_a_number() -> None:
-    assert sentences("He said no. We left. They were No. 5.") == ["He said no.", "We left.", "They were No. 5."]
+    assert split_sentences("He said no. We left. They were No. 5.") == ["He said no.", "We left.", "They were No. 5."]
 
 
 def test_chinese_is_joined_without_a_space_and_korean_with_one() -> None:
@@ -62,6 +62,6 @@ def test_chinese_is_joined_without_a_space_and_korean_with_one() -> None:
 @settings(deadline=None, max_examples=200)
 @given(st.text(alphabet="aB1 .!?…。！？”)'«\u0301\u200d\ufe0f我ย।\n", max_size=30) | st.text(max_size=30))
 def test_nothing_but_white_space_is_lost_and_no_word_is_cut(text: str) -> None:
-    found = sentences(text)
+    found = split_sentences(text)
     assert "".join("".join(found).split()) == "".join(text.split())
     assert [word for sentence in found for word in words(sentence)] == words(text)

@@ -66,7 +66,7 @@ def test_any_ids_decode_with_and_without_spans(kind: Kind, ids: list[int]) -> No
     ids = [i for i in ids if i < len(tokeniser)]
     text, ranges = tokeniser.decode_with_spans(ids)
     assert text == tokeniser.decode(ids)
-    assert len(ranges) == len(ids) == len(tokeniser.pieces(ids))
+    assert len(ranges) == len(ids) == len(tokeniser.tokens(ids))
     assert all(0 <= first <= stop <= len(words(text)) for first, stop in ranges)
 
 
@@ -81,7 +81,7 @@ def test_without_bytes_spans_still_refer_to_the_given_words(kind: Kind, line: st
 
 def test_spans_by_hand() -> None:
     ids, ranges, _ = TOKENISERS["word"].encode_with_spans("The dog, 犬.")
-    assert TOKENISERS["word"].pieces(ids)[:3] == ["▁The", "▁dog", ","]
+    assert TOKENISERS["word"].tokens(ids)[:3] == ["▁The", "▁dog", ","]
     assert ranges[:3] == [(0, 1), (1, 2), (2, 3)]
     assert ranges[-1] == (4, 5)  # the full stop
     assert set(ranges[3:-1]) == {(3, 3), (3, 4)}  # bytes of the space, bytes of the character
@@ -103,7 +103,7 @@ def test_unknown_is_lost_only_without_bytes() -> None:
 
 def test_special_ids_and_hash_are_fixed() -> None:
     for kind, tokeniser in TOKENISERS.items():
-        assert tokeniser.pieces([PAD, UNK, BOS, EOS]) == ["<pad>", "<unk>", "<s>", "</s>"]
+        assert tokeniser.tokens([PAD, UNK, BOS, EOS]) == ["<pad>", "<unk>", "<s>", "</s>"]
         assert tokeniser.decode([BOS, PAD, EOS]) == ""
         assert Tokeniser.train(iter(LINES), kind=kind, size=380).hash == tokeniser.hash
     assert len({tokeniser.hash for tokeniser in TOKENISERS.values()}) == len(KINDS)
@@ -213,7 +213,7 @@ def test_a_tag_is_one_id_and_no_word() -> None:
         assert ids == [tokeniser.tags["<fr>"], *tokeniser.encode("The dog")]
         assert text == "The dog" and ranges[0] == (0, 0) and ranges[1][0] == 0
         assert tokeniser.decode_with_spans(ids) == (text, ranges)
-        assert tokeniser.pieces(ids)[0] == "<fr>"
+        assert tokeniser.tokens(ids)[0] == "<fr>"
         assert tokeniser.tags["<fr>"] not in tokeniser.encode("the tag <fr> in a text")
         assert tokeniser.split_tag("<fr> The dog") == ("<fr>", "The dog")
         if kind in ("unigram", "bpe"):

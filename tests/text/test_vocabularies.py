@@ -20,7 +20,7 @@ def test_joint_by_default_and_separate_when_asked(tmp_path: Path) -> None:
     policy = Policy(kind="word", size=300)
     joint = Vocabularies.train(PAIRS, policy)
     assert joint.joint and joint.source.policy == policy
-    assert joint.source.pieces(joint.source.encode("the chien")) == ["▁the", "▁chien"]
+    assert joint.source.tokens(joint.source.encode("the chien")) == ["▁the", "▁chien"]
 
     separate = Vocabularies.train(PAIRS, policy, joint=False)
     assert not separate.joint
@@ -56,17 +56,17 @@ def test_placeholders_are_one_id_each_and_kept_with_the_vocabulary(kind: Kind, j
     assert masked.shown is not None and list(masked.shown.values()) == ["https://b.org/x", "<b>", "</b>"]
     ids, ranges, text = loaded.source.encode_with_spans(masked.text, masked.shown)
     assert text == "see https://b.org/x or <b>9</b>"
-    pieces = loaded.source.pieces(ids, masked.shown)
+    pieces = loaded.source.tokens(ids, masked.shown)
     where = next(place for place, piece in enumerate(pieces) if "https" in piece)
     assert ranges[where] == (1, 8)  # https : / / b.org / x
     assert ranges[0] == (0, 0) and pieces[0] == "<fr>"
-    assert masked.restored(loaded.source.decode(ids)) == "<fr> see https://b.org/x or <b>9</b>"
+    assert masked.restore(loaded.source.decode(ids)) == "<fr> see https://b.org/x or <b>9</b>"
 
     source, target = loaded.encode(LINKED[3])
     left, right = loaded.mask_pair(*LINKED[3])
     assert len(left.shown or {}) == 3
-    assert left.restored(loaded.source.decode(source)) == LINKED[3].source
-    assert right.restored(loaded.target.decode(target)) == LINKED[3].target
+    assert left.restore(loaded.source.decode(source)) == LINKED[3].source
+    assert right.restore(loaded.target.decode(target)) == LINKED[3].target
 
 
 def test_damaged_placeholders_are_refused(tmp_path: Path) -> None:

@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from saccade.text.words import word_spans, words
+from saccade.errors import UserError
+from saccade.text import letters_by_script
+from saccade.text.words import TextUnit, UnitChoice, choose_unit, parse_unit, word_spans, words
 
 
 @pytest.mark.parametrize(
@@ -35,3 +37,34 @@ def test_spans_are_in_order_and_leave_out_nothing_that_can_be_seen(text: str) ->
     covered = {position for start, end in spans for position in range(start, end)}
     assert all(position in covered for position, c in enumerate(text) if c.isalnum())
     assert not any(position in covered for position, c in enumerate(text) if c.isspace())
+
+
+def test_letters_are_counted_by_script() -> None:
+    assert letters_by_script("Привет, world! 42") == {"CYRILLIC": 6, "LATIN": 5}
+    assert letters_by_script("東京タワーへ") == {"CJK": 2, "KATAKANA": 2, "KATAKANA-HIRAGANA": 1, "HIRAGANA": 1}
+    assert letters_by_script("Ａｂ ㎞ é हिन्दी") == {"LATIN": 3, "DEVANAGARI": 3}
+    assert letters_by_script("123 …") == {}
+
+
+@pytest.mark.parametrize(
+    ("by", "characters", "source_words", "expected"),
+    [
+        ("auto", False, [4], "word"),
+        ("auto", False, [1], "piece"),  # words would have nothing to tell apart
+        ("auto", False, [1, 1, 2], "word"),  # one unit for all of them
+        ("auto", False, [1, 1], "piece"),
+        ("auto", False, [0], "word"),
+        ("auto", False, [], "word"),
+        ("auto", True, [4], "piece"),
+        ("word", True, [1], "word"),
+        ("piece", False, [4], "piece"),
+    ],
+)
+def test_which_units_are_shown(by: UnitChoice, characters: bool, source_words: list[int], expected: TextUnit) -> None:
+    assert choose_unit(by, characters=characters, source_words=source_words) == expected
+
+
+def test_an_unknown_unit_is_told() -> None:
+    assert parse_unit("piece") == "piece"
+    with pytest.raises(UserError, match="--by letter: expected auto, piece, word"):
+        parse_unit("letter")

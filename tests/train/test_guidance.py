@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import saccade
-from saccade.data import Corpus, Listed, Selection, TextPair
+from saccade.data import Corpus, ListedPairs, Selection, TextPair
 from saccade.data.batching import Batch
 from saccade.errors import UserError
 from saccade.evaluate import GoldLinks, score_alignments
@@ -34,7 +34,7 @@ def test_links_of_many_pairs() -> None:
 
 
 def guided(vocabularies: Vocabularies, *pairs: tuple[str, str, list[tuple[int, int]]]) -> tuple[Guide, Batch]:
-    texts = Listed([TextPair(source, target) for source, target, _ in pairs])
+    texts = ListedPairs([TextPair(source, target) for source, target, _ in pairs])
     corpus = Corpus.encode(Selection.of(texts), vocabularies)
     every = range(len(pairs))
     batch = Batch.of([corpus.source(i) for i in every], [corpus.target(i) for i in every], every)

@@ -14,7 +14,7 @@ from lives import metrics
 
 import saccade
 from saccade import model_folder
-from saccade.data import Window
+from saccade.data import PairWindow
 from saccade.data.batching import Batch, Batches
 from saccade.errors import UserError
 from saccade.models import MODELS, build_model
@@ -100,7 +100,7 @@ def test_every_pair_comes_once_an_epoch(
     ordered: list[int] = []
     members = Batches._members
 
-    def ordering(batches: Batches, window: Window) -> list[list[int]]:
+    def ordering(batches: Batches, window: PairWindow) -> list[list[int]]:
         ordered.append(batches.epoch)
         return members(batches, window)
 

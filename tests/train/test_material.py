@@ -222,7 +222,7 @@ def test_a_stream_has_the_pairs_of_the_corpus(data: Data, tmp_path: Path) -> Non
     assert stream.longest_source == whole.longest_source and stream.digest == whole.digest
     assert "streamed: 3 windows of 3 pairs an epoch" in stream.notes
     assert all(most >= least for most, least in zip(stream.corpus.longest, whole.corpus.longest))
-    assert max(stream.corpus.longest) < 256 and 0 < stream.corpus.pieces < 3 * whole.corpus.pieces
+    assert max(stream.corpus.longest) < 256 and 0 < stream.corpus.tokens < 3 * whole.corpus.tokens
 
 
 def test_large_files_are_streamed_unless_told(data: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

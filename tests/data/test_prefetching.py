@@ -14,8 +14,8 @@ import torch
 from test_streaming import VOCABULARIES, seen, stream_of
 
 from saccade.data import PairFiles, Selection, Stream
-from saccade.data.ahead import drawing_ahead, processes_for
-from saccade.data.batching import Batches, endless
+from saccade.data.batching import Batches, repeat_epochs
+from saccade.data.prefetching import choose_processes, prefetch_windows
 from saccade.errors import UserError
 
 
@@ -40,18 +40,18 @@ def test_batches_and_positions_are_the_same(processes: int) -> None:
     """Of seven windows of sampled pieces an epoch, over three epochs."""
     alone, ahead = (Batches(stream_of(buffer=7, sampling=0.2), tokens=60, seed=2) for _ in range(2))
     state = torch.get_rng_state()
-    with drawing_ahead(ahead, processes):
-        for one, other in zip(islice(endless(alone), 60), endless(ahead)):
+    with prefetch_windows(ahead, processes):
+        for one, other in zip(islice(repeat_epochs(alone), 60), repeat_epochs(ahead)):
             assert seen([one]) == seen([other])
             assert alone.state() == ahead.state() and alone.epochs == ahead.epochs
         assert ahead.epoch >= 3
         position = ahead.state()
-        next(endless(ahead))
+        next(repeat_epochs(ahead))
         ahead.restore(position)  # as a resumed run does
-        assert seen([next(endless(alone))]) == seen([next(endless(ahead))])
+        assert seen([next(repeat_epochs(alone))]) == seen([next(repeat_epochs(ahead))])
         ahead.restore({"epoch": 1, "window": 2, "index": 0})  # a window that nobody expects
         alone.restore(ahead.state())
-        assert seen(list(islice(endless(alone), 9))) == seen(list(islice(endless(ahead), 9)))
+        assert seen(list(islice(repeat_epochs(alone), 9))) == seen(list(islice(repeat_epochs(ahead), 9)))
     assert isinstance(ahead.pairs, Stream)
     assert torch.equal(state, torch.get_rng_state())
 
@@ -60,28 +60,28 @@ def test_it_goes_on_from_a_window_that_is_drawn_already() -> None:
     alone, ahead = (Batches(stream_of(buffer=7), tokens=60, seed=2) for _ in range(2))
     assert seen([next(iter(alone))]) == seen([next(iter(ahead))])
     assert ahead.next_window() == (1, 1)
-    with drawing_ahead(ahead, 1):
-        assert seen(list(islice(endless(alone), 20))) == seen(list(islice(endless(ahead), 20)))
+    with prefetch_windows(ahead, 1):
+        assert seen(list(islice(repeat_epochs(alone), 20))) == seen(list(islice(repeat_epochs(ahead), 20)))
 
 
 def test_files_are_not_read_at_a_shared_place(tmp_path: Path) -> None:
     path = tmp_path / "pairs.tsv"
     path.write_text("".join(f"the dog {n}\tle chien {n}\n" for n in range(300)), encoding="utf-8")
-    selection = Selection.of(PairFiles(str(path))).shorter(VOCABULARIES, 60)
+    selection = Selection.of(PairFiles(str(path))).drop_long(VOCABULARIES, 60)
     alone, ahead = (Batches(Stream([selection], VOCABULARIES, buffer=20), tokens=100) for _ in range(2))
     first = [seen([next(iter(batches))]) for batches in (alone, ahead)]  # which opens the file here
     assert first[0] == first[1]
-    with drawing_ahead(ahead, 3):
-        assert seen(list(islice(endless(alone), 120))) == seen(list(islice(endless(ahead), 120)))
+    with prefetch_windows(ahead, 3):
+        assert seen(list(islice(repeat_epochs(alone), 120))) == seen(list(islice(repeat_epochs(ahead), 120)))
 
 
 def test_a_mistake_that_is_found_ahead_is_one_line(tmp_path: Path) -> None:
     path = tmp_path / "pairs.tsv"
     path.write_text("".join(f"the dog {n}\tle chien {n}\n" for n in range(30)), encoding="utf-8")
-    selection = Selection.of(PairFiles(str(path))).shorter(VOCABULARIES, 60)
+    selection = Selection.of(PairFiles(str(path))).drop_long(VOCABULARIES, 60)
     path.write_text("the dog 0\tle chien 0\n", encoding="utf-8")
     batches = Batches(Stream([selection], VOCABULARIES, buffer=10), tokens=100)
-    with drawing_ahead(batches, 1), pytest.raises(UserError, match="has become shorter") as raised:
+    with prefetch_windows(batches, 1), pytest.raises(UserError, match="has become shorter") as raised:
         list(batches)
     assert "\n" not in str(raised.value) and "Traceback" not in str(raised.value)
 
@@ -89,34 +89,34 @@ def test_a_mistake_that_is_found_ahead_is_one_line(tmp_path: Path) -> None:
 def test_a_process_that_is_killed_is_one_line() -> None:
     batches = Batches(stream_of(buffer=7), tokens=60)
     before = children()
-    with drawing_ahead(batches, 1), pytest.raises(UserError, match=r"was killed.*--set data\.processes=0") as raised:
+    with prefetch_windows(batches, 1), pytest.raises(UserError, match=r"was killed.*--set data\.processes=0") as raised:
         (drawing,) = children() - before
         os.kill(drawing, signal.SIGKILL)
-        list(islice(endless(batches), 60))
+        list(islice(repeat_epochs(batches), 60))
     assert "\n" not in str(raised.value)
 
 
 def test_a_death_is_heard_of_while_something_else_is_done() -> None:
     batches = Batches(stream_of(buffer=7), tokens=60)
     before = children()
-    with pytest.raises(UserError, match="was killed"), drawing_ahead(batches, 1):
+    with pytest.raises(UserError, match="was killed"), prefetch_windows(batches, 1):
         (drawing,) = children() - before
         os.kill(drawing, signal.SIGKILL)
         for _ in range(300):
             time.sleep(0.1)
-    with pytest.raises(RuntimeError, match="something else"), drawing_ahead(batches, 1):
+    with pytest.raises(RuntimeError, match="something else"), prefetch_windows(batches, 1):
         raise RuntimeError("something else")
 
 
 def test_ctrl_c_is_for_the_run_alone() -> None:
     alone, ahead = (Batches(stream_of(buffer=7), tokens=60) for _ in range(2))
     before = children()
-    with drawing_ahead(ahead, 1):
-        next(endless(ahead))
+    with prefetch_windows(ahead, 1):
+        next(repeat_epochs(ahead))
         (drawing,) = children() - before
         os.kill(drawing, signal.SIGINT)
-        next(endless(alone))
-        assert seen(list(islice(endless(alone), 40))) == seen(list(islice(endless(ahead), 40)))
+        next(repeat_epochs(alone))
+        assert seen(list(islice(repeat_epochs(alone), 40))) == seen(list(islice(repeat_epochs(ahead), 40)))
 
 
 def test_ctrl_c_while_the_others_end_comes_after_that() -> None:
@@ -133,7 +133,7 @@ def test_ctrl_c_while_the_others_end_comes_after_that() -> None:
             ended.append("all of it")
 
     batches = Batches(stream_of(buffer=7), tokens=60)
-    with pytest.raises(KeyboardInterrupt), drawing_ahead(batches, 1):
+    with pytest.raises(KeyboardInterrupt), prefetch_windows(batches, 1):
         ahead: Any = batches.pairs
         ahead._coming = Ending()
     waiting.set()
@@ -145,7 +145,7 @@ def test_how_many_draw_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = stream_of()
     for cores, neighbours, expected in ((1, 1, 0), (2, 1, 1), (16, 1, 8), (16, 4, 3)):
         monkeypatch.setattr(os, "sched_getaffinity", lambda _, cores=cores: set(range(cores)), raising=False)
-        assert processes_for(stream, "auto", neighbours) == expected
-    assert processes_for(stream, 0) == 0 and processes_for(stream, 5) == 5
+        assert choose_processes(stream, "auto", neighbours) == expected
+    assert choose_processes(stream, 0) == 0 and choose_processes(stream, 5) == 5
     in_memory: Any = object()
-    assert processes_for(in_memory, 5) == 0
+    assert choose_processes(in_memory, 5) == 0

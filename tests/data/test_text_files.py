@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from saccade.data.reading import LONGEST_LINE, marked_lines, read_lines
+from saccade.data.text_files import LONGEST_LINE, marked_lines, read_lines
 from saccade.errors import UserError
 
 

@@ -19,8 +19,8 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from saccade.data.batching import Batches
+from saccade.data.corpus import PairWindow, WindowSource
 from saccade.data.streaming import Stream
-from saccade.data.windows import Window, Windows
 from saccade.errors import UserError
 
 _MOST = 8  # processes by `auto`: they cut pieces as fast as a large GPU learns from them
@@ -28,7 +28,7 @@ _MOST = 8  # processes by `auto`: they cut pieces as fast as a large GPU learns 
 Key = tuple[int, int, int]  # seed, epoch, number
 
 
-def processes_for(pairs: Windows, asked: int | str, neighbours: int = 1) -> int:
+def choose_processes(pairs: WindowSource, asked: int | str, neighbours: int = 1) -> int:
     """How many draw ahead, 0 for none, where `neighbours` runs share this machine.
 
     A corpus in memory has nothing to draw. The processes are forks, which share its memory; where these are not safe
@@ -42,7 +42,7 @@ def processes_for(pairs: Windows, asked: int | str, neighbours: int = 1) -> int:
 
 
 @contextmanager
-def drawing_ahead(batches: Batches, processes: int) -> Iterator[None]:
+def prefetch_windows(batches: Batches, processes: int) -> Iterator[None]:
     """While open, the windows of `batches` are drawn by so many processes."""
     alone = batches.pairs
     if not processes or not isinstance(alone, Stream):
@@ -95,21 +95,21 @@ class _Ahead:
     def __init__(self, pairs: Stream, seed: int, processes: int) -> None:
         self._pairs, self._seed, self._processes = pairs, seed, processes
         self._next: tuple[int, int] | None = None  # epoch, number
-        self._coming: Iterator[Window | UserError] = iter(())
+        self._coming: Iterator[PairWindow | UserError] = iter(())
 
     @property
     def longest(self) -> tuple[int, int]:
         return self._pairs.longest
 
     @property
-    def pieces(self) -> int:
-        return self._pairs.pieces
+    def tokens(self) -> int:
+        return self._pairs.tokens
 
     @property
     def windows(self) -> int:
         return self._pairs.windows
 
-    def window(self, seed: int, epoch: int, number: int) -> Window:
+    def window(self, seed: int, epoch: int, number: int) -> PairWindow:
         if (seed, (epoch, number)) != (self._seed, self._next):
             self._seed = seed
             self.begin((epoch, number))
@@ -160,11 +160,11 @@ class _Keys:
             yield self._seed, place // self._windows + 1, place % self._windows
 
 
-class _Drawn(Dataset[Window | UserError]):
+class _Drawn(Dataset[PairWindow | UserError]):
     def __init__(self, pairs: Stream) -> None:
         self._pairs = pairs
 
-    def __getitem__(self, key: Key) -> Window | UserError:
+    def __getitem__(self, key: Key) -> PairWindow | UserError:
         try:
             return self._pairs.window(*key)
         except UserError as mistake:  # DataLoader would add a traceback to what it says

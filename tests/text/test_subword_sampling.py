@@ -64,7 +64,7 @@ def test_unigram_segmentations_come_as_often_as_they_should() -> None:
 
 def test_bpe_without_any_merge_is_characters() -> None:
     tokeniser = TOKENISERS["bpe"]
-    assert tokeniser.pieces(tokeniser.sample("the dog", Random(1), 1.0)) == [*"▁the▁dog"]
+    assert tokeniser.tokens(tokeniser.sample("the dog", Random(1), 1.0)) == [*"▁the▁dog"]
     lengths = [len(tokeniser.sample(LINES[0], Random(seed), 0.1)) for seed in range(30)]
     assert len(tokeniser.encode(LINES[0])) < sum(lengths) / 30 < len(LINES[0])
     assert len({tuple(tokeniser.sample(LINES[0], Random(seed), 0.1)) for seed in range(30)}) > 20

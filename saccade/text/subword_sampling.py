@@ -20,7 +20,7 @@ _BEST = 64  # segmentations of a word that are drawn from: all there are of most
 _REMEMBERED = 1 << 13  # words
 
 
-def words_of(chunk: str) -> list[str]:
+def split_at_spaces(chunk: str) -> list[str]:
     """As sentencepiece takes them: each with the space before it."""
     return re.findall(r" [^ ]*|[^ ]+", chunk)
 

@@ -31,11 +31,11 @@ class TextPair(NamedTuple):
     target: str
 
 
-def tagged(pair: TextPair, tag: str | None) -> TextPair:
+def add_tag(pair: TextPair, tag: str | None) -> TextPair:
     return pair if tag is None else TextPair(f"{tag} {pair.source}", pair.target)
 
 
-def digest_of(pairs: Iterable[TextPair]) -> str:
+def hash_pairs(pairs: Iterable[TextPair]) -> str:
     """sha256 of all texts."""
     whole = hashlib.sha256()
     for pair in pairs:
@@ -55,7 +55,7 @@ def read_lines(path: Path | str) -> Iterator[str]:
 def marked_lines(path: Path | str, mark: Mark = (1, 0)) -> Iterator[tuple[Mark, str]]:
     """The same from a mark on, each with its own: the line's number and byte. In a compressed file, what is before it
     is read and dropped."""
-    with opened(path) as raw, _unpacked(raw) as stream:
+    with open_bytes(path) as raw, _unpacked(raw) as stream:
         number, byte = mark
         try:
             if byte:
@@ -66,37 +66,39 @@ def marked_lines(path: Path | str, mark: Mark = (1, 0)) -> Iterator[tuple[Mark, 
         except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:
             if str(error) == _TOO_MUCH_MEMORY:
                 what = f"unpacking needs more than {_XZ_MEMORY >> 20} MiB of memory; compress the file again, by xz -9"
-                raise mistake(path, number, what) from None
-            raise mistake(path, number, f"the compressed file is cut off or damaged ({error}); make it again") from None
+                raise line_error(path, number, what) from None
+            raise line_error(
+                path, number, f"the compressed file is cut off or damaged ({error}); make it again"
+            ) from None
 
 
 def _text(line: bytes, path: Path | str, number: int) -> str:
     if len(line.rstrip(b"\r\n")) > LONGEST_LINE:
-        raise mistake(path, number, f"more than {LONGEST_LINE:,} bytes without a line end; expected one text a line")
+        raise line_error(path, number, f"more than {LONGEST_LINE:,} bytes without a line end; expected one text a line")
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError as error:
         found = "utf16" if line.startswith((b"\xff\xfe", b"\xfe\xff")) else "latin1"
         convert = f"iconv -f {found} -t utf8" + ("" if path == STDIN else f" {shlex.quote(str(path))}")
         problem = f"byte {error.start + 1} of the line is 0x{line[error.start]:02X}, which is not UTF-8"
-        raise mistake(path, number, f"{problem}; if the file is in {found}, convert it: {convert}") from None
+        raise line_error(path, number, f"{problem}; if the file is in {found}, convert it: {convert}") from None
     if "\0" in text:
-        raise mistake(path, number, "holds a NUL character; expected text; without them: tr -d '\\000'")
+        raise line_error(path, number, "holds a NUL character; expected text; without them: tr -d '\\000'")
     if number == 1:
         text = text.removeprefix("\ufeff")
     return text.removesuffix("\n").removesuffix("\r")
 
 
-def mistake(path: Path | str, number: int, what: str) -> UserError:
-    return UserError(f"{name(path)}:{number}: {what}")
+def line_error(path: Path | str, number: int, what: str) -> UserError:
+    return UserError(f"{display_name(path)}:{number}: {what}")
 
 
-def name(path: Path | str) -> str:
+def display_name(path: Path | str) -> str:
     return "standard input" if path == STDIN else str(path)
 
 
 @contextmanager
-def opened(path: Path | str) -> Iterator[io.BufferedReader]:
+def open_bytes(path: Path | str) -> Iterator[io.BufferedReader]:
     """The raw bytes; what the system has against reading them is said in one line."""
     if path == STDIN:
         stdin: io.BufferedReader = io.BufferedReader(cast("io.RawIOBase", sys.stdin.buffer))

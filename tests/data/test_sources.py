@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from saccade.data import Listed, PairFiles, TextPair, open_pairs
+from saccade.data import ListedPairs, PairFiles, TextPair, open_pairs
 from saccade.data.huggingface import HubPairs
 from saccade.errors import UserError
 
@@ -26,9 +26,9 @@ def test_reversed_and_listed(tmp_path: Path) -> None:
     marks = [mark for mark, _ in backwards.marked()]
     assert list(backwards.marked(marks[1])) == [(marks[1], ("deux", "two"))]
     assert backwards.digest() != forwards.digest() and backwards.size() == forwards.size() == 16
-    listed = Listed(PAIRS)
+    listed = ListedPairs(PAIRS)
     assert list(listed.marked((2,))) == [((2,), PAIRS[1]), ((3,), PAIRS[2])]
-    assert listed.digest() == Listed(PAIRS).digest() != Listed(PAIRS[:2]).digest()
+    assert listed.digest() == ListedPairs(PAIRS).digest() != ListedPairs(PAIRS[:2]).digest()
 
 
 def test_without_the_extra_the_package_to_install_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

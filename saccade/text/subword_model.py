@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from random import Random
 
 from saccade.errors import UserError
-from saccade.text.policy import Policy, chunks
+from saccade.text.policy import Policy, split_chunks
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3
 MOST_LINES = 1_000_000  # enough to make a vocabulary from; more are drawn from
@@ -29,7 +29,7 @@ def _drawn(lines: Iterable[str], most: int) -> list[str]:
     return drawn
 
 
-def make_model(
+def train_subword_model(
     lines: Iterable[str],
     policy: Policy,
     *,
@@ -43,7 +43,7 @@ def make_model(
     drawn = _drawn(lines, most_lines)  # here, so that a mistake in the files is raised as it is, not through C++
 
     def training_text() -> Iterator[str]:
-        cut = (chunk.translate(_UNTRAINABLE) for line in drawn if line.strip() for chunk in chunks(line, policy))
+        cut = (chunk.translate(_UNTRAINABLE) for line in drawn if line.strip() for chunk in split_chunks(line, policy))
         if policy.kind == "word":  # every word once, with its count
             yield from (f"{chunk}\t{count}" for chunk, count in Counter(cut).items())
         else:
