@@ -104,9 +104,12 @@ def presets(name: str) -> str:
 
 
 def keys(cls: type[Any], at: str) -> str:
-    """A row a key of a recipe's table, with what the comment beside the field says of it."""
-    said = notes(cls, at)
-    rows = [[f"`{key.key}`", key.type, f"`{key.default}`", said.get(key.key, "")] for key in config.describe(cls, at)]
+    """One row per key of a recipe's table, with the field's help, or else the comment beside it."""
+    comments = notes(cls, at)
+    rows = [
+        [f"`{key.key}`", key.type, f"`{key.default}`", key.help or comments.get(key.key, "")]
+        for key in config.describe(cls, at)
+    ]
     return table(["key", "what to give", "default", ""], rows)
 
 

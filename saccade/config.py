@@ -8,15 +8,14 @@ import datetime
 import json
 import math
 import re
-import types
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_origin
 
 from saccade.errors import UserError
 from saccade.files import parse_toml
 from saccade.names import nearest
-from saccade.ranges import range_of
+from saccade.ranges import OptionError, Range, field_hints, help_of, is_union, members, range_of
 
 Config = TypeVar("Config")
 
@@ -28,6 +27,7 @@ class Key:
     key: str  # dotted: train.lr
     type: str
     default: str  # as TOML writes it; empty where the key is required
+    help: str = ""
 
 
 def from_dict(cls: type[Config], mapping: Mapping[str, Any], where: str = "recipe.toml", at: str = "") -> Config:
@@ -43,20 +43,22 @@ def to_dict(config: Any) -> dict[str, Any]:
 
 def describe(cls: type[Any], at: str = "") -> list[Key]:
     """Every key of `cls`, nested ones by their dotted names (`data.corpora[].pairs` in a list of tables), in order."""
-    hints = get_type_hints(cls, include_extras=True)
+    hints = field_hints(cls)
     keys = []
     for field in (field for field in dataclasses.fields(cls) if field.init):
         name = _join(at, field.name)
         nested = [
             (inner, name if inner is hint else f"{name}[]")
-            for hint in _members(hints[field.name])
+            for hint in members(hints[field.name])
             for inner in (hint, *get_args(hint))
             if isinstance(inner, type) and dataclasses.is_dataclass(inner)
         ]
         for inner, at_inner in nested:
             keys += describe(inner, at_inner)
         if not nested:
-            keys.append(Key(key=name, type=_expected(hints[field.name]), default=_default(field)))
+            hint = hints[field.name]
+            text = help_.text if (help_ := help_of(hint)) else ""
+            keys.append(Key(key=name, type=_expected(hint), default=_default(field), help=text))
     return keys
 
 
@@ -107,7 +109,7 @@ class _Reader:
         if not isinstance(mapping, Mapping):
             raise self.wrong(mapping, cls, at)
         known = {field.name: field for field in dataclasses.fields(cls) if field.init}
-        hints = get_type_hints(cls, include_extras=True)
+        hints = field_hints(cls)
         for name in mapping:
             if name not in known:
                 deeper = [key.key for key in describe(cls, at) if key.key.endswith(f".{name}")]
@@ -120,7 +122,9 @@ class _Reader:
         values = {name: self.value(hints[name], value, _join(at, name)) for name, value in mapping.items()}
         try:
             return cls(**values)
-        except ValueError as error:  # the dataclass's own __post_init__
+        except OptionError as error:
+            raise self.error(_join(at, error.field), error.message) from error
+        except ValueError as error:  # a rule about several fields
             raise self.error(at, str(error)) from error
 
     def value(self, hint: Any, value: Any, key: str) -> Any:
@@ -131,7 +135,7 @@ class _Reader:
         origin, args = get_origin(hint), get_args(hint)
         if origin is Annotated:
             return self.ranged(hint, value, key)
-        if origin in (Union, types.UnionType):
+        if is_union(hint):
             return self.union(hint, value, key)
         if origin is Literal:
             if any(value == choice and type(value) is type(choice) for choice in args):
@@ -154,21 +158,23 @@ class _Reader:
         raise self.wrong(value, hint, key)
 
     def ranged(self, hint: Any, value: Any, key: str) -> Any:
-        within = range_of(hint)
+        inner, *metadata = get_args(hint)
+        within = next((item for item in metadata if isinstance(item, Range)), None)
+        if within is None:
+            return self.value(inner, value, key)
         try:
-            number = self.value(get_args(hint)[0], value, key)
+            number = self.value(inner, value, key)
         except UserError:
             raise self.wrong(value, hint, key) from None  # which says the range, too
-        if within is not None and number not in within:
+        if number not in within:
             raise self.wrong(value, hint, key)
         return number
 
     def union(self, hint: Any, value: Any, key: str) -> Any:
-        members = _members(hint)
-        choices = [choice for member in members for choice in get_args(member) if get_origin(member) is Literal]
-        if type(None) in members and (value is None or (value == "none" and "none" not in choices)):
+        choices = [choice for member in members(hint) for choice in get_args(member) if get_origin(member) is Literal]
+        if type(None) in members(hint) and (value is None or (value == "none" and "none" not in choices)):
             return None
-        others = [member for member in members if member is not type(None)]
+        others = [member for member in members(hint) if member is not type(None)]
         if len(others) == 1:  # its own error says more than one about the union
             return self.value(others[0], value, key)
         for member in others:
@@ -195,10 +201,6 @@ class _Reader:
         return UserError(": ".join(part for part in (self.where, key, message) if part))
 
 
-def _members(hint: Any) -> tuple[Any, ...]:
-    return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
-
-
 def _join(at: str, name: str) -> str:
     return f"{at}.{name}" if at else name
 
@@ -207,8 +209,9 @@ def _expected(hint: Any) -> str:
     """A type in the words of a recipe's writer."""
     origin, args = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        return f"{_expected(args[0])} {range_of(hint) or ''}".rstrip()
-    if origin in (Union, types.UnionType):
+        within = None if is_union(args[0]) else range_of(hint)  # the members of a union name theirs
+        return f"{_expected(args[0])} {within or ''}".rstrip()
+    if is_union(hint):
         return " or ".join(_expected(member) for member in args)
     if origin is Literal:
         return " or ".join(_toml_value(choice) for choice in args)

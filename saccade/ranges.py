@@ -1,9 +1,9 @@
-"""The numbers that a setting accepts, declared with its type and checked wherever a value of it is made.
+"""An option's range, choices and help, declared with its type and checked wherever a value of it is set.
 
-    width: Annotated[int, Range(least=1, most=65_536)] = 512
+    width: Annotated[int, Range(least=1, most=65_536), Help("Size of each layer.")] = 512
 
-A recipe that breaks a range is refused by `config.from_dict`; `Checked` does the same when Python code makes the
-dataclass itself. Errors, the documents' tables and `--help` word a range in the same way: `str(Range(...))`.
+A recipe that breaks a range is refused by `config.from_dict`; `Checked` does the same when Python code builds the
+dataclass. Error messages, the tables in the documents and `--help` use the same words: `str(Range(...))`.
 """
 
 import dataclasses
@@ -11,7 +11,28 @@ import math
 import types
 from collections.abc import Iterator
 from itertools import repeat
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+Metadata = TypeVar("Metadata")
+
+
+class OptionError(ValueError):
+    """An option that cannot be accepted. `message` follows the field's name: "must be above 0, got -1"."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(f"{field} {message}")
+        self.field, self.message = field, message
+
+
+@dataclasses.dataclass(frozen=True)
+class Help:
+    """What an option does, in one or two sentences. The default and the range are added from the field."""
+
+    text: str
+    group: str | None = None  # the panel of `--help` that shows it
+    metavar: str | None = None
+    flags: tuple[str, ...] = ()  # on the command line, where the flag is not the field's name
+    argument: bool = False  # a positional argument of the command
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -64,23 +85,64 @@ Temperature = Annotated[float, Range(least=1e-6, most=1_000_000)]  # by which sc
 
 
 class Checked:
-    """A dataclass that inherits from this checks its ranges when it is made. One with a `__post_init__` of its own
-    calls this one first."""
+    """A dataclass that inherits from this checks its ranges and choices on construction. A subclass with a
+    `__post_init__` calls this one first."""
 
     def __post_init__(self) -> None:
-        for name, hint in _hints(type(self)).items():
-            for within, value in _numbers(hint, getattr(self, name)):
-                if value not in within:
-                    raise ValueError(f"{name} must be {within}, got {value}")
+        for name, hint in field_hints(type(self)).items():
+            value = getattr(self, name)
+            if (choices := _choices(hint)) and value not in choices:
+                raise OptionError(name, f"must be {', '.join(map(str, choices))}, got {value!r}")
+            for within, number in _numbers(hint, value):
+                if number not in within:
+                    raise OptionError(name, f"must be {within}, got {number}")
 
 
 def range_of(hint: Any) -> Range | None:
-    """What `Annotated[int, Range(...)]` declares; of `… | None` and the like, the range of the number among them."""
+    """The range that `Annotated[int, Range(...)]` declares; in a union, the range of its first number."""
+    return _declared(hint, Range)
+
+
+def help_of(hint: Any) -> Help | None:
+    return _declared(hint, Help)
+
+
+def field_hints(cls: type[Any]) -> dict[str, Any]:
+    """The type of each field, with its metadata."""
+    hints = get_type_hints(cls, include_extras=True)
+    return {field.name: hints[field.name] for field in dataclasses.fields(cls)}
+
+
+def without_metadata(hint: Any) -> Any:
+    """`hint` outside its outermost `Annotated`: a type, a union or a Literal."""
+    return get_args(hint)[0] if get_origin(hint) is Annotated else hint
+
+
+def members(hint: Any) -> tuple[Any, ...]:
+    """The types of a union, or the one type."""
+    hint = without_metadata(hint) if is_union(without_metadata(hint)) else hint
+    return get_args(hint) if is_union(hint) else (hint,)
+
+
+def is_union(hint: Any) -> bool:
+    return get_origin(hint) in (Union, types.UnionType)
+
+
+def _declared(hint: Any, kind: type[Metadata]) -> Metadata | None:
     if get_origin(hint) is Annotated:
-        return next((one for one in get_args(hint)[1:] if isinstance(one, Range)), None)
-    if get_origin(hint) in (Union, types.UnionType):
-        return next((found for member in get_args(hint) if (found := range_of(member))), None)
+        inner, *metadata = get_args(hint)
+        return next((item for item in metadata if isinstance(item, kind)), None) or _declared(inner, kind)
+    if is_union(hint):
+        return next((item for member in get_args(hint) if (item := _declared(member, kind))), None)
     return None
+
+
+def _choices(hint: Any) -> tuple[Any, ...]:
+    """The values of a `Literal`, or of `Literal | None`; none of any other type."""
+    kinds = [without_metadata(member) for member in members(hint)]
+    if not all(get_origin(kind) is Literal or kind is type(None) for kind in kinds):
+        return ()
+    return tuple(choice for kind in kinds for choice in (get_args(kind) or (None,)))
 
 
 def _numbers(hint: Any, value: Any) -> Iterator[tuple[Range, float]]:
@@ -88,17 +150,12 @@ def _numbers(hint: Any, value: Any) -> Iterator[tuple[Range, float]]:
     if isinstance(value, int | float) and not isinstance(value, bool):
         yield range_of(hint) or Range(), value
     elif isinstance(value, tuple | list):
-        for member in get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,):
+        for member in map(without_metadata, members(hint)):
             if get_origin(member) in (tuple, list):
                 first, *others = get_args(member)
-                every = repeat(first) if others in ([], [...]) else (first, *others)
-                for one, item in zip(every, value, strict=False):
-                    yield from _numbers(one, item)
-
-
-def _hints(cls: type[Any]) -> dict[str, Any]:
-    every = get_type_hints(cls, include_extras=True)
-    return {field.name: every[field.name] for field in dataclasses.fields(cls)}
+                items = repeat(first) if others in ([], [...]) else (first, *others)
+                for item, number in zip(items, value, strict=False):
+                    yield from _numbers(item, number)
 
 
 def _shown(bound: float) -> str:

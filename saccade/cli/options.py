@@ -1,0 +1,125 @@
+"""From the fields of a dataclass to the options of a command."""
+
+import dataclasses
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+
+import typer
+
+from saccade.errors import UserError
+from saccade.ranges import Help, OptionError, field_hints, help_of, members, range_of, without_metadata
+
+
+class Only:
+    """`Annotated[Search, Only("beam")]`: the command has options for these fields alone."""
+
+    def __init__(self, *fields: str) -> None:
+        self.fields = fields
+
+
+def command(function: Callable[..., None]) -> Callable[..., None]:
+    """`function` as typer takes it. A parameter whose type is a dataclass becomes one option per field, with the name,
+    type, default, range and help that the field declares; the function gets an instance of the dataclass.
+
+    A field has the default of the parameter's default instance, or else its own. Only the options that were typed
+    change it, through `with_options` where the dataclass has such a method.
+    """
+    hints = get_type_hints(function, include_extras=True)
+    parameters: list[inspect.Parameter] = []
+    groups: dict[str, tuple[type[Any], Any, list[str]]] = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        kind: type[Any] = without_metadata(hints[name])
+        if not dataclasses.is_dataclass(kind):
+            parameters.append(parameter.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY))
+            continue
+        default = None if parameter.default is inspect.Parameter.empty else parameter.default
+        options = _parameters(kind, default, _only(hints[name]))
+        groups[name] = (kind, default, [option.name for option in options])
+        parameters += options
+    parameters.sort(key=lambda parameter: parameter.default is not inspect.Parameter.empty)
+
+    def run(**values: Any) -> None:
+        try:
+            for name, (kind, default, fields) in groups.items():
+                typed = {field: value for field in fields if _is_typed(value := values.pop(field))}
+                values[name] = _build(kind, default, typed)
+            function(**values)
+        except OptionError as error:
+            raise UserError(f"{flag(error.field)} {error.message}") from error
+
+    run.__name__, run.__doc__ = function.__name__, function.__doc__
+    run.__dict__["__signature__"] = inspect.Signature(parameters)
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run
+
+
+def flag(field: str) -> str:
+    return f"--{field.replace('_', '-')}"
+
+
+def _is_typed(value: Any) -> bool:
+    return value is not None and value is not False and value != []
+
+
+def _only(hint: Any) -> tuple[str, ...] | None:
+    return next((item.fields for item in get_args(hint)[1:] if isinstance(item, Only)), None)
+
+
+def _parameters(cls: type[Any], default: Any, only: tuple[str, ...] | None) -> list[inspect.Parameter]:
+    """One parameter per field, or per field of `only`, that has a Help."""
+    parameters = []
+    for field in dataclasses.fields(cls):
+        hint = field_hints(cls)[field.name]
+        help_ = help_of(hint)
+        if help_ is None or (only is not None and field.name not in only):
+            continue
+        value = field.default if default is None else getattr(default, field.name)
+        required = value is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        kind = _type(hint) if required else _type(hint) | None
+        parameters.append(
+            inspect.Parameter(
+                field.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=inspect.Parameter.empty if required else None,
+                annotation=Annotated[kind, _option(field.name, hint, help_, value)],
+            )
+        )
+    return parameters
+
+
+def _option(name: str, hint: Any, help_: Help, default: Any) -> Any:
+    """Where an option was not typed its value is None, so that its default is shown as a part of the text."""
+    within = str(range_of(hint) or "")
+    text = help_.text + (f" {within[0].upper()}{within[1:]}." if within else "")
+    if not any(default is nothing for nothing in (None, dataclasses.MISSING, False)) and default not in ((), ""):
+        text += f" [dim]\\[default: {default}][/dim]"
+    if help_.argument:
+        return typer.Argument(help=text, metavar=help_.metavar, show_default=False)
+    flags = help_.flags or (flag(name),)
+    return typer.Option(*flags, help=text, metavar=help_.metavar, show_default=False, rich_help_panel=help_.group)
+
+
+def _type(hint: Any) -> Any:
+    """The type that typer parses: of a union without None, or of a Literal whose values Python checks, a text."""
+    kinds = [without_metadata(member) for member in members(hint) if without_metadata(member) is not type(None)]
+    if len(kinds) > 1 or get_origin(kinds[0]) is Literal:
+        return str
+    return list[get_args(kinds[0])[0]] if get_origin(kinds[0]) in (tuple, list) else kinds[0]  # type: ignore[misc]
+
+
+def _build(cls: type[Any], default: Any, typed: dict[str, Any]) -> Any:
+    hints = field_hints(cls)
+    values = {
+        name: tuple(value) if isinstance(value, list) and _is_tuple(hints[name]) else value
+        for name, value in typed.items()
+    }
+    if default is None:
+        return cls(**values)
+    if hasattr(default, "with_options"):
+        return default.with_options(**values)
+    return dataclasses.replace(default, **values)
+
+
+def _is_tuple(hint: Any) -> bool:
+    return any(get_origin(without_metadata(member)) is tuple for member in members(hint))
