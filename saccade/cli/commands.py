@@ -5,20 +5,20 @@ from typing import Annotated
 import typer
 
 import saccade
-from saccade.cli.aligning import align
-from saccade.cli.calibrating import calibrate
-from saccade.cli.comparing import compare
+from saccade.cli.align import align
+from saccade.cli.calibrate import calibrate
+from saccade.cli.compare import compare
 from saccade.cli.console import show
 from saccade.cli.data import data_
-from saccade.cli.evaluating import evaluate
-from saccade.cli.listings import attentions, models, tasks
-from saccade.cli.reranking import rerank
-from saccade.cli.scoring import score
-from saccade.cli.sweeping import sweep
-from saccade.cli.training import train
-from saccade.cli.translating import translate
+from saccade.cli.evaluate import evaluate
+from saccade.cli.list import attentions, models, tasks
+from saccade.cli.rerank import rerank
+from saccade.cli.score import score
+from saccade.cli.sweep import sweep
+from saccade.cli.train import train
+from saccade.cli.translate import translate
 from saccade.cli.trusting import with_trust_code
-from saccade.cli.trying import try_
+from saccade.cli.try_ import try_
 
 app = typer.Typer(
     help="Sequence-to-sequence learning in which attention is the first-class, interchangeable part.",

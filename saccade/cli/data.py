@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from saccade.cli.console import put, say, show
-from saccade.cli.listings import Json
-from saccade.cli.translating import interruptible, written
+from saccade.cli.list import Json
+from saccade.cli.translate import interruptible, written
 from saccade.errors import UserError
 
 if TYPE_CHECKING:

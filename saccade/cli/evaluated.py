@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from saccade.cli.console import show
+from saccade.cli.console import print_table, show
 from saccade.cli.material import Material
 from saccade.cli.systems import Run, System, examples_of
-from saccade.cli.tables import print_table
 
 if TYPE_CHECKING:
     from saccade.evaluate import AlignmentScores, Difference, GoldLinks

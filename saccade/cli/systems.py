@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from saccade import files
 from saccade.cli.material import Material
 from saccade.cli.searching import read_constraints
-from saccade.cli.translating import bar
+from saccade.cli.translate import bar
 from saccade.errors import UserError
 
 if TYPE_CHECKING:

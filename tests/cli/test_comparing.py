@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from saccade.cli.comparing import _seeds
+from saccade.cli.compare import _seeds
 from saccade.data import TextPair
 from saccade.errors import UserError
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from saccade.cli.console import put, say, show
-from saccade.cli.tables import print_table
+from saccade.cli.console import print_table, put, say, show
 
 Run = Callable[..., tuple[int, str, str]]
 HOSTILE = "a\x1b]0;owned\x07\x9bb"

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from saccade.cli.trying import EXAMPLE
+from saccade.cli.try_ import EXAMPLE
 from saccade.text import words
 from saccade.tour.contest import (
     BOOK,

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from saccade.cli.console import put, say, show
+from saccade.cli.console import print_table, put, say, show
 from saccade.cli.material import Count, material_of, pairs_of
 from saccade.cli.searching import Beam, LengthPenalty, searching
-from saccade.cli.sweeping import seeds_of
-from saccade.cli.tables import print_table
-from saccade.cli.translating import BatchTokens, ByOption, Device, bar
+from saccade.cli.sweep import seeds_of
+from saccade.cli.translate import BatchTokens, ByOption, Device, bar
 from saccade.errors import UserError
 from saccade.locking import locked
 

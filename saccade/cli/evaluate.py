@@ -12,7 +12,7 @@ from saccade.cli.evaluated import Results, print_results, write_report
 from saccade.cli.material import Count, Gold, GoldBase, Material, Seed, Source, Tokenised, material_of, pairs_of
 from saccade.cli.searching import Beam, LengthPenalty, searching
 from saccade.cli.systems import Judging, System, judged
-from saccade.cli.translating import BatchTokens, ByOption, Device, interruptible
+from saccade.cli.translate import BatchTokens, ByOption, Device, interruptible
 from saccade.errors import UserError
 
 if TYPE_CHECKING:

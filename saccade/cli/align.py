@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from saccade.cli.console import say
+from saccade.cli.console import print_table, say
 from saccade.cli.material import Count, Gold, GoldBase, Pairs, Seed, Source, Tokenised, pairs_of
-from saccade.cli.tables import print_table
-from saccade.cli.translating import BatchTokens, ByOption, Device, Model, bar, interruptible, written
+from saccade.cli.translate import BatchTokens, ByOption, Device, Model, bar, interruptible, written
 from saccade.errors import UserError
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
+from saccade.cli.console import print_table
 from saccade.cli.material import Count, Pairs, Seed, material_of, pairs_of
 from saccade.cli.searching import Beam, LengthPenalty, searching
-from saccade.cli.tables import print_table
-from saccade.cli.translating import BatchTokens, Device, Model, bar, interruptible
+from saccade.cli.translate import BatchTokens, Device, Model, bar, interruptible
 from saccade.locking import locked
 
 Targets = Annotated[Path | None, typer.Argument(help="The targets, where PAIRS are the sources.")]

@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from saccade.cli.console import put, say
-from saccade.cli.tables import print_table
+from saccade.cli.console import print_table, put, say
 from saccade.errors import UserError
 
 

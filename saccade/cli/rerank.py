@@ -5,12 +5,11 @@ from typing import Annotated, cast
 
 import typer
 
-from saccade.cli.console import show
+from saccade.cli.console import print_table, show
 from saccade.cli.material import Count, Pairs, Seed, material_of, pairs_of
 from saccade.cli.picking import Others, other_models
 from saccade.cli.searching import Beam, LengthPenalty, searching, takes
-from saccade.cli.tables import print_table
-from saccade.cli.translating import BatchTokens, Device, Model, bar, interruptible
+from saccade.cli.translate import BatchTokens, Device, Model, bar, interruptible
 from saccade.errors import UserError
 
 Targets = Annotated[Path | None, typer.Argument(help="The targets, where PAIRS are the sources.")]

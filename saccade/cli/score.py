@@ -13,7 +13,7 @@ from saccade.cli.console import say
 from saccade.cli.material import Count, Pairs, Seed, Source, pairs_of
 from saccade.cli.resuming import command_of
 from saccade.cli.searching import Members, ensemble_options, takes
-from saccade.cli.translating import Device, Model, Tag, bar, interruptible, outputs, tagging
+from saccade.cli.translate import Device, Model, Tag, bar, interruptible, outputs, tagging
 from saccade.errors import UserError
 
 if TYPE_CHECKING:
