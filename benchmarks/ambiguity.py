@@ -51,7 +51,7 @@ def run(path: Path, minutes: float | None, items: AmbiguitySet, keep: Path | Non
 
 
 def _model(folder: Path) -> Any:
-    from saccade.decode.folder import load
+    from saccade.decode.loading import load
 
     return load(folder, device="cpu").model
 

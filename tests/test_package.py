@@ -29,7 +29,7 @@ LAYERS = [
     {"tasks"},
     {"text"},
     {"config"},
-    {"locking", "names", "provenance", "ranges"},
+    {"device", "locking", "names", "provenance", "ranges"},
     {"files"},
     {"errors"},
 ]

@@ -23,8 +23,8 @@ class Filling(NamedTuple):
         """None: they stay as they are."""
         if not self.wanted:
             return None
-        from saccade.decode.translation import NO_ATTENTION
-        from saccade.decode.unknown import read_dictionary, replace_unknown
+        from saccade.decode.attended import NO_ATTENTION
+        from saccade.decode.unknown_words import read_dictionary, replace_unknown
 
         if not translator.attends:
             raise UserError(f"{model}: --replace-unknown: {NO_ATTENTION}")

@@ -17,8 +17,8 @@ from saccade.errors import UserError
 
 if TYPE_CHECKING:
     from saccade.decode import Constraints, Search, Translation, Translator
-    from saccade.decode.limits import Cut, TooLong
-    from saccade.decode.search import Watch
+    from saccade.decode.long_texts import SplitText, TooLong
+    from saccade.decode.search.loop import OnStep
     from saccade.text.words import UnitChoice
 
 _UNDATED = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
@@ -99,11 +99,11 @@ class Work:
         if self.figure is not None:
             self.figure(result, number)
 
-    def _cut(self, record: Record) -> "Cut":
-        from saccade.decode.limits import cut
+    def _cut(self, record: Record) -> "SplitText":
+        from saccade.decode.long_texts import split_text
 
         text, translator = self.tagged(record.text), self.translator
-        return cut(text, self.too_long, translator.limits, translator.vocabularies, record.constraints)
+        return split_text(text, self.too_long, translator.limits, translator.vocabularies, record.constraints)
 
     def _shown(self, record: Record, result: "Translation") -> str:
         if self.answer is not None:
@@ -125,7 +125,7 @@ class Work:
         return frozenset({"line", *blank.as_dict()})
 
 
-def now_and_then() -> "Watch":
+def now_and_then() -> "OnStep":
     """Says how far a search is, every `PATIENCE` seconds: one of a long text may take minutes."""
     last, before = monotonic(), 0
 

@@ -11,7 +11,7 @@ from saccade.errors import UserError
 
 if TYPE_CHECKING:
     from saccade.decode import Reranker, Search, Translation, Translator
-    from saccade.decode.risk import Utility
+    from saccade.decode.mbr import Utility
 
 CHOICE = "Choosing among what was found"
 Picker = Callable[[Iterator["Translation"]], Iterator["Translation"]]
@@ -73,13 +73,13 @@ class Picking(NamedTuple):
         if how.beam == 1:
             raise UserError("--beam 1 finds one translation, and there is nothing to choose; give --beam 10, say")
 
-        from saccade.decode import least_risk
+        from saccade.decode import minimise_risk
 
         def ranked(results: "Iterator[Translation]") -> "Iterator[Translation]":
             if self.mbr is None:
                 return reranker.rerank_stream(results, chunk=chunk)
             weigh, utility = "count" if how.sample else "probability", cast("Utility", self.mbr)
-            return (least_risk(one, utility, weigh=cast("Any", weigh)) for one in results)
+            return (minimise_risk(one, utility, weigh=cast("Any", weigh)) for one in results)
 
         if reranked:
             weights = None if self.weights is None else read_weights(self.weights)
@@ -105,10 +105,10 @@ def picking_options(
 
 
 def read_weights(given: Path) -> dict[str, float]:
-    from saccade.decode import Weights
+    from saccade.decode import RerankingWeights
 
     if given.is_file() or "=" not in str(given):
-        return Weights.load(given).weights
+        return RerankingWeights.load(given).weights
     try:
         pairs = (one.split("=") for one in str(given).split(","))
         return {name.strip().replace("-", "_"): float(value) for name, value in pairs}

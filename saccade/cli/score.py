@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from saccade.data import TextPair
-    from saccade.decode.scoring import Scored, Total
+    from saccade.decode.scoring import PairScore, ScoreTotals
 
     Given = tuple[TextPair, Mapping[str, Any]]  # a pair, and what else its line held
 
@@ -67,7 +67,7 @@ def score(
     if out is not None and out.is_dir():
         raise UserError(f"--out {out}: a folder; expected the name of a file")
 
-    from saccade.decode.scoring import Total, score_pairs
+    from saccade.decode.scoring import ScoreTotals, score_pairs
 
     translator = members.load(model, device)
     tagged = tagging(tag, translator, model)
@@ -78,7 +78,7 @@ def score(
         (blank,) = score_pairs(translator, [("", "")])
         lines = _checked(source, {"line", *blank.as_dict()} - {"source", "target"} if jsonl else set())
         with outputs(out, command, restart) as put, bar("scoring", lines, hidden=out is None) as advance:
-            total = Total(**put.state)
+            total = ScoreTotals(**put.state)
             left = put.after_those_done(zip(source.pairs, _records(source), strict=False), _mark)
             advance(put.lines)
             waiting: deque[Given] = deque()
@@ -127,13 +127,13 @@ def _records(source: Source) -> "Iterator[Mapping[str, Any]]":
     return source.pairs.records() if isinstance(source.pairs, PairFiles) else repeat({})
 
 
-def _line(one: "Scored", number: int, record: Mapping[str, Any], value: str, *, jsonl: bool) -> str:
+def _line(one: "PairScore", number: int, record: Mapping[str, Any], value: str, *, jsonl: bool) -> str:
     if jsonl:
         return json.dumps({"line": number, **one.as_dict(), **record}, ensure_ascii=False)
     return f"{getattr(one, value.replace('-', '_')):.6f}"
 
 
-def _tell(total: "Total", summary: Path | None, **about: str) -> None:
+def _tell(total: "ScoreTotals", summary: Path | None, **about: str) -> None:
     """On standard error: standard output may hold the scores."""
     say(
         f"{total.pairs:,} pairs, {total.pieces:,} pieces with ends: log-probability {total.log_prob:.4f}, "

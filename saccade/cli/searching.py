@@ -167,7 +167,7 @@ class Members(NamedTuple):
 
     def load(self, model: Path, device: str) -> "Translator":
         from saccade.decode import combine, load
-        from saccade.decode.device import limit_threads
+        from saccade.device import limit_threads
 
         if not self.folders:
             translator = load(model, device=device)

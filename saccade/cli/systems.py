@@ -115,7 +115,7 @@ def _output(path: Path, name: str, material: Material, how: Judging) -> Output:
         return Output(name=name, texts=material.lines_of(path))
     from saccade import model_folder
     from saccade.decode import load
-    from saccade.decode.device import limit_threads
+    from saccade.device import limit_threads
 
     translator = load(path, device=how.device)
     limit_threads(translator.model)

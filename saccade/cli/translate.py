@@ -21,7 +21,7 @@ from saccade.locking import locked
 
 if TYPE_CHECKING:
     from saccade.decode import Search, Translator
-    from saccade.decode.limits import TooLong
+    from saccade.decode.long_texts import TooLong
 
 FIGURES = (".svg", ".png", ".pdf")
 _NOT_THE_RESULT = frozenset({"out", "restart", "heatmap", "trust_code"})  # options that do not change the output
@@ -88,7 +88,7 @@ def translate(
         if path.is_dir():
             raise UserError(f"--{'out' if path is out else 'tree'} {path}: a folder; expected the name of a file")
 
-    from saccade.decode.translation import NO_ATTENTION
+    from saccade.decode.attended import NO_ATTENTION
     from saccade.text.words import parse_unit
 
     unit = parse_unit(by)

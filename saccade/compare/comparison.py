@@ -24,7 +24,7 @@ from saccade.compare.judging import (
 from saccade.compare.outputs import translated
 from saccade.compare.planning import Plan
 from saccade.decode import Attended, Search, load
-from saccade.decode.translator import FOR_PEOPLE
+from saccade.decode.search.options import DEFAULT_SEARCH
 from saccade.errors import UserError
 from saccade.locking import locked
 from saccade.provenance import provenance
@@ -46,7 +46,7 @@ class EvaluationSet:
 class CompareOptions:
     """How thoroughly."""
 
-    search: Search = FOR_PEOPLE
+    search: Search = DEFAULT_SEARCH
     resamples: int = 1000  # of each bootstrap, and swaps
     rounds: int = 5  # in which costs are measured; 0: they are not
     shown: int = 6  # sentences that differ

@@ -161,3 +161,10 @@ def find_batch_starts(lengths: npt.NDArray[np.int64], tokens: int) -> list[int]:
         sizes = np.arange(1, len(ahead) + 1) * ahead  # padded, if the batch ended here
         cuts.append(start + max(1, int(np.searchsorted(sizes, tokens, side="right"))))
     return cuts
+
+
+def batch_by_length(lengths: Sequence[int], tokens: int) -> list[list[int]]:
+    """Places of texts of like length, longest first: what does not fit into memory fails at once."""
+    order = np.argsort(np.array(lengths, np.int64), kind="stable")
+    cuts = find_batch_starts(np.array(lengths, np.int64)[order], max(1, tokens))
+    return [batch.tolist() for batch in np.split(order, cuts[1:-1])][::-1] if lengths else []

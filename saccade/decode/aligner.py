@@ -14,10 +14,9 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from saccade.decode.attended import Attended, Reader, Segments
-from saccade.decode.folder import model_name
+from saccade.decode.attended import NO_ATTENTION, Attended, Reader, Segments
+from saccade.decode.loading import model_name
 from saccade.decode.readers import Choice, choose, readers, turn
-from saccade.decode.translation import NO_ATTENTION
 from saccade.decode.translator import BATCH_TOKENS, Translator
 from saccade.errors import UserError
 from saccade.evaluate import GoldLinks, Links, Symmetrisation, entropy, symmetrise

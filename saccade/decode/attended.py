@@ -14,6 +14,10 @@ from saccade.text.words import TextUnit, UnitChoice, choose_unit
 
 PieceWeights = NDArray[np.float32]  # (H, T, S)
 Layer: TypeAlias = 'int | Literal["all"] | None'  # None: the one that aligns unless said
+NO_ATTENTION = (
+    "this model reads the source as one fixed vector, so no attention weights exist to show or align by; "
+    "train one with attention, such as bahdanau2014"
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from saccade.decode.confidence import Array, Calibration, Logistic, calibration_error, log_odds
-from saccade.decode.options import Search
 from saccade.decode.scoring import BATCH_TOKENS, TextPair, forced
-from saccade.decode.translator import Progress, Translator
+from saccade.decode.search.options import Search
+from saccade.decode.translator import OnProgress, Translator
 from saccade.errors import UserError
 from saccade.evaluate.metrics import make_metrics
 
@@ -23,7 +23,7 @@ def calibrate(
     how: Search | None = None,
     *,
     batch_tokens: int = BATCH_TOKENS,
-    progress: Progress | None = None,
+    progress: OnProgress | None = None,
 ) -> Calibration:
     """By the translations that `how` finds (a beam of 5 unless said) and by the targets, forced through the model.
 

@@ -42,7 +42,7 @@ _GRID = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Weights:
+class RerankingWeights:
     """As tuned, with what they were tuned for and how much they gave."""
 
     weights: dict[str, float]
@@ -56,7 +56,7 @@ class Weights:
         files.write_atomically(path, json.dumps(asdict(self), indent=2) + "\n")
 
     @classmethod
-    def load(cls, path: Path) -> "Weights":
+    def load(cls, path: Path) -> "RerankingWeights":
         try:
             return config.from_dict(cls, parse_json(path.read_bytes()), where=str(path))
         except OSError as error:
@@ -133,7 +133,9 @@ class Reranker:
         ends = np.cumsum([1 + len(result.alternatives) for result in results])
         return np.split(rows, ends[:-1]) if results else []
 
-    def tuned(self, results: Sequence[Translation], references: Sequence[str], metric: Metric = "chrf") -> Weights:
+    def tuned(
+        self, results: Sequence[Translation], references: Sequence[str], metric: Metric = "chrf"
+    ) -> RerankingWeights:
         """The weights whose choices score best on these references: one after the other is set to the best of a few
         values, as long as that helps. The model's own stays 1."""
         same_count(results=results, references=references)
@@ -160,7 +162,7 @@ class Reranker:
                 scores = [score(one) for one in tried]
                 if max(scores) > reached + 1e-9:
                     reached, best = max(scores), tried[int(np.argmax(scores))]
-        return Weights(
+        return RerankingWeights(
             weights=best,
             metric=metric,
             before=score(None),

@@ -33,7 +33,7 @@ Array = NDArray[np.float32]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scored:
+class PairScore:
     """A given target, by the pieces that its text is cut into. A search may have written the same text in others."""
 
     source: str
@@ -79,7 +79,7 @@ class Scored:
 
 
 @dataclass
-class Total:
+class ScoreTotals:
     """Of a whole corpus, gathered as pairs pass."""
 
     pairs: int = 0
@@ -87,7 +87,7 @@ class Total:
     words: int = 0
     log_prob: float = 0.0
 
-    def add(self, one: Scored) -> None:
+    def add(self, one: PairScore) -> None:
         self.pairs += 1
         self.pieces += len(one.token_log_probs)
         self.words += len(one.segments.words)
@@ -109,7 +109,7 @@ class Total:
 
 def score_pairs(
     translator: Translator, pairs: Iterable[TextPair], *, batch_tokens: int = BATCH_TOKENS, chunk: int = CHUNK
-) -> Iterator[Scored]:
+) -> Iterator[PairScore]:
     """A result a pair, in order, of pairs without end: `chunk` of them are in memory at a time."""
     rest, sides = iter(pairs), translator.vocabularies
     while some := list(islice(rest, chunk)):
@@ -120,7 +120,7 @@ def score_pairs(
         read = forced_log_probs(translator, [ids[place] for place in written], batch_tokens=batch_tokens)
         found = dict(zip(written, read, strict=True))
         for place, ((source, target), segments) in enumerate(zip(some, cut, strict=True)):
-            yield Scored(
+            yield PairScore(
                 source=source,
                 target=target,
                 segments=segments if place in found else Segments(ids=(), pieces=(), spans=(), words=()),

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from saccade.decode.attended import Attended, PieceWeights, Segments
+from saccade.decode.attended import NO_ATTENTION, Attended, PieceWeights, Segments
 from saccade.decode.confidence import Calibration
-from saccade.decode.recording import SearchTree
+from saccade.decode.search.recording import SearchTree
 from saccade.errors import UserError
 from saccade.evaluate import Links
 from saccade.text.words import TextUnit, UnitChoice
@@ -19,14 +19,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from rich.console import Console
 
-NO_ATTENTION = (
-    "this model reads the source as one fixed vector, so no attention weights exist to show or align by; "
-    "train one with attention, such as bahdanau2014"
-)
-
 
 @dataclass(frozen=True, kw_only=True)
-class Replaced:
+class ReplacedWord:
     """An unknown word that was filled in."""
 
     words: tuple[int, int]  # of the text, from 0: [first, end)
@@ -52,7 +47,7 @@ class Translation:
     notes: tuple[str, ...] = ()
     unmet: tuple[str, ...] = ()  # constraints that it does not meet, each with the reason
     parts: tuple["Translation", ...] = ()  # of a text that was too long to be translated in one
-    replaced: tuple[Replaced, ...] = ()  # unknown words that were filled in
+    replaced: tuple[ReplacedWord, ...] = ()  # unknown words that were filled in
     tree: SearchTree | None = field(default=None, repr=False, compare=False)  # of the search, where it was recorded
     attend: Callable[[], Attended] | None = field(default=None, repr=False, compare=False)
     cut: Callable[[], Segments] | None = field(default=None, repr=False, compare=False)  # the pieces into words

@@ -15,17 +15,18 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from saccade.data.batching import Batch, pad_sources
-from saccade.decode.attended import Attended, Reader, Segments, attended
+from saccade.data.batching import Batch, batch_by_length, pad_sources
+from saccade.decode.attended import NO_ATTENTION, Attended, Reader, Segments, attended
 from saccade.decode.confidence import Calibration
-from saccade.decode.constraints import Constraints, Rules
-from saccade.decode.device import batches, find_device, halves, in_halves, is_of_memory
-from saccade.decode.limits import Limits, TooLong, cut
-from saccade.decode.parts import join
-from saccade.decode.recording import Recorder, SearchTree
-from saccade.decode.search import Hypothesis, Search, Watch, search
-from saccade.decode.spelling import Lexicon
-from saccade.decode.translation import NO_ATTENTION, Translation
+from saccade.decode.constraints.options import Constraints
+from saccade.decode.constraints.rules import Rules
+from saccade.decode.constraints.segmentations import TokenBytes
+from saccade.decode.long_texts import LengthLimits, TooLong, join_parts, split_text
+from saccade.decode.search.loop import Hypothesis, OnStep, run_search
+from saccade.decode.search.options import DEFAULT_SEARCH, Search
+from saccade.decode.search.recording import Recorder, SearchTree
+from saccade.decode.translation import Translation
+from saccade.device import find_device, is_out_of_memory, run_in_halves, split_in_half
 from saccade.errors import UserError
 from saccade.evaluate.references import same_count
 from saccade.models.contract import Seq2Seq
@@ -34,10 +35,9 @@ from saccade.text import Masked, Vocabularies
 BATCH_TOKENS = 8192  # source pieces × hypotheses: what a batch needs of memory
 CHUNK = 512  # lines of a stream that are sorted together
 _PARTS = 40  # bits: a part of a text draws by a number that no text has
-FOR_PEOPLE = Search(beam=5, length_penalty=1.0, repeats=8)
 
 Done = TypeVar("Done")
-Progress = Callable[[int], None]  # told how many more texts are done
+OnProgress = Callable[[int], None]  # told how many more texts are done
 
 
 class Translator:
@@ -66,7 +66,7 @@ class Translator:
         self.vocabularies = vocabularies
         self.calibration = calibration
         self.reader = reader or Reader(shift=model.alignment_shift)
-        self.limits = Limits.of_model(model, words=longest_trained)
+        self.limits = LengthLimits.of_model(model, words=longest_trained)
 
     @property
     def attends(self) -> bool:
@@ -83,8 +83,8 @@ class Translator:
         batch_tokens: int = BATCH_TOKENS,
         weights: bool = False,
         too_long: TooLong = "keep",
-        progress: Progress | None = None,
-        watch: Watch | None = None,
+        progress: OnProgress | None = None,
+        watch: OnStep | None = None,
     ) -> list[Translation]:
         """A translation a text, by a beam of 5 unless told `how`; of a blank text, a blank one.
 
@@ -97,7 +97,7 @@ class Translator:
             raise UserError(f"translate takes a list of texts, got one string; write translate([{texts[:20]!r}])[0]")
         if isinstance(constraints, Sequence):
             same_count(texts=texts, constraints=constraints)
-        options = _Options(how or FOR_PEOPLE, batch_tokens, record, weights, too_long, progress, watch)
+        options = _Options(how or DEFAULT_SEARCH, batch_tokens, record, weights, too_long, progress, watch)
         return self._translate(texts, list(islice(_each(constraints), len(texts))), 0, options)
 
     def translate_stream(
@@ -110,14 +110,14 @@ class Translator:
         batch_tokens: int = BATCH_TOKENS,
         weights: bool = False,
         too_long: TooLong = "keep",
-        progress: Progress | None = None,
-        watch: Watch | None = None,
+        progress: OnProgress | None = None,
+        watch: OnStep | None = None,
         chunk: int = CHUNK,
         first: int = 0,
     ) -> Iterator[Translation]:
         """The same for lines without end, `chunk` of them in memory at a time; `first` lines went before them, which
         decides what each draws."""
-        options = _Options(how or FOR_PEOPLE, batch_tokens, record, weights, too_long, progress, watch)
+        options = _Options(how or DEFAULT_SEARCH, batch_tokens, record, weights, too_long, progress, watch)
         rest, every = iter(lines), _each(constraints)
         while some := list(islice(rest, chunk)):
             asked = list(islice(every, len(some)))
@@ -147,7 +147,7 @@ class Translator:
     ) -> list[Translation]:
         """`first` is the place of texts[0] in the whole input: every text draws from a stream of its own."""
         cuts = [
-            cut(text, options.too_long, self.limits, self.vocabularies, constraints)
+            split_text(text, options.too_long, self.limits, self.vocabularies, constraints)
             for text, constraints in zip(texts, asked, strict=True)
         ]
         for number, one in enumerate(cuts, first + 1):
@@ -169,7 +169,7 @@ class Translator:
         for text, one in zip(texts, cuts, strict=True):
             parts, notes = list(islice(found, len(one.parts))), () if one.note is None else (one.note,)
             if len(parts) > 1:
-                results.append(join(text, parts, options.how, notes))
+                results.append(join_parts(text, parts, options.how, notes))
             else:
                 results.append(replace(parts[0], notes=(*notes, *parts[0].notes)) if notes else parts[0])
         return results
@@ -196,7 +196,7 @@ class Translator:
             rules = [self._rules(asked[written[i]], read[written[i]]) for i in chosen]
             pieces = self.vocabularies.target.tokens(range(self.model.target_size)) if options.record else None
             recorder = None if pieces is None else Recorder(pieces)
-            results = search(
+            results = run_search(
                 self.model,
                 source,
                 readable,
@@ -226,8 +226,8 @@ class Translator:
         return Rules(constraints, self._lexicon.showing(read.shown))
 
     @cached_property
-    def _lexicon(self) -> Lexicon:
-        return Lexicon(self.vocabularies.target)
+    def _lexicon(self) -> TokenBytes:
+        return TokenBytes(self.vocabularies.target)
 
     def _translation(
         self,
@@ -297,9 +297,9 @@ class Translator:
         self, lengths: Sequence[int], tokens: int, work: Callable[[list[int]], Done]
     ) -> Iterator[tuple[list[int], Done]]:
         """The places of texts of like length, and what `work` makes of them; fewer at a time where memory ends."""
-        for chosen in batches(lengths, tokens):
+        for chosen in batch_by_length(lengths, tokens):
             with self._reading():
-                parts = in_halves(chosen, work, halves, self.device)
+                parts = run_in_halves(chosen, work, split_in_half, self.device)
             yield from parts
 
     @contextmanager
@@ -309,7 +309,7 @@ class Translator:
         try:
             yield
         except RuntimeError as error:
-            if not is_of_memory(error):
+            if not is_out_of_memory(error):
                 raise
             raise UserError(
                 f"{self.device} has not enough memory for a single text of this length; cut it into sentences, "
@@ -325,8 +325,8 @@ class _Options(NamedTuple):
     record: bool
     weights: bool
     too_long: TooLong
-    progress: Progress | None
-    watch: Watch | None
+    progress: OnProgress | None
+    watch: OnStep | None
 
 
 _BLANK = Hypothesis(tokens=(), token_log_probs=(), log_prob=0.0, score=0.0, ended=True)

@@ -87,8 +87,8 @@ def compete(system: str, effort: ContestOptions, folder: Path) -> dict[str, Any]
     """Train and judge one system, in a process of its own."""
     import torch
 
-    from saccade.decode.folder import load
-    from saccade.decode.search import Search
+    from saccade.decode.loading import load
+    from saccade.decode.search.options import Search
     from saccade.train.log import Log
     from saccade.train.loop import train
 

@@ -139,7 +139,7 @@ def write_report(results: Mapping[str, Any], heatmap: Mapping[str, Any], path: P
 
 def look(folder: Path, source: str) -> dict[str, Any]:
     """A translation of one sentence, and where the model looked for it."""
-    from saccade.decode.folder import load
+    from saccade.decode.loading import load
 
     translation = load(folder, device="cpu").translate([source])[0]
     assert translation.attention is not None

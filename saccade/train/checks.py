@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from saccade import config, model_folder
-from saccade.decode import folder as saved
+from saccade.decode import loading
 from saccade.decode.aligner import CHOSEN_ON, Aligner
 from saccade.decode.attended import Layer, Reader
 from saccade.decode.calibrating import FEWEST, calibrate
@@ -101,7 +101,7 @@ def calibrate_best(run: Run) -> None:
     def fit() -> str:
         if len(some) < FEWEST:
             return f"confidence is not calibrated: that takes at least {FEWEST} validation pairs, there are {len(some)}"
-        found = calibrate(saved.load(run.out, device=run.device), some)
+        found = calibrate(loading.load(run.out, device=run.device), some)
         model_folder.add_extra(run.out, calibration=config.to_dict(found))
         return str(found)
 
@@ -121,7 +121,7 @@ def choose_reader(run: Run) -> None:
             reader = Reader(layer=layer, head=how.guided_head, shift=run.model.alignment_shift)
             said = f"words are aligned by {reader}, as they were guided"
         else:
-            aligner = Aligner(saved.load(run.out, device=run.device))
+            aligner = Aligner(loading.load(run.out, device=run.device))
             _, choice = aligner.chosen(((pair.source, pair.target) for pair in some), every_head=True, every_shift=True)
             reader, said = choice.reader, f"{choice.unit}s are aligned by {choice}"
         model_folder.add_extra(run.out, reader=config.to_dict(reader))
@@ -134,4 +134,4 @@ def _keep(model: Seq2Seq[Any, Any], run: Run, folder: Path) -> None:
     standing = run.standing
     about = card(run.recipe, model, run.material, standing.best or {}, standing.seconds)
     extra = {"best": standing.best, "longest_trained": run.material.longest_source}
-    saved.save(folder, model, run.material.vocabularies, extra=extra, card=about)
+    loading.save(folder, model, run.material.vocabularies, extra=extra, card=about)

@@ -23,7 +23,7 @@ from torch.distributed.distributed_c10d import PrefixStore, Store
 from torch.distributed.rendezvous import rendezvous
 
 from saccade.data.batching import Batch
-from saccade.decode.device import find_device
+from saccade.device import find_device
 from saccade.errors import UserError
 
 T = TypeVar("T")

@@ -22,7 +22,7 @@ from torch.autograd.graph import saved_tensors_hooks
 from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from saccade.data.batching import Batch
-from saccade.decode.device import is_of_memory
+from saccade.device import is_out_of_memory
 from saccade.errors import UserError
 from saccade.train.losses import batch_loss
 from saccade.train.run import Run
@@ -68,7 +68,7 @@ def built_within_memory(build: Callable[[], Model]) -> Model:
     try:
         return build()
     except RuntimeError as error:
-        if is_of_memory(error):
+        if is_out_of_memory(error):
             raise _too_large(free) from error
         raise
     finally:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from saccade.data.batching import Batch
-from saccade.decode.device import is_of_memory, release_unused
+from saccade.device import is_out_of_memory, release_unused
 from saccade.errors import UserError
 from saccade.train.losses import batch_loss
 from saccade.train.reinforce import draws, next_baseline
@@ -73,7 +73,7 @@ def try_gradients(run: Run, parts: Sequence[Batch], tokens: int) -> float | None
     try:
         return _gradients(run, parts, tokens)
     except RuntimeError as error:
-        if not is_of_memory(error):
+        if not is_out_of_memory(error):
             raise
         error.with_traceback(None)  # whose frames hold on to the very tensors that did not fit
     run.optimiser.zero_grad(set_to_none=True)

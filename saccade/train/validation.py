@@ -7,9 +7,9 @@ from itertools import islice
 import torch
 
 from saccade.data.batching import Batch, Batches
-from saccade.decode.device import in_halves
-from saccade.decode.search import Search
+from saccade.decode.search.options import Search
 from saccade.decode.translator import Translator
+from saccade.device import run_in_halves
 from saccade.evaluate import score
 from saccade.train.distributed import Workers
 from saccade.train.losses import Objective, batch_loss
@@ -40,7 +40,7 @@ def validate(translator: Translator, material: Material, how: Training, workers:
     size = max(1, how.batch_tokens // workers.count)
     with torch.inference_mode():
         for batch in islice(Batches(material.valid_corpus, tokens=size, seed=1), workers.rank, None, workers.count):
-            total += sum(loss for _, loss in in_halves(batch, loss_of, _halves, device))
+            total += sum(loss for _, loss in run_in_halves(batch, loss_of, _halves, device))
             tokens += int(batch.target_readable.sum())
     model.train(training)
     totals, counts = zip(*workers.gather((total, tokens)), strict=True)

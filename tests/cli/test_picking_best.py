@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from saccade.data import TextPair
-from saccade.decode import Reranker, Search, Translator, least_risk, save
+from saccade.decode import Reranker, Search, Translator, minimise_risk, save
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -33,7 +33,7 @@ def other(learnt: Translator, tmp_path: Path) -> Path:
 
 def test_minimum_bayes_risk(run: Run, model_folder: Path, learnt: Translator, lines: Path) -> None:
     drawn = learnt.translate(["the black cat sleeps", "", "a big dog"], Search(sample=True, beam=8, n_best=8))
-    expected = [least_risk(one) for one in drawn]
+    expected = [minimise_risk(one) for one in drawn]
     code, out, _ = run("translate", model_folder, lines, "--sample", "--beam", "8", "--mbr", "chrf")
     assert code == 0 and out.splitlines() == [one.text for one in expected]
     *_, third = run("translate", model_folder, lines, "--sample", "--beam", "8", "--mbr", "chrf", "--jsonl")[

@@ -142,7 +142,7 @@ def test_what_is_done_with_a_long_line_is_said_before_the_work(
     def never(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("saccade.decode.translator.search", never)
+    monkeypatch.setattr("saccade.decode.translator.run_search", never)
     done = run("translate", tmp_path / "model", stdin=line)
     assert done.code == 1 and "6 words, more than the 3 of the longest text" in done.err
 

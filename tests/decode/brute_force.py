@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from saccade.attention.memory import Reading
 from saccade.attention.trace import record
 from saccade.decode import Constraints, Search
-from saccade.decode.spelling import Lexicon
+from saccade.decode.constraints.segmentations import TokenBytes
 from saccade.text import EOS, UNK, Policy, word_spans
 
 Tokens = tuple[int, ...]
@@ -32,8 +32,8 @@ class Spelled:
         return "".join(SURFACES[piece] for piece in in_order).replace("▁", " ").removeprefix(" ")
 
     @property
-    def lexicon(self) -> Lexicon:
-        return Lexicon(self)  # type: ignore[arg-type]
+    def lexicon(self) -> TokenBytes:
+        return TokenBytes(self)  # type: ignore[arg-type]
 
 
 class Watched(Chain):

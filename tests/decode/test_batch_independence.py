@@ -12,7 +12,7 @@ import torch
 from torch.nn.functional import pad
 
 from saccade.data.batching import pad_sources
-from saccade.decode import Hypothesis, Search, search
+from saccade.decode import Hypothesis, Search, run_search
 from saccade.models import MODELS, Seq2Seq
 
 VOCABULARY, SENTENCES, TIE = 60, 650, 1e-3
@@ -44,7 +44,7 @@ def found_in(
     found = {}
     for places in batches:
         source, readable = (pad(part, (0, padding)) for part in pad_sources([rows[place] for place in places]))
-        for place, (best, *_) in zip(places, search(model, source, readable, how), strict=True):
+        for place, (best, *_) in zip(places, run_search(model, source, readable, how), strict=True):
             found[place] = best
     return found
 

@@ -13,8 +13,8 @@ from search_models import one
 from test_exhaustive import OUTLINES, PHRASES, SOURCE
 
 from saccade.data import TextPair
-from saccade.decode import Constraints, Search, Translator, search
-from saccade.decode.constraints import Rules
+from saccade.decode import Constraints, Search, Translator, run_search
+from saccade.decode.constraints.rules import Rules
 from saccade.errors import UserError
 from saccade.models import Seq2Seq
 from saccade.text import EOS, Placeholders, Policy, Vocabularies, words
@@ -56,7 +56,7 @@ asking_much = given(
 
 def check_met(seed: int, scale: float, how: Search, constraints: Constraints, turned: bool) -> None:
     tokeniser, chain = Spelled(turned), Watched(seed, scale, places=40)
-    (found,) = search(chain, *one(*SOURCE), how, rules=[Rules(constraints, tokeniser.lexicon)])
+    (found,) = run_search(chain, *one(*SOURCE), how, rules=[Rules(constraints, tokeniser.lexicon)])
     assert found and not found[0].unmet
     for hypothesis in found[: how.n_best]:
         text = tokeniser.decode(hypothesis.tokens)
@@ -70,7 +70,7 @@ def check_reported(
 ) -> None:
     tokeniser, chain = Spelled(turned), Watched(seed, 2.0, places=40)
     constraints = replace(constraints, exclude=barred)
-    (found,) = search(chain, *one(*SOURCE), replace(how, **form), rules=[Rules(constraints, tokeniser.lexicon)])
+    (found,) = run_search(chain, *one(*SOURCE), replace(how, **form), rules=[Rules(constraints, tokeniser.lexicon)])
     assert found
     for hypothesis in found:
         text = tokeniser.decode(hypothesis.tokens)
@@ -117,7 +117,9 @@ def test_what_is_cut_off_does_not_say_it_either(how: Search, turned: bool) -> No
     for seed in range(4):
         chain = Watched(seed, 3.0)
         chain.logits[..., EOS] = -math.inf
-        (found,) = search(chain, *one(*SOURCE), replace(how, longest=4), rules=[Rules(constraints, tokeniser.lexicon)])
+        (found,) = run_search(
+            chain, *one(*SOURCE), replace(how, longest=4), rules=[Rules(constraints, tokeniser.lexicon)]
+        )
         for hypothesis in found:
             assert not hypothesis.ended and hypothesis.unmet == ()
             assert not says_barred(tokeniser.decode(hypothesis.tokens), constraints)
@@ -142,7 +144,7 @@ def test_what_is_impossible_but_said_is_not_missing() -> None:
     """It is asked for and barred; and no two pieces may come twice, so that in the end only it can follow."""
     tokeniser, constraints = Spelled(), Constraints(include=("a", "b"), exclude=("a",))
     chain = Watched(0, 2.0, places=40)
-    (found,) = search(chain, *one(*SOURCE), Search(no_repeat=2), rules=[Rules(constraints, tokeniser.lexicon)])
+    (found,) = run_search(chain, *one(*SOURCE), Search(no_repeat=2), rules=[Rules(constraints, tokeniser.lexicon)])
     (said,) = found[0].unmet
     assert says_barred(tokeniser.decode(found[0].tokens), constraints) and said.startswith("'a', which is barred: ")
 

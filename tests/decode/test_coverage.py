@@ -4,7 +4,7 @@ import pytest
 import torch
 from search_models import TINY, batch, one, tiny
 
-from saccade.decode import Search, search
+from saccade.decode import Search, run_search
 from saccade.errors import UserError
 from saccade.text.tokeniser import BOS, EOS
 
@@ -15,7 +15,7 @@ LOOKING = [name for name in TINY if tiny(name).cross]
 @pytest.mark.parametrize("name", LOOKING)
 def test_it_counts_what_the_forced_pass_reads(name: str) -> None:
     model, how = tiny(name, 3), Search(beam=3, coverage_penalty=0.7, length_norm="none", n_best=3)
-    for row, found in zip(SOURCES, search(model, *batch(*SOURCES), how)):
+    for row, found in zip(SOURCES, run_search(model, *batch(*SOURCES), how)):
         for hypothesis in found:
             written = (*hypothesis.tokens, EOS) if hypothesis.ended else hypothesis.tokens
             with torch.no_grad(), model.trace() as trace:
@@ -27,4 +27,4 @@ def test_it_counts_what_the_forced_pass_reads(name: str) -> None:
 
 def test_a_model_without_attention_says_so() -> None:
     with pytest.raises(UserError, match="one fixed vector"):
-        search(tiny("cho2014"), *one(4, EOS), Search(coverage_penalty=0.1))
+        run_search(tiny("cho2014"), *one(4, EOS), Search(coverage_penalty=0.1))

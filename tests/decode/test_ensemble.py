@@ -8,7 +8,7 @@ import pytest
 import torch
 from search_models import TINY, batch, log_probs, one, random_chain, tiny
 
-from saccade.decode import Ensemble, Search, Translator, combine, search
+from saccade.decode import Ensemble, Search, Translator, combine, run_search
 from saccade.decode.ensemble import Config
 from saccade.errors import UserError
 from saccade.models import MODELS
@@ -28,7 +28,7 @@ def test_any_two_models_write_one_text(pair: tuple[str, str], average: Any) -> N
     """A recurrent network and a Transformer, a convolution and a fixed vector …: the mean of what they think."""
     both = members(*pair)
     ensemble = Ensemble(both, Config(average=average, weights=(3.0, 1.0)))
-    for row, found in zip(SOURCES, search(ensemble, *batch(*SOURCES), Search(beam=2, n_best=2, longest=6))):
+    for row, found in zip(SOURCES, run_search(ensemble, *batch(*SOURCES), Search(beam=2, n_best=2, longest=6))):
         for hypothesis in found:
             written = (*hypothesis.tokens, EOS) if hypothesis.ended else hypothesis.tokens
             with torch.no_grad():
@@ -69,9 +69,9 @@ def test_it_keeps_the_contract() -> None:
 @pytest.mark.parametrize("name", TINY)
 def test_a_model_with_itself_is_itself(name: str) -> None:
     model, how = tiny(name, 4), Search(beam=3, n_best=3, longest=5)
-    alone = search(model, *batch(*SOURCES), how)
+    alone = run_search(model, *batch(*SOURCES), how)
     for config in (Config(), Config(average="log-probabilities"), Config(weights=(1.0, 0.0))):
-        together = search(Ensemble([model, model], config), *batch(*SOURCES), how)
+        together = run_search(Ensemble([model, model], config), *batch(*SOURCES), how)
         assert [[h.tokens for h in found] for found in together] == [[h.tokens for h in found] for found in alone]
 
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from search_models import one
 
-from saccade.decode import Constraints, Search, search
-from saccade.decode.constraints import Rules
+from saccade.decode import Constraints, Search, run_search
+from saccade.decode.constraints.rules import Rules
 from saccade.text import EOS
 
 SOURCE = (4, 5, EOS)
@@ -45,7 +45,7 @@ def check(seed: int, scale: float, given_: dict[str, Any], wanted: dict[str, Any
     beam = wide * given_.get("groups", 1)
     how = Search(**{**given_, "beam": beam, "longest": longest, "shortest": shortest})
     rules = Rules(constraints, tokeniser.lexicon)
-    ((best, *_),) = search(chain, *one(*SOURCE), how, rules=[rules])
+    ((best, *_),) = run_search(chain, *one(*SOURCE), how, rules=[rules])
     possible = {written: tokeniser.decode(written[:-1]) for written in every(longest)}
     possible = {written: text for written, text in possible.items() if not says_barred(text, constraints)}
     impossible = {label for label, _ in asked("", constraints) if any(repr(label) in said for said in best.unmet)}

@@ -5,8 +5,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from saccade.decode import masks
-from saccade.decode.masks import no_endless_loop, no_run_twice, not_yet
+from saccade.decode.search import masks
+from saccade.decode.search.masks import no_endless_loop, no_run_twice, not_yet
 from saccade.text import EOS
 
 V = 6

@@ -8,8 +8,8 @@ from brute_force import PIECES, SURFACES, Spelled
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from saccade.decode.outline import Outline, apart, settled, stands
-from saccade.decode.spelling import Lexicon
+from saccade.decode.constraints.outline import Outline, apart, settled, stands
+from saccade.decode.constraints.segmentations import TokenBytes
 from saccade.text import EOS, Placeholders, Policy, Vocabularies, word_spans
 from saccade.text.placeholders import SYMBOLS
 
@@ -21,7 +21,7 @@ quick = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCh
 def test_what_is_read_is_what_decoding_gives(vocabularies: Vocabularies, data: st.DataObject, turned: bool) -> None:
     tokeniser = vocabularies.towards(right_to_left=turned).target
     ids = data.draw(st.lists(st.integers(4, len(tokeniser) - 1), max_size=8))
-    lexicon = Lexicon(tokeniser)
+    lexicon = TokenBytes(tokeniser)
     line = lexicon.read(b"".join(lexicon.surfaces[piece] for piece in ids), whole=True)
     assert (line[::-1] if turned else line) == tokeniser.decode(ids)
 
@@ -30,7 +30,7 @@ def test_what_is_read_is_what_decoding_gives(vocabularies: Vocabularies, data: s
 @given(text=st.text("le chat黑房子ß▁ -", max_size=9), turned=st.booleans())
 def test_what_is_encoded_is_a_spelling(vocabularies: Vocabularies, text: str, turned: bool) -> None:
     tokeniser = vocabularies.towards(right_to_left=turned).target
-    lexicon, ids = Lexicon(tokeniser), tokeniser.encode(text)
+    lexicon, ids = TokenBytes(tokeniser), tokeniser.encode(text)
     written = b"".join(lexicon.surfaces[piece] for piece in ids)
     line = lexicon.line(text)
     if ids:
@@ -66,7 +66,7 @@ def test_spellings_against_all_that_can_be_written(text: str, turned: bool) -> N
 def test_symbols_write_what_is_shown(vocabularies: Vocabularies) -> None:
     pairs = [type("Pair", (), {"source": f"the cat {n}", "target": f"le chat {n}"})() for n in range(40)]
     with_symbols = Vocabularies.train(pairs, Policy(kind="bpe", size=310), placeholders=Placeholders(("number",)))
-    plain = Lexicon(with_symbols.target)
+    plain = TokenBytes(with_symbols.target)
     shown = plain.showing({SYMBOLS[0]: "42 ▁"})
     assert plain.showing(None) is plain
     (symbol,) = plain.exactly(SYMBOLS[0].encode())

@@ -6,8 +6,8 @@ import math
 import pytest
 from search_models import batch, random_chain
 
-from saccade.decode import Recorder, Search, Translator, search
-from saccade.decode.recording import Node
+from saccade.decode import Recorder, Search, Translator, run_search
+from saccade.decode.search.recording import Node
 from saccade.text import BOS, EOS, PAD
 
 HOWS = [
@@ -29,10 +29,10 @@ def path(nodes: list[Node], node: Node) -> tuple[int, ...]:
 @pytest.mark.parametrize("how", HOWS, ids=str)
 def test_the_tree_holds_the_results(how: Search) -> None:
     chain, source, numbers = random_chain(21, 1.5), batch((4,), (5, 6), (6,)), [7, 3, 9]
-    expected = search(chain, *source, how, indices=numbers)
+    expected = run_search(chain, *source, how, indices=numbers)
     chain.rows.clear()
     recorder = Recorder()
-    assert search(chain, *source, how, indices=numbers, recorder=recorder) == expected
+    assert run_search(chain, *source, how, indices=numbers, recorder=recorder) == expected
     for number, found in zip(numbers, expected):
         tree = recorder.trees[number]
         root, *others = tree.nodes

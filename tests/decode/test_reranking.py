@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from saccade.data import TextPair
-from saccade.decode import Reranker, Search, Translation, Translator, Weights, score_pairs
+from saccade.decode import Reranker, RerankingWeights, Search, Translation, Translator, score_pairs
 from saccade.errors import UserError
 from saccade.models import MODELS
 from saccade.text import Policy, Vocabularies, words
@@ -94,7 +94,7 @@ def test_tuning_finds_what_helps_and_never_ends_below_the_model(learnt: Translat
     assert score([one.text for one in chosen], references).chrf == pytest.approx(tuned.after)
     assert tuned.candidates == sum(len(one.n_best) for one in drawn) and tuned.sentences == 6
     tuned.save(tmp_path / "weights.json")
-    assert Weights.load(tmp_path / "weights.json") == tuned
+    assert RerankingWeights.load(tmp_path / "weights.json") == tuned
     with pytest.raises(UserError, match="chrf or bleu, got 'ter'"):
         reranker.tuned(drawn, references, "ter")  # type: ignore[arg-type]
 
@@ -124,10 +124,10 @@ def test_models_and_weights_that_do_not_fit(learnt: Translator, tmp_path: Path) 
         Reranker(translator=learnt, channel=other).rerank(found)
     path = tmp_path / "weights.json"
     with pytest.raises(UserError, match="cannot be read"):
-        Weights.load(path)
+        RerankingWeights.load(path)
     path.write_text("{")
     with pytest.raises(UserError, match="not JSON"):
-        Weights.load(path)
+        RerankingWeights.load(path)
     path.write_text(json.dumps({"weights": {"model": "much"}}))
     with pytest.raises(UserError, match=r"weights\.json"):
-        Weights.load(path)
+        RerankingWeights.load(path)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from saccade.data import TextPair
 from saccade.data.batching import pad_sources
-from saccade.decode import Scored, Search, Translator, combine, score_pairs, search
-from saccade.decode.scoring import Total, forced_log_probs
+from saccade.decode import PairScore, Search, Translator, combine, run_search, score_pairs
+from saccade.decode.scoring import ScoreTotals, forced_log_probs
 from saccade.models import MODELS
 from saccade.text import Placeholders, Policy, Vocabularies
 
@@ -24,7 +24,7 @@ def test_what_a_search_finds_scores_what_the_search_said(
     sides = vocabularies.towards(right_to_left=right_to_left)
     translator = Translator(untrained(name), sides, "cpu")
     ids = [sides.source.encode(pair.source) for pair in pairs[:4]]
-    found = search(translator.model, *pad_sources(ids), Search(beam=3, n_best=3, length_penalty=0, longest=12))
+    found = run_search(translator.model, *pad_sources(ids), Search(beam=3, n_best=3, length_penalty=0, longest=12))
     every = [(row, hypothesis) for row, some in zip(ids, found) for hypothesis in some]
     rows = forced_log_probs(translator, [(row, hypothesis.tokens) for row, hypothesis in every], batch_tokens=60)
     for (_, hypothesis), forced in zip(every, rows):
@@ -114,12 +114,12 @@ def test_tags_placeholders_and_ensembles(untrained: Any) -> None:
 
 
 def test_a_corpus_is_the_sum_of_its_pairs(learnt: Translator, pairs: list[TextPair]) -> None:
-    scored: list[Scored] = [*score_pairs(learnt, [*pairs, ("", "")])]
-    total = Total()
+    scored: list[PairScore] = [*score_pairs(learnt, [*pairs, ("", "")])]
+    total = ScoreTotals()
     for one in scored:
         total.add(one)
     tokens = [value for one in scored for value in one.token_log_probs]
     assert total.pairs == len(pairs) + 1 and total.pieces == len(tokens)
     assert total.perplexity == pytest.approx(math.exp(-sum(tokens) / len(tokens)))
     assert total.word_perplexity == pytest.approx(math.exp(-sum(tokens) / total.words))
-    assert Total().as_dict()["perplexity"] == 1
+    assert ScoreTotals().as_dict()["perplexity"] == 1

@@ -5,8 +5,8 @@ import torch
 from brute_force import Spelled, Watched
 from search_models import TINY, batch, tiny
 
-from saccade.decode import Constraints, Ensemble, Recorder, Search, search
-from saccade.decode.constraints import Rules
+from saccade.decode import Constraints, Ensemble, Recorder, Search, run_search
+from saccade.decode.constraints.rules import Rules
 from saccade.text.tokeniser import EOS
 
 pytestmark = pytest.mark.gpu
@@ -24,9 +24,9 @@ def test_modes() -> None:
         model = tiny(name, 5)
         hows = [*HOWS, *([Search(beam=3, coverage_penalty=0.3)] if model.cross else [])]
         for how in hows:
-            expected = search(model.cpu(), *batch(*SOURCES), how)
+            expected = run_search(model.cpu(), *batch(*SOURCES), how)
             recorder = Recorder()
-            found = search(model.cuda(), *(part.cuda() for part in batch(*SOURCES)), how, recorder=recorder)
+            found = run_search(model.cuda(), *(part.cuda() for part in batch(*SOURCES)), how, recorder=recorder)
             assert [[h.tokens for h in one] for one in found] == [[h.tokens for h in one] for one in expected], name
             assert len(recorder.trees) == len(SOURCES)
 
@@ -37,16 +37,16 @@ def test_constraints() -> None:
         rules = [None if one is None else Rules(one, Spelled(turned).lexicon) for one in asked]
         for how in HOWS:
             chain = Watched(3, 2.0, places=40)
-            expected = search(chain, *batch(*SOURCES), how, rules=rules)
+            expected = run_search(chain, *batch(*SOURCES), how, rules=rules)
             chain.rows.clear()
             chain.logits, chain.looks = chain.logits.cuda(), chain.looks.cuda()
-            found = search(chain, *(part.cuda() for part in batch(*SOURCES)), how, rules=rules)
+            found = run_search(chain, *(part.cuda() for part in batch(*SOURCES)), how, rules=rules)
             assert [[h.tokens for h in one] for one in found] == [[h.tokens for h in one] for one in expected]
 
 
 def test_an_ensemble() -> None:
     pair = Ensemble([tiny("bahdanau2014", 1), tiny("vaswani2017", 2)])
-    expected = search(pair, *batch(*SOURCES), HOWS[1])
-    found = search(pair.cuda(), *(part.cuda() for part in batch(*SOURCES)), HOWS[1])
+    expected = run_search(pair, *batch(*SOURCES), HOWS[1])
+    found = run_search(pair.cuda(), *(part.cuda() for part in batch(*SOURCES)), HOWS[1])
     assert [[h.tokens for h in one] for one in found] == [[h.tokens for h in one] for one in expected]
     assert torch.cuda.memory_allocated() > 0

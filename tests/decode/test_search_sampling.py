@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from search_models import TINY, VOCABULARY, batch, one, random_chain, tiny
 from test_search import SOURCES, same
 
-from saccade.decode.sampling import likely
-from saccade.decode.search import Search, search
+from saccade.decode.search.loop import run_search
+from saccade.decode.search.options import Search
+from saccade.decode.search.sampling import likely
 from saccade.text.tokeniser import BOS, EOS, PAD
 
 models = pytest.mark.parametrize("name", TINY)
@@ -23,27 +24,27 @@ def test_samples_are_drawn_by_seed_and_sentence() -> None:
     runs = []
     for each in (how, how, Search(beam=4, sample=True, seed=4)):
         chain.rows.clear()
-        runs.append(search(chain, *source, each))
+        runs.append(run_search(chain, *source, each))
     first, again, other = runs
     assert first == again != other
     assert first[0] != first[1]  # the same words, but another sentence: a stream of its own
     chain.rows.clear()
-    (alone,) = search(chain, *one(5), how, indices=[2])
+    (alone,) = run_search(chain, *one(5), how, indices=[2])
     assert alone == first[2]
 
 
 @models
 def test_cold_samples_are_greedy(name: str) -> None:
     model, source = tiny(name, 11), batch(*SOURCES)
-    cold = search(model, *source, Search(beam=2, sample=True, temperature=1e-6))
-    for samples, (best,) in zip(cold, search(model, *source, Search())):
+    cold = run_search(model, *source, Search(beam=2, sample=True, temperature=1e-6))
+    for samples, (best,) in zip(cold, run_search(model, *source, Search())):
         same(samples, [best, best])
 
 
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
 def test_samples_are_as_frequent_as_they_are_probable(temperature: float) -> None:
     chain, draws = random_chain(12, 1.0), 5_000
-    (found,) = search(chain, *one(4), Search(beam=draws, sample=True, temperature=temperature, longest=1))
+    (found,) = run_search(chain, *one(4), Search(beam=draws, sample=True, temperature=temperature, longest=1))
     counts = Counter(h.tokens for h in found)
     tempered = torch.softmax(chain.logits[0, 4, BOS] / temperature, -1).tolist()
     allowed = {
@@ -64,7 +65,7 @@ def test_numbers_and_seeds_are_not_mixed_up() -> None:
     for seed in (0, 1, 2, 1_000_003):
         for index in (0, 1, 2, 1_000_003):
             chain.rows.clear()
-            ((found,),) = search(chain, *one(4), Search(sample=True, seed=seed, longest=19), indices=[index])
+            ((found,),) = run_search(chain, *one(4), Search(sample=True, seed=seed, longest=19), indices=[index])
             drawn.add((found.tokens, found.log_prob))
     assert len(drawn) == 16
 
@@ -100,6 +101,6 @@ def test_only_what_is_likely_is_drawn() -> None:
     best = first.topk(2).indices.tolist()
     for how in (Search(beam=500, sample=True, top_k=2, longest=1), Search(beam=500, sample=True, top_k=1, longest=1)):
         chain.rows.clear()
-        (found,) = search(chain, *one(4), how)
+        (found,) = run_search(chain, *one(4), how)
         drawn = {h.tokens[0] if h.tokens else EOS for h in found}
         assert drawn == set(best[: how.top_k])

@@ -6,7 +6,7 @@ import json
 from rich.console import Console
 
 from saccade.decode import Translator
-from saccade.decode.limits import Limits
+from saccade.decode.long_texts import LengthLimits
 
 
 def test_a_figure_has_the_words(learnt: Translator) -> None:
@@ -82,10 +82,10 @@ def test_words_can_be_asked_for(speller: Translator) -> None:
 
 
 def test_a_single_word_in_parts_of_a_split_text_keeps_its_pieces(speller: Translator) -> None:
-    speller.limits = Limits(words=1)
+    speller.limits = LengthLimits(words=1)
     try:
         (result,) = speller.translate(["abc. Def."], too_long="split")
     finally:
-        speller.limits = Limits()
+        speller.limits = LengthLimits()
     assert len(result.parts) == 2 and result.attention is not None
     assert result.attention.units()[0] == (*"abc", "<unk>", *"Def", "<unk>")

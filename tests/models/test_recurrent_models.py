@@ -5,7 +5,8 @@ import torch
 from model_cases import Case, build, sentences
 
 from saccade.config import from_dict
-from saccade.decode.search import Search, search
+from saccade.decode.search.loop import run_search
+from saccade.decode.search.options import Search
 from saccade.errors import UserError
 from saccade.models import MODELS
 from saccade.text.tokeniser import EOS
@@ -16,7 +17,7 @@ def test_the_word_by_word_network_ends_with_its_source(how: Search) -> None:
     model = build(Case("aligned-rnn", {"feedback": True}))
     source, readable, _ = sentences()
     source = source.where(readable, 0).masked_fill(source == EOS, 4)
-    for hypotheses, length in zip(search(model, source, readable, how), readable.sum(1).tolist(), strict=True):
+    for hypotheses, length in zip(run_search(model, source, readable, how), readable.sum(1).tolist(), strict=True):
         assert hypotheses[0].ended and len(hypotheses[0].tokens) <= length
 
 

@@ -11,7 +11,7 @@ import torch
 from saccade.data import TextPair
 from saccade.data.batching import Batch
 from saccade.decode import Translator
-from saccade.decode.search import Search
+from saccade.decode.search.options import Search
 from saccade.evaluate import score
 from saccade.models import Seq2Seq
 from saccade.train.losses import Objective, batch_loss

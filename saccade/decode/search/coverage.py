@@ -5,8 +5,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from saccade.decode.options import Search
-from saccade.decode.translation import NO_ATTENTION
+from saccade.decode.attended import NO_ATTENTION
+from saccade.decode.search.options import Search
 from saccade.errors import UserError
 from saccade.models.contract import Seq2Seq
 from saccade.text.tokeniser import EOS
@@ -14,7 +14,7 @@ from saccade.text.tokeniser import EOS
 _LEAST = 1e-9  # sparse attention may never look at a piece at all; log 0 would outweigh everything
 
 
-class Coverage:
+class SourceCoverage:
     """Takes a model's steps, and watches them only where a penalty asks for it."""
 
     def __init__(self, model: Seq2Seq[Any, Any], how: Search) -> None:

@@ -10,10 +10,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from saccade.decode.guide import Guide
-from saccade.decode.masks import masks_of, not_yet
-from saccade.decode.options import Search
-from saccade.decode.sampling import Streams, likely
+from saccade.decode.constraints.choice import ConstrainedChoice
+from saccade.decode.search.masks import masks_of, not_yet
+from saccade.decode.search.options import Search
+from saccade.decode.search.sampling import Streams, likely
 from saccade.text.tokeniser import BOS, PAD
 
 _NEVER = float("-inf")
@@ -25,7 +25,7 @@ class Asking(NamedTuple):
     number: int  # by which it draws
     shortest: int
     places: list[int]  # of each group
-    guide: Guide | None
+    guide: ConstrainedChoice | None
 
 
 class Chosen(NamedTuple):
@@ -83,7 +83,7 @@ class Chooser:
         return likely(tempered, self._how) + noise, tempered + noise
 
     def _one_group_after_another(
-        self, ranking: Tensor, places: Tensor, guides: Mapping[int, Guide], length: int
+        self, ranking: Tensor, places: Tensor, guides: Mapping[int, ConstrainedChoice], length: int
     ) -> tuple[Tensor, Tensor, Tensor]:
         """A token costs a group as much as the groups before it have chosen it."""
         groups, width = self._how.layout
@@ -100,7 +100,7 @@ class Chooser:
 
 
 def _best(
-    free: Tensor, every: Tensor, places: Tensor, guides: Mapping[int, Guide], length: int, group: int = 0
+    free: Tensor, every: Tensor, places: Tensor, guides: Mapping[int, ConstrainedChoice], length: int, group: int = 0
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Of all continuations in a group (B, G, K, V) the best, as many as it has places (B, G): rows, tokens and whether
     there is one, (B, G, K)."""

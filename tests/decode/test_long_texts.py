@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from saccade.decode import Constraints, Search, Translation, Translator, combine
-from saccade.decode.limits import Limits, cut
-from saccade.decode.parts import join
+from saccade.decode.long_texts import LengthLimits, join_parts, split_text
 from saccade.errors import UserError
 from saccade.models import MODELS, Seq2Seq
 from saccade.text import Policy, Vocabularies, words
@@ -82,7 +81,7 @@ def test_a_whole_has_ended_where_all_its_parts_have_and_such_come_first() -> Non
         return Translation(source="x", text="y", tokens=(), ended=ended, alternatives=alternatives, **numbers)
 
     how = Search(beam=4, n_best=4, length_norm="none")
-    found = join("x x", [part(-1.0, True), part(-2.0, False, part(-3.0, True))], how)
+    found = join_parts("x x", [part(-1.0, True), part(-2.0, False, part(-3.0, True))], how)
     assert [(one.ended, one.score) for one in found.n_best] == [(True, -4.0), (False, -3.0)]
 
 
@@ -147,10 +146,10 @@ def test_progress_counts_texts_not_parts(learnt: Translator) -> None:
 
 
 def test_learned_places_are_a_limit_of_pieces(untrained: Untrained, vocabularies: Vocabularies) -> None:
-    assert Limits.of_model(untrained("vaswani2017", positions="learned", longest=12)).pieces == 12
-    assert Limits.of_model(untrained("gehring2017", longest=12)).pieces == 12
-    assert Limits.of_model(untrained("luong2015", attention="luong2015-global-location")).pieces == 256
-    assert Limits.of_model(untrained("vaswani2017")) == Limits()
+    assert LengthLimits.of_model(untrained("vaswani2017", positions="learned", longest=12)).pieces == 12
+    assert LengthLimits.of_model(untrained("gehring2017", longest=12)).pieces == 12
+    assert LengthLimits.of_model(untrained("luong2015", attention="luong2015-global-location")).pieces == 256
+    assert LengthLimits.of_model(untrained("vaswani2017")) == LengthLimits()
     translator = Translator(untrained("gehring2017", longest=12), vocabularies, "cpu")
     (whole,) = translator.translate([TEXT], HOW, too_long="split")
     assert "pieces with the end, more than the 12" in whole.notes[0]
@@ -158,15 +157,17 @@ def test_learned_places_are_a_limit_of_pieces(untrained: Untrained, vocabularies
 
 def test_a_text_of_exactly_as_many_pieces_as_places_is_not_too_long(vocabularies: Vocabularies) -> None:
     pieces = len(vocabularies.source.encode("It sleeps.")) + 1  # with the end
-    assert Limits(pieces=pieces).over("It sleeps.", vocabularies) is None
-    assert str(Limits(pieces=pieces - 1).over("It sleeps.", vocabularies)).startswith(f"{pieces} pieces with the end")
-    assert Limits(words=3).over("It sleeps.", vocabularies) is None  # the full stop is a word
+    assert LengthLimits(pieces=pieces).over("It sleeps.", vocabularies) is None
+    assert str(LengthLimits(pieces=pieces - 1).over("It sleeps.", vocabularies)).startswith(
+        f"{pieces} pieces with the end"
+    )
+    assert LengthLimits(words=3).over("It sleeps.", vocabularies) is None  # the full stop is a word
 
 
 def test_of_several_tables_of_places_the_shortest_is_the_limit(untrained: Untrained) -> None:
     for longest in (12, 300):
         model = untrained("gehring2017", longest=longest, attention="luong2015-global-location")
-        assert Limits.of_model(model).pieces == min(longest, 256)
+        assert LengthLimits.of_model(model).pieces == min(longest, 256)
 
 
 def test_an_ensemble_has_the_lower_limits(untrained: Untrained, vocabularies: Vocabularies) -> None:
@@ -175,11 +176,13 @@ def test_an_ensemble_has_the_lower_limits(untrained: Untrained, vocabularies: Vo
         "b": Translator(untrained("bahdanau2014"), vocabularies, "cpu", longest_trained=7),
         "c": Translator(untrained("cho2014"), vocabularies, "cpu"),
     }
-    assert combine(members).limits == Limits(words=7, pieces=30)
+    assert combine(members).limits == LengthLimits(words=7, pieces=30)
 
 
 def test_a_tag_is_put_before_each_part(pairs: Any) -> None:
     vocabularies = Vocabularies.train(pairs, Policy(kind="bpe", size=330), tags=["<fr>"])
-    found = cut("<fr> It sleeps. It eats.", "split", Limits(words=3), vocabularies)
+    found = split_text("<fr> It sleeps. It eats.", "split", LengthLimits(words=3), vocabularies)
     assert found.parts == ["<fr> It sleeps.", "<fr> It eats."] and found.note is not None
-    assert cut("<fr> It sleeps.", "split", Limits(words=3), vocabularies).note is None  # the tag is no word
+    assert (
+        split_text("<fr> It sleeps.", "split", LengthLimits(words=3), vocabularies).note is None
+    )  # the tag is no word

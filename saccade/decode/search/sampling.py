@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from saccade.decode.options import Search
+from saccade.decode.search.options import Search
 
 
 class Streams:

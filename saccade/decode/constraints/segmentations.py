@@ -18,7 +18,7 @@ from saccade.text.policy import FROM_SENTENCEPIECE, TO_SENTENCEPIECE, normalise_
 _CONTINUATION = bytes(range(0x80, 0xC0))  # of a character in UTF-8
 
 
-class Lexicon:
+class TokenBytes:
     """What each piece of a vocabulary writes, and which pieces write given bytes."""
 
     def __init__(self, tokeniser: Tokeniser) -> None:
@@ -33,7 +33,7 @@ class Lexicon:
                 self._pieces.setdefault(surface, []).append(piece)
         self._look_up()
 
-    def showing(self, shown: Mapping[str, str] | None) -> "Lexicon":
+    def showing(self, shown: Mapping[str, str] | None) -> "TokenBytes":
         """The same where a symbol writes what is `shown` for it, and nothing if nothing is."""
         if shown is None:
             return self
@@ -90,14 +90,14 @@ class Lexicon:
     def _turn(self, written: bytes) -> bytes:
         return written[::-1] if self.turned else written
 
-    def _spelling(self, target: bytes) -> "Spelling":
-        return Spelling(target, self)
+    def _spelling(self, target: bytes) -> "Segmentations":
+        return Segmentations(target, self)
 
 
-class Spelling:
+class Segmentations:
     """The ways to write `target`. `least[i]` pieces write what is left of it after i bytes; ∞ where none can."""
 
-    def __init__(self, target: bytes, lexicon: Lexicon) -> None:
+    def __init__(self, target: bytes, lexicon: TokenBytes) -> None:
         self.target, self._lexicon = target, lexicon
         self.least = [math.inf] * len(target) + [0.0]
         for start in reversed(range(len(target))):

@@ -9,8 +9,8 @@ from torch import Tensor
 from saccade.text.tokeniser import BOS, EOS
 
 if TYPE_CHECKING:
-    from saccade.decode.choice import Chosen
-    from saccade.decode.search import Hypothesis
+    from saccade.decode.search.expansion import Chosen
+    from saccade.decode.search.loop import Hypothesis
 
 VERSION = 1
 Fate = Literal["kept", "pruned", "ended", "cut"]

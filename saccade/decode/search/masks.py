@@ -10,7 +10,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from saccade.decode.options import Search
+from saccade.decode.search.options import Search
 from saccade.text.tokeniser import EOS
 
 Mask = Callable[[Tensor, Tensor], None]

@@ -21,7 +21,7 @@ Weighing = Literal["count", "probability"]
 Matrix = NDArray[np.float64]  # (candidates, references)
 
 
-def least_risk(result: Translation, utility: Utility = "chrf", *, weigh: Weighing = "count") -> Translation:
+def minimise_risk(result: Translation, utility: Utility = "chrf", *, weigh: Weighing = "count") -> Translation:
     """The same candidates, each text once, best first; a score is the expected utility, equal ones stay in order."""
     if utility not in get_args(Utility) or weigh not in get_args(Weighing):
         raise UserError(

@@ -8,10 +8,9 @@ import unicodedata
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from saccade.decode.spelling import Lexicon, Spelling
+from saccade.decode.constraints.segmentations import Segmentations, TokenBytes
 from saccade.text import word_spans
 
-GAP = "…"
 _NEAR = 16  # characters on either side, of which the nearest few decide where a word ends
 _JOINERS = {"Mn", "Mc", "Me", "Cf", "Cc"}
 
@@ -66,26 +65,26 @@ class Segment:
         return None
 
 
-class Progress(NamedTuple):
+class OutlineProgress(NamedTuple):
     """Of one outline: how many pieces the rest of it needs, and how many fewer if what is begun is gone on with."""
 
     holds: bool
     needed: float
     begun: float
-    ways: tuple[tuple[Spelling, int], ...] = ()  # to go on: what to write, and how much of it is written
+    ways: tuple[tuple[Segmentations, int], ...] = ()  # to go on: what to write, and how much of it is written
     waits: bool = False  # what comes next of it must stand last: all else goes before
 
 
 class Outline:
     """One or more segments, in their order."""
 
-    def __init__(self, label: str, segments: tuple[Segment, ...], lexicon: Lexicon) -> None:
+    def __init__(self, label: str, segments: tuple[Segment, ...], lexicon: TokenBytes) -> None:
         self.label, self.segments, self._lexicon = label, segments, lexicon
         self._ways = [self._ways_of(segment) for segment in segments]
         self._needs = [_needed(ways) for ways in self._ways]
 
     @classmethod
-    def of(cls, label: str, parts: list[str], lexicon: Lexicon, *, exact: bool = False) -> "Outline":
+    def of(cls, label: str, parts: list[str], lexicon: TokenBytes, *, exact: bool = False) -> "Outline":
         """`parts` are what stands between the gaps, the first and the last of them empty if it begins or ends with a
         gap. White space beside a gap means that whole words stand there; an `exact` part keeps it as it is."""
         segments = []
@@ -105,7 +104,7 @@ class Outline:
         """The pieces that write all of it, wherever one is; ∞ if none can."""
         return sum(self._needs)
 
-    def progress(self, written: bytes) -> Progress:
+    def progress(self, written: bytes) -> OutlineProgress:
         line, turned = self._lexicon.read(written, whole=True), self._lexicon.turned
         at, done, begun = 0, 0, 0.0
         for segment in self.segments:
@@ -116,14 +115,14 @@ class Outline:
             at, done = end, done + 1
         needed = sum(self._needs[done:])
         if done == len(self.segments):
-            return Progress(True, begun, 0.0 if self.segments[-1].last else begun)
+            return OutlineProgress(True, begun, 0.0 if self.segments[-1].last else begun)
         ways = self._begun(written, done, at)
         fewest = min((spelling.least[start] for spelling, start in ways), default=self._needs[done])
         best = [(way, start) for way, start in ways if way.least[start] == fewest]
         if line.endswith(" "):  # a second space is not needed
             best = [(way, start) for way, start in best if start or not way.target.startswith(b" ")] or best
         gain = max(begun, self._needs[done] - fewest)
-        return Progress(False, needed + begun, gain, tuple(best), self.segments[done].last)
+        return OutlineProgress(False, needed + begun, gain, tuple(best), self.segments[done].last)
 
     def allowed(self, written: bytes) -> list[int] | None:
         """The pieces that may come next where it begins the text and is not complete; None: any."""
@@ -145,7 +144,7 @@ class Outline:
         line, turned = self._lexicon.read(written, whole=False), self._lexicon.turned
         return not segment.joins[1] and not apart(line, len(segment.line), turned=turned)
 
-    def _ways_of(self, segment: Segment) -> list[tuple[Spelling, bool]]:
+    def _ways_of(self, segment: Segment) -> list[tuple[Segmentations, bool]]:
         """What may be written for a segment, and whether after anything: a space before it parts it from all."""
         lexicon, lines = self._lexicon, [segment.line]
         if segment.last if lexicon.turned else segment.first:  # at the front of the text, where decoding takes it off
@@ -157,7 +156,7 @@ class Outline:
             ways += [(" " + line, True) for line in lines]
         return [(lexicon.spelling(lexicon.written(line)), free) for line, free in ways]
 
-    def _begun(self, written: bytes, which: int, start: int) -> list[tuple[Spelling, int]]:
+    def _begun(self, written: bytes, which: int, start: int) -> list[tuple[Segmentations, int]]:
         """All ways to go on with a segment, which may not begin before `start`."""
         segment, lexicon, found = self.segments[which], self._lexicon, []
         for spelling, free in self._ways[which]:
@@ -174,7 +173,7 @@ class Outline:
         return found
 
 
-def _needed(ways: list[tuple[Spelling, bool]]) -> float:
+def _needed(ways: list[tuple[Segmentations, bool]]) -> float:
     """Pieces, wherever one is."""
     free = min((spelling.least[0] for spelling, free in ways if free), default=math.inf)
     return free if free < math.inf else min(spelling.least[0] for spelling, _ in ways)

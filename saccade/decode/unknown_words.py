@@ -14,8 +14,8 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from saccade.data import PairFiles
-from saccade.decode.attended import Attended, Segments
-from saccade.decode.translation import NO_ATTENTION, Replaced, Translation
+from saccade.decode.attended import NO_ATTENTION, Attended, Segments
+from saccade.decode.translation import ReplacedWord, Translation
 from saccade.errors import UserError
 from saccade.text import UNK, Vocabularies
 from saccade.text.words import word_spans
@@ -108,7 +108,7 @@ def _looked_up(word: str, dictionary: Mapping[str, str]) -> str:
     return found[:1].upper() + found[1:] if word[:1].isupper() else found
 
 
-def _filled(text: str, old: Segments, runs: Sequence[_Run]) -> tuple[str, Segments, tuple[Replaced, ...]]:
+def _filled(text: str, old: Segments, runs: Sequence[_Run]) -> tuple[str, Segments, tuple[ReplacedWord, ...]]:
     """The new text, and the old pieces with the words that they belong to now."""
     written, moved, at = "", [], 0  # moved: for each run, where it stands now
     for run in runs:
@@ -135,6 +135,6 @@ def _filled(text: str, old: Segments, runs: Sequence[_Run]) -> tuple[str, Segmen
     pieces = [(ranges[a][0], ranges[b - 1][1]) if a < b else (after[a], after[a]) for a, b in old.spans]
     segments = replace(old, spans=tuple(pieces), words=tuple(written[start:end] for start, end in spans))
     told = tuple(
-        Replaced(words=now(run.start, run.end), source_word=run.source_word, text=run.text.strip()) for run in runs
+        ReplacedWord(words=now(run.start, run.end), source_word=run.source_word, text=run.text.strip()) for run in runs
     )
     return written, segments, told

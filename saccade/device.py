@@ -3,11 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-import numpy as np
 import torch
 from torch import nn
 
-from saccade.data.batching import find_batch_starts
 from saccade.errors import UserError
 
 _GAINS_BY_THREADS = 5_000_000  # parameters; smaller ones spend more time waiting for other threads than they save
@@ -44,7 +42,7 @@ def limit_threads(model: nn.Module) -> None:
         torch.set_num_threads(1)
 
 
-def is_of_memory(error: RuntimeError) -> bool:
+def is_out_of_memory(error: RuntimeError) -> bool:
     """CUDA has an exception of its own; the CPU and MPS say it in words."""
     told = str(error)
     return isinstance(error, torch.OutOfMemoryError) or "out of memory" in told or "DefaultCPUAllocator" in told
@@ -56,7 +54,7 @@ def release_unused(device: torch.device) -> None:
         torch.get_device_module(device).empty_cache()
 
 
-def in_halves(
+def run_in_halves(
     whole: Whole, work: Callable[[Whole], Done], halve: Callable[[Whole], Sequence[Whole]], device: torch.device
 ) -> list[tuple[Whole, Done]]:
     """`[(whole, work(whole))]`; where that does not fit in memory, of both halves, and so on.
@@ -65,21 +63,14 @@ def in_halves(
     try:
         return [(whole, work(whole))]
     except RuntimeError as error:
-        parts = halve(whole) if is_of_memory(error) else ()
+        parts = halve(whole) if is_out_of_memory(error) else ()
         if not parts:
             raise
     # Outside of `except`: the error's frames hold on to the very tensors that did not fit.
     release_unused(device)
-    return [done for part in parts for done in in_halves(part, work, halve, device)]
+    return [done for part in parts for done in run_in_halves(part, work, halve, device)]
 
 
-def batches(lengths: Sequence[int], tokens: int) -> list[list[int]]:
-    """Places of texts of like length, longest first: what does not fit into memory fails at once."""
-    order = np.argsort(np.array(lengths, np.int64), kind="stable")
-    cuts = find_batch_starts(np.array(lengths, np.int64)[order], max(1, tokens))
-    return [batch.tolist() for batch in np.split(order, cuts[1:-1])][::-1] if lengths else []
-
-
-def halves(chosen: list[int]) -> list[list[int]]:
+def split_in_half(chosen: list[int]) -> list[list[int]]:
     middle = len(chosen) // 2
     return [chosen[:middle], chosen[middle:]] if middle else []

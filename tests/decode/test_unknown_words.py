@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from saccade.data import TextPair
 from saccade.decode import Attended, Reader, Search, Segments, Translation, Translator, replace_unknown
-from saccade.decode.unknown import read_dictionary
+from saccade.decode.unknown_words import read_dictionary
 from saccade.errors import UserError
 from saccade.models import MODELS, Seq2Seq
 from saccade.text import UNK, Policy, Vocabularies, words

@@ -95,3 +95,6 @@ class Search(Checked):
         """No continuation scores more: log-probability only falls, cp is at most 0, and lp is monotone in the length,
         so that the most is at the first or at the last length at which it may end."""
         return max(self.score(log_prob, at) for at in (max(length, shortest) + 1, longest))
+
+
+DEFAULT_SEARCH = Search(beam=5, length_penalty=1.0, repeats=8)

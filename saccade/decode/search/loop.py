@@ -16,18 +16,16 @@ import torch
 from torch import Tensor
 from torch.nn.utils import parametrize
 
-from saccade.decode.choice import Asking, Chooser, Chosen
-from saccade.decode.constraints import Rules
-from saccade.decode.coverage import Coverage
-from saccade.decode.guide import Guide
-from saccade.decode.options import Search
-from saccade.decode.recording import Recorder
+from saccade.decode.constraints.choice import ConstrainedChoice
+from saccade.decode.constraints.rules import Rules
+from saccade.decode.search.coverage import SourceCoverage
+from saccade.decode.search.expansion import Asking, Chooser, Chosen
+from saccade.decode.search.options import Search
+from saccade.decode.search.recording import Recorder
 from saccade.models.contract import Seq2Seq, take_rows
 from saccade.text.tokeniser import BOS, EOS
 
-__all__ = ["Hypothesis", "Search", "Watch", "search"]
-
-Watch = Callable[[int, int], None]  # told after each step how many tokens are written, and the most there may be
+OnStep = Callable[[int, int], None]  # told after each step how many tokens are written, and the most there may be
 _STUCK = "nothing that the other rules allow could follow"
 
 
@@ -41,7 +39,7 @@ class Hypothesis:
     unmet: tuple[str, ...] = ()  # constraints that it does not meet, each with the reason
 
 
-class Kept(NamedTuple):
+class OpenHypotheses(NamedTuple):
     """The open hypotheses, a row a sentence."""
 
     totals: Tensor  # (B, N) log-probability so far; −∞: no hypothesis
@@ -49,10 +47,10 @@ class Kept(NamedTuple):
     gained: Tensor  # (B, N, t) log-probability of each token
     covered: Tensor | None  # (B, N, S) attention that each source piece has had
 
-    def followed(self, chosen: Chosen, log_probs: Tensor) -> "Kept":
+    def followed(self, chosen: Chosen, log_probs: Tensor) -> "OpenHypotheses":
         rows, tokens, alive, _ = chosen
         step = log_probs.flatten(1).gather(1, rows * log_probs.shape[-1] + tokens)
-        return Kept(
+        return OpenHypotheses(
             (self.totals.gather(1, rows) + step).masked_fill(~alive, float("-inf")),
             torch.cat([_of_rows(self.history, rows), tokens[..., None]], -1),
             torch.cat([_of_rows(self.gained, rows), step[..., None]], -1),
@@ -69,14 +67,14 @@ class _Sentence:
     longest: int
     places: list[int]  # of each group
     closed: list[list[Hypothesis]]  # in each group
-    guide: Guide | None = None
+    guide: ConstrainedChoice | None = None
 
     @property
     def asking(self) -> Asking:
         return Asking(self.index, self.shortest, self.places, self.guide)
 
 
-def search(
+def run_search(
     model: Seq2Seq[Any, Any],
     source: Tensor,  # (B, S)
     readable: Tensor,  # (B, S)
@@ -85,7 +83,7 @@ def search(
     indices: Sequence[int] | None = None,  # of the sentences in the whole input, for the streams of samples
     rules: Sequence[Rules | None] | None = None,  # of each sentence
     recorder: Recorder | None = None,
-    watch: Watch | None = None,
+    watch: OnStep | None = None,
 ) -> list[list[Hypothesis]]:
     """For each sentence its hypotheses, best first: those that ended, then those cut off."""
     how = how or Search()
@@ -114,7 +112,7 @@ def _sentences(
     ):
         shortest, longest = how.lengths(length, 0 if rule is None else int(rule.start.left))
         sentence = _Sentence(index, shortest, longest, [width] * groups, [[] for _ in range(groups)])
-        sentence.guide = None if rule is None else Guide(rule, how.beam, longest)
+        sentence.guide = None if rule is None else ConstrainedChoice(rule, how.beam, longest)
         found.append(sentence)
     return found
 
@@ -126,15 +124,15 @@ def _search(
     how: Search,
     open_: list[_Sentence],
     recorder: Recorder | None,
-    watch: Watch | None,
+    watch: OnStep | None,
 ) -> None:
     (groups, width), device, count = how.layout, source.device, len(open_)
-    choose, coverage = Chooser(how), Coverage(model, how)
+    choose, coverage = Chooser(how), SourceCoverage(model, how)
     fixed, moving = model.start(source, readable)
     moving = take_rows(moving, torch.arange(count, device=device).repeat_interleave(how.beam))
     totals = torch.full((count, groups, width), float("-inf"), device=device)
     totals[..., 0] = 0.0
-    kept = Kept(
+    kept = OpenHypotheses(
         totals.flatten(1),
         torch.full((count, how.beam, 1), BOS, device=device),
         torch.zeros((count, how.beam, 0), device=device),
@@ -168,7 +166,9 @@ def _of_rows(kept: Tensor, rows: Tensor) -> Tensor:
     return kept.gather(1, rows[..., None].expand(-1, -1, kept.shape[-1]))
 
 
-def _close(open_: list[_Sentence], before: Kept, kept: Kept, how: Search, coverage: Coverage) -> Tensor:
+def _close(
+    open_: list[_Sentence], before: OpenHypotheses, kept: OpenHypotheses, how: Search, coverage: SourceCoverage
+) -> Tensor:
     """Take out the hypotheses that ended or are too long; a group with no place left, or that cannot win, is done."""
     length, width = kept.gained.shape[-1], how.layout[1]
     ends, values = kept.history[:, :, -1].eq(EOS).tolist(), kept.totals.tolist()
@@ -195,7 +195,13 @@ def _close(open_: list[_Sentence], before: Kept, kept: Kept, how: Search, covera
 
 
 def _hypothesis(
-    sentence: _Sentence, kept: Kept, b: int, n: int, how: Search, coverage: Coverage, why: str | None = None
+    sentence: _Sentence,
+    kept: OpenHypotheses,
+    b: int,
+    n: int,
+    how: Search,
+    coverage: SourceCoverage,
+    why: str | None = None,
 ) -> Hypothesis:
     """`why`: nothing may follow it, and it is the best that there is."""
     tokens, total = kept.history[b, n, 1:].tolist(), kept.totals[b, n].item()

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from saccade.decode.constraints import Rules, State
+from saccade.decode.constraints.rules import Rules, State
 from saccade.text.tokeniser import EOS
 
 _NEVER = float("-inf")
@@ -24,7 +24,7 @@ class Pick(NamedTuple):
     state: State
 
 
-class Guide:
+class ConstrainedChoice:
     """Of one sentence, with the states of its hypotheses."""
 
     def __init__(self, rules: Rules, rows: int, longest: int) -> None:

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 import torch
 
-from saccade.decode import Translator, device, find_device, translator
-from saccade.decode.device import in_halves, limit_threads
+from saccade import device
+from saccade.decode import Translator, translator
+from saccade.device import find_device, limit_threads, run_in_halves
 from saccade.errors import UserError
 
 
@@ -52,7 +53,7 @@ def test_what_does_not_fit_is_done_in_halves(error: RuntimeError) -> None:
             raise error
         return [2 * number for number in part]
 
-    done = in_halves(range(10), double, halved, torch.device("cpu"))
+    done = run_in_halves(range(10), double, halved, torch.device("cpu"))
     assert [number for part, _ in done for number in part] == list(range(10))
     assert [number for _, doubled in done for number in doubled] == list(range(0, 20, 2))
     assert max(len(part) for part, _ in done) <= 3
@@ -72,7 +73,7 @@ def test_what_did_not_fit_is_let_go_before_the_halves_are_tried(monkeypatch: pyt
         return len(part)
 
     monkeypatch.setattr(device, "release_unused", released.append)
-    assert [done for _, done in in_halves(range(2), work, halved, torch.device("cpu"))] == [1, 1]
+    assert [done for _, done in run_in_halves(range(2), work, halved, torch.device("cpu"))] == [1, 1]
     assert released == [torch.device("cpu")] and len(made) == 3
 
 
@@ -83,13 +84,13 @@ def test_what_cannot_be_halved_or_is_no_matter_of_memory_fails() -> None:
             raise error
 
         with pytest.raises(RuntimeError, match=str(error)):
-            in_halves(range(2), fail, halved, torch.device("cpu"))
+            run_in_halves(range(2), fail, halved, torch.device("cpu"))
 
 
 def test_translations_and_readings_are_the_same_in_halves(learnt: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = ["the cat sleeps", "a dog eats", "it sleeps", "I see the house", "", "a big dog eats an apple"]
     whole = learnt.translate(texts, weights=True)
-    search, forward = translator.search, learnt.model.forward
+    search, forward = translator.run_search, learnt.model.forward
 
     def scarce_search(model: Any, source: torch.Tensor, *others: Any, **options: Any) -> Any:
         if len(source) > most:
@@ -102,7 +103,7 @@ def test_translations_and_readings_are_the_same_in_halves(learnt: Translator, mo
         return forward(source, *others)
 
     most = 2
-    monkeypatch.setattr(translator, "search", scarce_search)
+    monkeypatch.setattr(translator, "run_search", scarce_search)
     monkeypatch.setattr(learnt.model, "forward", scarce_forward)
     halves = learnt.translate(texts, weights=True)
     assert [one.text for one in halves] == [one.text for one in whole]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
-from saccade.decode import Search, Translation, Translator, least_risk
+from saccade.decode import Search, Translation, Translator, minimise_risk
 from saccade.errors import UserError
 from saccade.models import MODELS
 from saccade.text import Vocabularies
@@ -55,7 +55,7 @@ def test_it_is_the_expectation_over_the_candidates(texts: list[str], by_count: b
         likeness = [100.0 if text == other else metric.sentence_score(text, [other]).score for other in texts]
         return sum(u * w for u, w in zip(likeness, weights, strict=True)) / sum(weights)
 
-    found = least_risk(
+    found = minimise_risk(
         listed(texts, probabilities), "chrf" if by_chrf else "bleu", weigh="count" if by_count else "probability"
     )
     assert dict(ranked(found)) == pytest.approx({text: expected(text) for text in texts})
@@ -65,21 +65,21 @@ def test_it_is_the_expectation_over_the_candidates(texts: list[str], by_count: b
 
 def test_the_one_in_the_middle_wins_and_what_is_drawn_often_weighs_more() -> None:
     texts = ["aaaa bbbb", "aaaa cccc", "aaaa bbbb cccc"]
-    assert least_risk(listed(texts)).text == "aaaa bbbb cccc"
-    assert least_risk(listed([*texts, *texts[:1] * 5])).text == "aaaa bbbb"
-    assert least_risk(listed(texts, [0.9, 0.01, 0.01]), weigh="probability").text == "aaaa bbbb"
+    assert minimise_risk(listed(texts)).text == "aaaa bbbb cccc"
+    assert minimise_risk(listed([*texts, *texts[:1] * 5])).text == "aaaa bbbb"
+    assert minimise_risk(listed(texts, [0.9, 0.01, 0.01]), weigh="probability").text == "aaaa bbbb"
 
 
 def test_equals_stay_in_order_and_what_breaks_a_constraint_stays_last() -> None:
-    found = least_risk(listed(["xx", "yy", "zz", "vv", "ww"]))
+    found = minimise_risk(listed(["xx", "yy", "zz", "vv", "ww"]))
     assert [text for text, _ in ranked(found)] == ["xx", "yy", "zz", "vv", "ww"] and found.score == 20
     first = listed(["xx", "yy"])
     broken = replace(first, unmet=("zz",))
-    assert least_risk(broken).text == "yy"
+    assert minimise_risk(broken).text == "yy"
 
 
 def test_of_the_same_text_in_other_pieces_the_better_one_stays() -> None:
-    found = least_risk(listed(["xx", "yy", "yy", "xx"], [0.4, 0.3, 0.2, 0.1]))
+    found = minimise_risk(listed(["xx", "yy", "yy", "xx"], [0.4, 0.3, 0.2, 0.1]))
     assert [(one.text, one.log_prob) for one in found.n_best] == [("xx", math.log(0.4)), ("yy", math.log(0.3))]
 
 
@@ -87,16 +87,16 @@ def test_of_the_same_text_in_other_pieces_the_better_one_stays() -> None:
 def test_samples_of_any_model(name: str, untrained: Any, vocabularies: Vocabularies) -> None:
     translator = Translator(untrained(name), vocabularies, "cpu")
     (drawn,) = translator.translate(["the cat sleeps"], Search(sample=True, beam=6, n_best=6, longest=6))
-    one = least_risk(drawn)
-    assert one == least_risk(drawn) and 100 / 6 <= one.score <= 100
+    one = minimise_risk(drawn)
+    assert one == minimise_risk(drawn) and 100 / 6 <= one.score <= 100
     assert {text for text, _ in ranked(one)} == {text for text, _ in ranked(drawn)}
 
 
 def test_a_learnt_model_keeps_its_translation(learnt: Translator) -> None:
     (drawn,) = learnt.translate(["the black cat sleeps"], Search(sample=True, beam=16, n_best=16))
-    assert least_risk(drawn).text == "le chat noir dort" and least_risk(drawn, "bleu").text == "le chat noir dort"
+    assert minimise_risk(drawn).text == "le chat noir dort" and minimise_risk(drawn, "bleu").text == "le chat noir dort"
 
 
 def test_mistakes_are_named() -> None:
     with pytest.raises(UserError, match="expected a utility of chrf or bleu"):
-        least_risk(listed(["x"]), "ter")  # type: ignore[arg-type]
+        minimise_risk(listed(["x"]), "ter")  # type: ignore[arg-type]

@@ -1,0 +1,1 @@
+"""One search for every model: greedy, beam, diverse beam and sampling."""
