@@ -5,7 +5,6 @@ TOML has no null: `"none"` stands for None wherever None is allowed, also in `--
 
 import dataclasses
 import datetime
-import json
 import math
 import re
 from collections.abc import Iterable, Mapping
@@ -78,8 +77,11 @@ def load_toml(path: Path) -> dict[str, Any]:
 
 
 def dump_toml(mapping: Mapping[str, Any]) -> str:
-    """TOML text that reads back as `mapping` (None as "none"): plain values first, then a section a nested table."""
-    return "\n\n".join(section for section in _sections(mapping, (), "") if section) + "\n"
+    """TOML text that reads back as `mapping`, with None as "none": plain values first, then one section per table."""
+    import tomlkit
+
+    text = tomlkit.dumps(_plain(mapping, none="none")).strip() + "\n"
+    return re.sub(r"(?<=[^\n])\n(?=\[)", "\n\n", text)  # an array is on one line, so [ begins a section
 
 
 def override(mapping: Mapping[str, Any], assignments: Iterable[str]) -> dict[str, Any]:
@@ -232,18 +234,19 @@ def _shown(value: Any) -> str:
 
 def _default(field: "dataclasses.Field[Any]") -> str:
     if field.default_factory is not dataclasses.MISSING:
-        return _toml_value(_plain(field.default_factory()))
-    return "" if field.default is dataclasses.MISSING else _toml_value(_plain(field.default))
+        return _toml_value(field.default_factory())
+    return "" if field.default is dataclasses.MISSING else _toml_value(field.default)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, *, none: str | None = None) -> Any:
+    """Convert nested dataclasses, tuples and paths to what JSON has; `none` stands for None, which TOML has not."""
     if dataclasses.is_dataclass(value):
-        return to_dict(value)
+        value = to_dict(value)
     if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: _plain(item, none=none) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return str(value) if isinstance(value, Path) else value
+        return [_plain(item, none=none) for item in value]
+    return none if value is None else str(value) if isinstance(value, Path) else value
 
 
 def _parse(text: str) -> Any:
@@ -256,44 +259,7 @@ def _parse(text: str) -> Any:
     return text if dated or len(parsed) > 1 else value
 
 
-def _sections(table: Mapping[str, Any], path: tuple[str, ...], head: str) -> list[str]:
-    """`head` is its heading, which may be left out where a plain table holds nothing but tables."""
-    nested = {key: value for key, value in table.items() if isinstance(value, Mapping) or _is_of_tables(value)}
-    lines = [f"{_toml_key(key)} = {_toml_value(value)}" for key, value in table.items() if key not in nested]
-    if head and (lines or not nested or head.startswith("[[")):
-        lines.insert(0, head)
-    sections = ["\n".join(lines)]
-    for key, value in nested.items():
-        name = ".".join(map(_toml_key, (*path, key)))
-        if isinstance(value, Mapping):
-            sections += _sections(value, (*path, key), f"[{name}]")
-        else:
-            sections += [part for one in value for part in _sections(one, (*path, key), f"[[{name}]]")]
-    return sections
-
-
-def _is_of_tables(value: Any) -> bool:
-    return isinstance(value, list | tuple) and len(value) > 0 and all(isinstance(one, Mapping) for one in value)
-
-
-def _toml_key(key: str) -> str:
-    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _toml_value(key)
-
-
 def _toml_value(value: Any) -> str:
-    match value:
-        case None:
-            return '"none"'
-        case bool():
-            return "true" if value else "false"
-        case int() | float():
-            return repr(value)  # Python's inf, nan and 1e-05 are TOML's, too
-        case str():
-            return json.dumps(value, ensure_ascii=False).replace(
-                "\x7f", "\\u007f"
-            )  # JSON lets DEL stand, TOML does not
-        case list() | tuple():
-            return f"[{', '.join(map(_toml_value, value))}]"
-        case Mapping():
-            return f"{{{', '.join(f'{_toml_key(key)} = {_toml_value(item)}' for key, item in value.items())}}}"
-    raise TypeError(f"{type(value).__name__} has no form in TOML: {value!r}")
+    import tomlkit
+
+    return str(tomlkit.item(_plain(value, none="none")).as_string())

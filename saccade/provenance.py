@@ -64,11 +64,10 @@ def _cores() -> int | None:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
-def _memory_gib() -> float | None:
-    try:
-        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
-    except (AttributeError, OSError, ValueError):  # no such name on this system
-        return None
+def _memory_gib() -> float:
+    import psutil
+
+    return round(int(psutil.virtual_memory().total) / 2**30, 1)
 
 
 def _gpu() -> str | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import resource
 import sys
 import time
 from pathlib import Path
@@ -155,5 +154,11 @@ def peak_memory() -> int:
     """Bytes that this process had at most: of the GPU, where it uses one, else resident."""
     if "torch" in sys.modules and sys.modules["torch"].cuda.is_initialized():
         return int(sys.modules["torch"].cuda.max_memory_allocated())
+    if sys.platform == "win32":
+        import psutil
+
+        return int(psutil.Process().memory_info().peak_wset)
+    import resource
+
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # KiB on Linux, bytes on macOS
     return peak if sys.platform == "darwin" else 1024 * peak

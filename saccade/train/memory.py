@@ -8,7 +8,6 @@ tenth of the memory against fragmentation, is held back. A CPU's memory is not t
 much is killed: what a pair keeps for the backward pass is counted, and half of the memory that is free is planned for.
 """
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -203,9 +202,9 @@ def _weights(run: Run) -> int:
 
 def available() -> int:
     """Bytes of main memory that may still be asked for: of the machine, and of the container where there is one."""
-    free = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    if Path("/proc/meminfo").exists():
-        free = 1024 * _figures(Path("/proc/meminfo")).get("MemAvailable:", free // 1024)
+    import psutil
+
+    free = int(psutil.virtual_memory().available)
     group = Path("/sys/fs/cgroup")
     try:
         most = int((group / "memory.max").read_text())
