@@ -34,14 +34,14 @@ def sweep(
     try:
         for result in sweeps.sweep(runs, out, say):
             results.append(result)
-            found = sweeps.keep_results(out, recipe, results, judge)
+            found = sweeps.save_results(out, recipe, results, judge)
     except KeyboardInterrupt:
         say(f"interrupted after {len(results)} of {len(runs)} runs; the same command goes on")
         raise typer.Exit(1) from None
     if as_json:
         put(json.dumps(found, ensure_ascii=False))
     else:
-        print_table(*sweeps.lines_of(sweeps.table(results, judge), judge))
+        print_table(*sweeps.format_rows(sweeps.table(results, judge), judge))
         say(f"{out / 'results.md'} and results.json hold the table")
     failed = [result for result in results if result.best is None]
     if failed:

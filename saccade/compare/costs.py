@@ -24,7 +24,7 @@ from saccade.decode import Search, load
 from saccade.errors import UserError
 from saccade.train.log import peak_memory
 from saccade.train.losses import Objective, batch_loss
-from saccade.train.optimisers import make_optimiser
+from saccade.train.optimisers import build_optimiser
 from saccade.train.recipe import Training
 
 SENTENCES = 64  # of the test set, spread over it
@@ -118,7 +118,7 @@ class CostBench:
     def __init__(self, folder: Path, work: Workload) -> None:
         self.work, self.translator = work, load(folder, device=work.device, trust_code=True)
         self.model = self.translator.model.train()
-        self.optimiser = make_optimiser(Training(lr=1e-30), self.model)  # as much work as any rate, and changes nothing
+        self.optimiser = build_optimiser(Training(lr=1e-30), self.model)  # as much work as any rate, changes nothing
         sides = self.translator.vocabularies
         sources = [sides.source.encode(text) for text in work.sources]
         targets = [sides.target.encode(text) for text in work.targets]

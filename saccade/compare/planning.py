@@ -19,9 +19,9 @@ from typing import Any
 from saccade import config, files, model_folder
 from saccade.errors import UserError
 from saccade.models.table import find_model
-from saccade.train.picking import Facts, pick
+from saccade.train.automatic import Facts, choose_recipe
 from saccade.train.recipe import Data, Recipe, read_recipe
-from saccade.train.sweep import Point, parts, point_of
+from saccade.train.sweep import Point, build_point, parts
 
 # Of [train], what decides how much a run may see and compute. What is tuned to a model (its rate, say) may differ.
 BUDGET = (
@@ -118,7 +118,7 @@ def _system(given: str, asked: SharedSettings, facts: dict[str, Facts]) -> Plann
         mapping, called = _picked(what, own, asked, facts), what
     mapping = config.override(mapping, [*asked.changes, *own])
     name = name or " ".join([called, *changes])
-    points = (point_of(mapping, given, {"system": name}, seed) for seed in asked.seeds)
+    points = (build_point(mapping, given, {"system": name}, seed) for seed in asked.seeds)
     return PlannedSystem(name=name, points=tuple(points))
 
 
@@ -150,8 +150,8 @@ def _picked(model: str, own: Sequence[str], asked: SharedSettings, facts: dict[s
     data = config.from_dict(Data, mapping["data"], "--data", "data")
     if asked.data not in facts:
         facts[asked.data] = Facts.of_task(data) if data.task else Facts.of(data.ingredients[0].open())
-    recipe = pick(data, facts[asked.data], model).recipe.to_dict()
-    usual = pick(data, facts[asked.data]).recipe.to_dict()  # whose budget all systems get
+    recipe = choose_recipe(data, facts[asked.data], model).recipe.to_dict()
+    usual = choose_recipe(data, facts[asked.data]).recipe.to_dict()  # whose budget all systems get
     recipe["train"] |= {key: usual["train"][key] for key in BUDGET}
     if any(one.startswith("model.preset=") for one in (*asked.overrides, *own)):
         recipe["model"] = {"name": model}

@@ -23,10 +23,10 @@ from saccade.files import parse_json
 from saccade.locking import locked
 from saccade.models import build_model
 from saccade.train.log import Log
-from saccade.train.loop import train
-from saccade.train.recipe import Recipe, load_kept_recipe, read_recipe, recipe_of
-from saccade.train.resumption import differences
-from saccade.train.run import Standing
+from saccade.train.recipe import Recipe, load_saved_recipe, read_recipe, recipe_of
+from saccade.train.resume import differences
+from saccade.train.run import TrainingState
+from saccade.train.translation import train
 
 Say = Callable[[str], None]
 
@@ -91,11 +91,11 @@ def points(path: Path, grid: Sequence[str], seeds: Sequence[int], overrides: Ite
         settings = dict(zip(axes, values, strict=True))
         for seed in seeds:
             changed = config.override(base, (f"{key}={value}" for key, value in settings.items()))
-            found.append(point_of(changed, str(path), settings, seed))
+            found.append(build_point(changed, str(path), settings, seed))
     return found
 
 
-def point_of(mapping: Mapping[str, Any], where: str, settings: Mapping[str, str], seed: int) -> Point:
+def build_point(mapping: Mapping[str, Any], where: str, settings: Mapping[str, str], seed: int) -> Point:
     """One run of the recipe that `mapping` is; its names and sizes are checked, nothing is allocated."""
     recipe = recipe_of(config.override(mapping, [f"train.seed={seed}"]), where)
     with torch.device("meta"):
@@ -145,9 +145,9 @@ def sweep(runs: Sequence[Point], out: Path, say: Say) -> Iterator[Result]:
 
 
 def _run(point: Point, folder: Path, name: str, say: Say) -> Result:
-    def observe(standing: Standing, _: object) -> None:
-        if standing.best is not None:
-            say(f"{name}: step {standing.step:,}, best {standing.best[point.recipe.train.judge]:.4g} so far")
+    def observe(state: TrainingState, _: object) -> None:
+        if state.best is not None:
+            say(f"{name}: step {state.step:,}, best {state.best[point.recipe.train.judge]:.4g} so far")
 
     def result(best: dict[str, Any] | None, step: int, seconds: float, reason: str) -> Result:
         settings = dict(point.settings)
@@ -182,7 +182,7 @@ def _run(point: Point, folder: Path, name: str, say: Say) -> Result:
 
 def _refuse_other(folder: Path, point: Point) -> None:
     """A folder is gone on with only if it is of the same recipe."""
-    for _, difference in differences(load_kept_recipe(folder), point.recipe):
+    for _, difference in differences(load_saved_recipe(folder), point.recipe):
         raise UserError(f"{folder}: {difference}; give another --out, or put the recipe back as it was")
 
 
@@ -210,7 +210,7 @@ def table(results: Iterable[Result], judge: str) -> list[Row]:
     return sorted(rows, key=lambda row: (row.score is None, better * (row.score or 0.0)))
 
 
-def lines_of(rows: Sequence[Row], judge: str) -> tuple[list[str], list[list[str]]]:
+def format_rows(rows: Sequence[Row], judge: str) -> tuple[list[str], list[list[str]]]:
     """The head of the table, and its rows, for people."""
     keys = list(rows[0].settings) if rows else []
     scored = {"bleu": "BLEU", "loss": "loss"}[judge]
@@ -224,10 +224,10 @@ def lines_of(rows: Sequence[Row], judge: str) -> tuple[list[str], list[list[str]
     return [*keys, scored, *others, "seeds", "minutes"], body
 
 
-def keep_results(out: Path, recipe: Path, results: Sequence[Result], judge: str) -> dict[str, Any]:
+def save_results(out: Path, recipe: Path, results: Sequence[Result], judge: str) -> dict[str, Any]:
     """results.json and results.md, of all that is there so far."""
     rows = table(results, judge)
-    head, body = lines_of(rows, judge)
+    head, body = format_rows(rows, judge)
     found = {
         "recipe": str(recipe),
         "judge": judge,

@@ -13,7 +13,7 @@ from lives import live
 
 from saccade.errors import UserError
 from saccade.train.recipe import load_recipe
-from saccade.train.sweep import Point, Result, keep_results, lines_of, points, sweep, table
+from saccade.train.sweep import Point, Result, format_rows, points, save_results, sweep, table
 
 WriteRecipe = Callable[..., Path]
 QUICK = {"train.max_steps": 2, "train.judge": "loss", "train.check_every": 100, "train.ema": None}
@@ -96,7 +96,7 @@ def test_a_table_by_hand() -> None:
     assert [row.settings["lr"] for row in rows] == ["2", "1", "4", "3"]
     assert (rows[1].score, rows[1].deviation, rows[1].seeds) == (22.0, pytest.approx(8**0.5), 2)
     assert rows[0].deviation is None and rows[2].failed == ("seed 2: why not",) and rows[3].score is None
-    head, body = lines_of(rows, "bleu")
+    head, body = format_rows(rows, "bleu")
     assert head == ["lr", "BLEU", "loss", "seeds", "minutes"]
     assert body[:2] == [["2", "30", "-20.000", "1", "1.0"], ["1", "22 ± 2.8", "-12.000", "2", "1.0"]]
     assert body[3] == ["3", "failed", "", "0", "1.0"]
@@ -105,7 +105,7 @@ def test_a_table_by_hand() -> None:
 
 
 def test_results_are_kept_for_people_and_programs(tmp_path: Path) -> None:
-    keep_results(tmp_path / "new", Path("rates.toml"), [result(20.0, lr="1"), result(None, lr="2")], "bleu")
+    save_results(tmp_path / "new", Path("rates.toml"), [result(20.0, lr="1"), result(None, lr="2")], "bleu")
     text = (tmp_path / "new" / "results.md").read_text()
     assert "# rates" in text and "| 1 | 20 | -10.000 | 1 | 1.0 |" in text and "- seed 1: why not" in text
     found = json.loads((tmp_path / "new" / "results.json").read_text())

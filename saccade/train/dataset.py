@@ -36,7 +36,7 @@ _LOOKED_AT = 1_000  # pairs, to see whether a borrowed vocabulary knows their pi
 
 
 @dataclass(frozen=True, kw_only=True)
-class Material:
+class Dataset:
     vocabularies: Vocabularies
     corpus: Corpus | Mixture | Stream  # what batches are cut from
     valid: Sequence[TextPair]
@@ -46,7 +46,7 @@ class Material:
     notes: Sequence[str]  # what a person should know: what was left out, what was lowered
 
 
-def load_material(data: Data, folder: Path, seed: int) -> Material:
+def load_dataset(data: Data, folder: Path, seed: int) -> Dataset:
     """Read, choose, hold out, train or borrow the vocabulary, encode; what is made is kept in `folder`/cache."""
     keep, ingredients = folder / "cache", data.ingredients
     sources = [_opened(one, data, keep) for one in ingredients]
@@ -98,7 +98,7 @@ def load_material(data: Data, folder: Path, seed: int) -> Material:
     sides = (vocabularies.source,) if vocabularies.joint else (vocabularies.source, vocabularies.target)
     notes += [side.note for side in sides if side.note]
     notes += _of_other_texts(data, vocabularies, selections)
-    return Material(
+    return Dataset(
         vocabularies=vocabularies,
         corpus=corpus,
         valid=valid,
