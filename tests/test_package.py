@@ -16,7 +16,7 @@ ROOT = Path(saccade.__file__).parent
 LAYERS = [
     {"__main__"},
     {"cli"},
-    {"compare", "explorer", "serve", "tour"},
+    {"comparison", "explorer", "serve", "tour"},
     {"train"},
     {"decode"},
     {"model_folder"},
