@@ -112,6 +112,9 @@ def resolve(name: str, table: Mapping[str, Any], kind: str) -> Any:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Suggest the known name that is most like `name`; where none is like it, list them all."""
-    names = [*known]
-    close = get_close_matches(name, names, n=1, cutoff=0.5)
-    return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(sorted(names))}"
+    close = closest(name, known := [*known])
+    return f"there are {', '.join(sorted(known))}" if close is None else f"did you mean {close!r}?"
+
+
+def closest(name: str, known: Iterable[str]) -> str | None:
+    return next(iter(get_close_matches(name, [*known], n=1, cutoff=0.5)), None)

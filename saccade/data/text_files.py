@@ -4,7 +4,6 @@ gzip and xz are told by their first bytes, whatever the name; `-` is standard in
 order mark is left out.
 """
 
-import difflib
 import gzip
 import hashlib
 import io
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from saccade.errors import UserError
+from saccade.names import closest
 
 STDIN = "-"
 _XZ_MEMORY = 256 << 20  # bytes; what xz -9 makes needs a quarter of it
@@ -121,10 +121,10 @@ def open_bytes(path: Path | str) -> Iterator[io.BufferedReader]:
 
 def _nearest(path: Path) -> str:
     try:
-        near = difflib.get_close_matches(path.name, [file.name for file in path.parent.iterdir()], 1, cutoff=0.5)
+        near = closest(path.name, (file.name for file in path.parent.iterdir()))
     except OSError:
         return f"; there is no folder {path.parent} either"
-    return f"; did you mean {path.parent / near[0]}?" if near else ""
+    return f"; did you mean {path.parent / near}?" if near else ""
 
 
 @contextmanager
