@@ -1,6 +1,5 @@
 """What every part of an attention says of itself, so that the composition and the tests can read it there."""
 
-from abc import ABC
 from collections.abc import Mapping
 from typing import Literal
 
@@ -17,7 +16,7 @@ Law = Literal[
 ]
 
 
-class Part(nn.Module, ABC):
+class Part(nn.Module):
     """A score, window, normaliser or bias."""
 
     name: str

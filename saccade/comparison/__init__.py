@@ -1,1 +1,0 @@
-"""Compare systems fairly: equal data and budget, several seeds, the same test sentences; one table and one report."""

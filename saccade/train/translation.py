@@ -1,5 +1,0 @@
-"""Training a translation model."""
-
-from saccade.train.loop import Outcome, train
-
-__all__ = ["Outcome", "train"]
