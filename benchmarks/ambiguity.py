@@ -16,23 +16,24 @@ from saccade.decode.translator import Translator
 from saccade.provenance import provenance
 from saccade.tasks import Phrasebook
 from saccade.tour.ambiguity import AmbiguitySet
-from saccade.train.loop import Standing, train
 from saccade.train.recipe import load_recipe
+from saccade.train.run import TrainingState
+from saccade.train.translation import train
 
 
 def run(path: Path, minutes: float | None, items: AmbiguitySet, keep: Path | None) -> dict[str, Any]:
     recipe = load_recipe(path, [f"train.max_minutes={minutes}"] if minutes else [])
     checks: list[dict[str, Any]] = []
 
-    def observe(standing: Standing, translator: Translator) -> None:
+    def observe(state: TrainingState, translator: Translator) -> None:
         rows = items.judge(translator)
         total = sum(row.items for row in rows)
         overall = sum(row.right for row in rows) / total
         within = {
             row.bucket.label: {"accuracy": row.accuracy, "control": row.control, "items": row.items} for row in rows
         }
-        checks.append({"step": standing.step, "seconds": standing.seconds, "accuracy": overall, "distance": within})
-        print(f"  {path.stem} step {standing.step}: {overall:.3f} right, " + ", ".join(
+        checks.append({"step": state.step, "seconds": state.seconds, "accuracy": overall, "distance": within})
+        print(f"  {path.stem} step {state.step}: {overall:.3f} right, " + ", ".join(
             f"{name}: {cell['accuracy']:.2f}" for name, cell in within.items()), flush=True)  # fmt: skip
 
     with tempfile.TemporaryDirectory() as place:

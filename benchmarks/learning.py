@@ -26,9 +26,9 @@ from saccade.inspect import plot_heatmap
 from saccade.models import MODELS
 from saccade.provenance import provenance
 from saccade.tasks import task
-from saccade.train.loop import train
 from saccade.train.recipe import Recipe, recipe_of
-from saccade.train.run import Standing
+from saccade.train.run import TrainingState
+from saccade.train.translation import train
 
 ENOUGH = 0.99  # of the validation items: then the run ends
 ITEMS = 300  # unseen ones, on which a model is judged in the end
@@ -115,10 +115,10 @@ def learn(model: str, name: str, out: Path, steps: int | None = None, say: bool 
     """Train in `out`, which then holds the model in `trained`."""
     curve: list[tuple[int, float]] = []
 
-    def observe(standing: Standing, translator: Translator) -> None:
-        curve.append((standing.step, exact(translator, name, "valid", 200)))
+    def observe(state: TrainingState, translator: Translator) -> None:
+        curve.append((state.step, exact(translator, name, "valid", 200)))
         if say:
-            print(f"  {model} {name} step {standing.step}: {curve[-1][1]:.3f}, {standing.seconds:.0f} s", flush=True)
+            print(f"  {model} {name} step {state.step}: {curve[-1][1]:.3f}, {state.seconds:.0f} s", flush=True)
         if curve[-1][1] >= ENOUGH:
             raise _EnoughError
 

@@ -1,28 +1,61 @@
-"""From a name in a recipe to what it names: an entry of one of our tables, or `my_module:factory` from outside.
+"""Find what a name in a recipe stands for: an entry of one of the package's tables, or `my_module:factory`.
 
-A name from outside imports and runs code. That is fine for a name that the user typed, in a recipe or on the command
-line. A name that was read from a model folder is refused unless the user said that the folder's code is trusted:
-`refuse_outside` looks through whatever came from a folder before anything in it is resolved.
+A `my_module:factory` imports and runs code. That is fine for a name that the user typed, in a recipe or on the command
+line. A name that was read from a model folder is refused unless the user trusts the folder's code: `refuse_outside`
+looks through the values of a folder before any of them is resolved.
 """
 
 import importlib
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, TypeVar
 
 from saccade.errors import UserError
 
+Entry = TypeVar("Entry")
+
 _trusted: ContextVar[bool] = ContextVar("trusted", default=False)
-_resolved: set[str] = set()  # names from outside that this process has imported, each because the user wanted it
+_resolved: set[str] = set()  # names of code outside the package that the user has typed in this process
+
+
+class UnknownNameError(UserError, KeyError):
+    """A name that a table does not have; the message suggests the nearest one."""
+
+    def __str__(self) -> str:  # KeyError would show the message in quotes
+        return str(self.args[0])
+
+
+class Registry(Mapping[str, Entry]):
+    """A read-only table by name, written `Registry("attention") | {…}`; an unknown name gets the nearest known one."""
+
+    def __init__(self, kind: str, entries: Mapping[str, Entry] | None = None) -> None:
+        self._kind, self._entries = kind, dict(entries or {})
+
+    def __or__(self, entries: Mapping[str, Entry]) -> "Registry[Entry]":
+        return Registry(self._kind, {**self._entries, **entries})
+
+    def __getitem__(self, name: str) -> Entry:
+        if name not in self._entries:
+            raise UnknownNameError(f"there is no {self._kind} {name!r}; {nearest(name, self)}")
+        return self._entries[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
 
 
 @contextmanager
 def trusting_code(trusted: bool) -> Iterator[None]:
-    """Whether names in model folders may be of modules outside the package. Trust that is given further out stays."""
+    """Allow model folders to name code outside the package; trust granted by an outer block stays."""
     token = _trusted.set(trusted or _trusted.get())
     try:
         yield
@@ -31,7 +64,7 @@ def trusting_code(trusted: bool) -> Iterator[None]:
 
 
 def refuse_outside(values: Mapping[str, Any], where: str) -> None:
-    """Of values that came from a model folder, none may name code outside the package, unless that is trusted."""
+    """Refuse values of a model folder that name code outside the package, unless it is trusted."""
     if _trusted.get():
         return
     for key, text in outside(values):
@@ -43,7 +76,7 @@ def refuse_outside(values: Mapping[str, Any], where: str) -> None:
 
 
 def outside(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """All names of code outside the package in a nest of plain values, however deep, with their dotted keys."""
+    """The dotted keys and the names of all code outside the package in nested plain values."""
     nested: list[tuple[str, Any]] = list(values.items())
     while nested:
         key, value = nested.pop()
@@ -56,7 +89,7 @@ def outside(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def resolve(name: str, table: Mapping[str, Any], kind: str) -> Any:
-    """The entry of this name, or what `my_module:factory` names; modules of the working directory are found too."""
+    """The table's entry, or what `my_module:factory` names; the module may lie in the working directory."""
     if name in table:
         return table[name]
     if ":" not in name:
@@ -70,14 +103,18 @@ def resolve(name: str, table: Mapping[str, Any], kind: str) -> Any:
         raise UserError(f"{kind} {name!r}: module {module_name!r} cannot be imported: {error!r}") from error
     if not hasattr(module, attribute):
         raise UserError(f"{kind} {name!r}: {module_name!r} has no {attribute!r}; {nearest(attribute, vars(module))}")
-    found = getattr(module, attribute)
-    if not callable(found):
-        raise UserError(f"{kind} {name!r}: {attribute!r} is {found!r}, not a function or class")
+    factory = getattr(module, attribute)
+    if not callable(factory):
+        raise UserError(f"{kind} {name!r}: {attribute!r} is {factory!r}, not a function or class")
     _resolved.add(name)
-    return found
+    return factory
 
 
-def nearest(name: str, known: Mapping[str, Any]) -> str:
-    """What to type instead."""
-    close = get_close_matches(name, known, n=1, cutoff=0.5)
-    return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(sorted(known))}"
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Suggest the known name that is most like `name`; where none is like it, list them all."""
+    close = closest(name, known := [*known])
+    return f"there are {', '.join(sorted(known))}" if close is None else f"did you mean {close!r}?"
+
+
+def closest(name: str, known: Iterable[str]) -> str | None:
+    return next(iter(get_close_matches(name, [*known], n=1, cutoff=0.5)), None)

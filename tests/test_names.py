@@ -3,8 +3,9 @@ from pathlib import Path
 
 import pytest
 
+from saccade.attention import ATTENTIONS
 from saccade.errors import UserError
-from saccade.names import nearest, resolve
+from saccade.names import Registry, nearest, resolve
 
 TABLE = {"cho2014": 1, "bahdanau2014": 2}
 
@@ -19,6 +20,16 @@ def test_an_unknown_name_gets_the_nearest_and_the_way_to_ones_own() -> None:
     with pytest.raises(UserError, match="there are bahdanau2014, cho2014"):
         resolve("?", TABLE, "model")
     assert nearest("cho2015", TABLE) == "did you mean 'cho2014'?"
+
+
+def test_registry_names_the_nearest_entry() -> None:
+    table = Registry[int]("model") | TABLE
+    assert dict(table) == TABLE and "cho2014" in table and "cho" not in table and table.get("cho") is None
+    with pytest.raises(KeyError) as caught:
+        table["bahdanu2014"]
+    assert str(caught.value) == "there is no model 'bahdanu2014'; did you mean 'bahdanau2014'?"
+    with pytest.raises(UserError, match=r"no attention 'bahdanu2014'; did you mean 'bahdanau2014'\?"):
+        ATTENTIONS["bahdanu2014"]
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ ROOT = Path(saccade.__file__).parent
 LAYERS = [
     {"__main__"},
     {"cli"},
-    {"compare", "explorer", "serve", "tour"},
+    {"comparison", "explorer", "serve", "tour"},
     {"train"},
     {"decode"},
     {"model_folder"},
@@ -29,7 +29,7 @@ LAYERS = [
     {"tasks"},
     {"text"},
     {"config"},
-    {"device", "locations", "locking", "names", "provenance", "ranges"},
+    {"device", "locking", "names", "provenance", "ranges"},
     {"files"},
     {"errors"},
 ]

@@ -7,9 +7,10 @@
 Both ways give the same numbers: a part that needs the last weights reads many queries one by one inside.
 """
 
+import copy
 from collections.abc import Mapping
 from functools import reduce
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -81,6 +82,14 @@ class Attention(nn.Module):
         self.of_keys = linear("k", memory_dim, sizes.keys)
         self.of_values = linear("v", self.value_dim, sizes.values)
         self.of_output = linear("o", sizes.read, query_dim)
+
+    def with_parts(self, **parts: Any) -> "Attention":
+        """A copy that shares all parameters, with another `window`, `positions` or `dropout`."""
+        other = copy.copy(self)
+        other._modules = dict(self._modules)
+        for name, part in parts.items():
+            setattr(other, name, part)
+        return other
 
     @property
     def needs_history(self) -> bool:

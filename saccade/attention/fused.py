@@ -3,6 +3,7 @@ bias would cost memory that grows with T·S.
 """
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any
 
@@ -16,6 +17,7 @@ from saccade.attention.windows import Window
 
 # FlexAttention works in blocks of 128; below that a dense mask is cheaper than its bookkeeping.
 _FLEX_SHORTEST = 128
+_VARIANTS = 64
 
 
 def sdpa(
@@ -68,11 +70,8 @@ def flex_fits(shortest: int, width: int, values: Tensor) -> bool:
 
 @cache
 def _compiled() -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """Every window, bias and mask is a variant, and dynamo keeps 8 of one function, after which nothing is fused."""
-    import torch._dynamo
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
-    torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, 64)
     return torch.compile(flex_attention, dynamic=True), torch.compile(create_block_mask, dynamic=True)
 
 
@@ -90,13 +89,25 @@ def flex(queries: Tensor, keys: Tensor, memory: Memory, query_at: Tensor, window
         assert bias is not None
         return score + bias.rule(h, query_at[b, q], key_at[b, k]).to(score.dtype)
 
-    context: Tensor = flex_attention(
-        queries.to(memory.values.dtype),
-        keys.to(memory.values.dtype),
-        memory.values,
-        score_mod=None if bias is None else biased,
-        block_mask=create_block_mask(may_read, sentences, None, queries.shape[2], keys.shape[2], device=queries.device),
-        scale=1.0,
-        enable_gqa=queries.shape[1] != keys.shape[1],
-    )
+    with _many_variants():
+        mask = create_block_mask(may_read, sentences, None, queries.shape[2], keys.shape[2], device=queries.device)
+        context: Tensor = flex_attention(
+            queries.to(memory.values.dtype),
+            keys.to(memory.values.dtype),
+            memory.values,
+            score_mod=None if bias is None else biased,
+            block_mask=mask,
+            scale=1.0,
+            enable_gqa=queries.shape[1] != keys.shape[1],
+        )
     return context
+
+
+def _many_variants() -> AbstractContextManager[object]:
+    """Each window, bias and mask is a variant of its own. Dynamo keeps 8 by default, and fuses nothing after that."""
+    if torch.compiler.is_compiling():  # the limit is that of the outer compilation
+        return nullcontext()
+    from torch._dynamo import config
+
+    patch: AbstractContextManager[object] = config.patch(recompile_limit=max(config.recompile_limit, _VARIANTS))
+    return patch

@@ -1,6 +1,7 @@
 """Normalisers: from scores to weights. All work in float32 at least, and a row with nothing allowed gets zeros."""
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -30,9 +31,9 @@ class Normaliser(Part):
         weights, draw = self.weigh(wide(scores), allowed, history)
         return weights if allowed is None else weights.masked_fill(~allowed, 0.0), draw
 
+    @abstractmethod
     def weigh(self, scores: Tensor, allowed: Tensor | None, history: Tensor | None) -> tuple[Tensor, Draw | None]:
         """Weights that need be right only where `allowed`, and finite everywhere."""
-        raise NotImplementedError(f"{type(self).__name__} must define weigh(scores, allowed, history)")
 
     def begin(self, nothing: Tensor) -> Tensor:
         """The history before the first query, given zeros (R, H, S)."""
@@ -91,8 +92,9 @@ class _Sparse(Normaliser):
         finite = scores.isfinite().all(-1, keepdim=True)
         return self.sparse(scores.masked_fill(~finite, 0.0)).masked_fill(~finite, float("nan"))
 
+    @abstractmethod
     def sparse(self, scores: Tensor) -> Tensor:
-        raise NotImplementedError
+        """The weights of finite scores."""
 
 
 class Sparsemax(_Sparse):

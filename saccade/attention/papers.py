@@ -123,7 +123,7 @@ def luong2015(
         "dot": Dot,
         "general": Bilinear,
         "concat": lambda: Additive(width),
-        "concat-released": lambda: Additive(dims["memory_dim"]),
+        "concat-released": lambda: Additive(dims["memory_dim"], formula="v·tanh(W q + k)"),
         "location": lambda: LocationOnly(query_dim, longest=longest),
     }
     windows: dict[str, Callable[[], Window]] = {
@@ -136,7 +136,6 @@ def luong2015(
     score, window = scores[how](), windows[where]()
     if how == "concat-released":
         dims["width"] = dims["memory_dim"]
-        score.formula = "v·tanh(W q + k)"
         return Attention(**dims, score=score, window=window, project="q")
     return Attention(**dims, score=score, window=window)
 
@@ -178,7 +177,7 @@ def jang2017(*, temperature: float = 1.0, **dims: Unpack[Dims]) -> Attention:
 @paper("Raffel, Luong, Liu, Weiss, Eck", 2017, "Online and Linear-Time Attention by Enforcing Monotonic Alignments")
 def raffel2017(*, noise: float = 1.0, hard_when_testing: bool = False, **dims: Unpack[Dims]) -> Attention:
     """The expected monotonic alignment of p = sigmoid(g·v/‖v‖·tanh(W s + V h + b) + r)."""
-    score = Additive(dims["width"], bias=True, normalised=True)
+    score = Additive(dims["width"], bias=True, normalised=True, formula="g·v/‖v‖·tanh(W q + U k + b) + r")
     return Attention(**dims, score=score, normaliser=Monotonic(noise=noise, hard_when_testing=hard_when_testing))
 
 

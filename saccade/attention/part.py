@@ -1,5 +1,6 @@
 """What every part of an attention says of itself, so that the composition and the tests can read it there."""
 
+from abc import ABC
 from collections.abc import Mapping
 from typing import Literal
 
@@ -16,7 +17,7 @@ Law = Literal[
 ]
 
 
-class Part(nn.Module):
+class Part(nn.Module, ABC):
     """A score, window, normaliser or bias."""
 
     name: str

@@ -5,6 +5,7 @@ can compute it; the others pass query and key together through a non-linearity, 
 """
 
 import math
+from abc import abstractmethod
 from typing import ClassVar
 
 import torch
@@ -31,8 +32,9 @@ class Score(Part):
         """(B, S, ·) to keep beside the keys, computed once from the source (B, S, memory_dim)."""
         return None
 
+    @abstractmethod
     def forward(self, queries: Tensor, memory: Memory, history: Tensor | None) -> Tensor:
-        raise NotImplementedError(f"{type(self).__name__} must define forward(queries, memory, history)")
+        """The scores of all queries; `history` is None unless the score needs one."""
 
     def begin(self, nothing: Tensor) -> Tensor:
         """The history before the first query, given zeros (R, H, S)."""
@@ -132,15 +134,23 @@ class Additive(Score):
     formula = "v·tanh(W q + U k)"
     projects = "qk"
 
-    def __init__(self, width: int, heads: int = 1, *, bias: bool = False, normalised: bool = False) -> None:
+    def __init__(
+        self,
+        width: int,
+        heads: int = 1,
+        *,
+        bias: bool = False,
+        normalised: bool = False,
+        formula: str | None = None,  # as a listing shows it; None: the class's
+    ) -> None:
         super().__init__()
         self.width, self.heads = width, heads
         self.v = nn.Parameter(torch.empty(heads, width).uniform_(-1, 1) / math.sqrt(width))
         self.b = nn.Parameter(torch.zeros(heads, width)) if bias else None
         self.gain = nn.Parameter(torch.tensor(1 / math.sqrt(width))) if normalised else None
         self.offset = nn.Parameter(torch.tensor(-4.0)) if normalised else None
-        if normalised:
-            self.formula = "g·v/‖v‖·tanh(W q + U k + b) + r"
+        if formula is not None:
+            self.formula = formula
 
     def forward(self, queries: Tensor, memory: Memory, history: Tensor | None) -> Tensor:
         keys = share(memory.keys, queries.shape[1])

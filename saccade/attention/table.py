@@ -10,7 +10,7 @@ from saccade.attention.attention import Attention
 from saccade.attention.papers import Dims, luong2015, vaswani2017
 from saccade.attention.windows import Causal, Everywhere
 from saccade.errors import UserError
-from saccade.names import resolve
+from saccade.names import Registry, resolve
 
 
 class AttentionError(UserError):
@@ -25,7 +25,7 @@ class Factory(Protocol):
     def __call__(self, **dims: Unpack[Dims]) -> Attention: ...
 
 
-ATTENTIONS: Mapping[str, Factory] = {
+ATTENTIONS: Mapping[str, Factory] = Registry[Factory]("attention") | {
     "bahdanau2014": papers.bahdanau2014,
     "graves2014": papers.graves2014,
     "luong2015-global-dot": partial(luong2015, "global", "dot"),
@@ -72,18 +72,18 @@ def build(
 
     `heads` is for those that have several. A self-attention that must not see the future is made causal.
     """
-    attention = _made(name, heads, dims)
-    attention.dropout = dropout
-    if causal and not attention.window.causal:
-        attention.window = Causal() if isinstance(attention.window, Everywhere) else attention.window & Causal()
-        if not attention.window.causal:
+    attention = _construct(name, heads, dims)
+    window = attention.window
+    if causal and not window.causal:
+        window = Causal() if isinstance(window, Everywhere) else window & Causal()
+        if not window.causal:
             raise AttentionError(
                 name, "it cannot be made causal: its window depends on the length of the whole sequence"
             )
-    return attention
+    return attention.with_parts(window=window, dropout=dropout)
 
 
-def _made(name: str, heads: int | None, dims: Dims) -> Attention:
+def _construct(name: str, heads: int | None, dims: Dims) -> Attention:
     factory: Callable[..., Attention] = resolve(name, ATTENTIONS, "attention")
     expected: tuple[type[Exception], ...] = (ValueError,) if name in ATTENTIONS else (Exception,)
     try:

@@ -1,4 +1,4 @@
-"""`saccade sweep`: every combination of some settings, each trained with several seeds, and a table of the scores."""
+"""`saccade sweep`: train every combination of settings with several seeds, and print a table of the scores."""
 
 import json
 from pathlib import Path
@@ -12,47 +12,33 @@ from saccade.errors import UserError
 
 def sweep(
     recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="The recipe.toml that all runs share.")],
-    out: Annotated[Path, typer.Option(help="The folder of the runs, each in a folder of its own, and of the table.")],
+    out: Annotated[Path, typer.Option(help="The folder of the table and of the runs, one folder per run.")],
     grid: Annotated[
-        list[str] | None, typer.Option(metavar="KEY=VALUES", help="Such as train.lr=1e-3,3e-4; may come again.")
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUES", help="Values to combine, such as train.lr=1e-3,3e-4; can be repeated."),
     ] = None,
-    seeds: Annotated[str, typer.Option(help="With which each combination is trained, such as 1,2,3.")] = "1",
+    seeds: Annotated[str, typer.Option(help="The seeds of each combination, such as 1,2,3.")] = "1",
     settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="For all runs; may come again.")
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A setting for all runs; can be repeated."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
 ) -> None:
-    """Train every combination of settings; the same command goes on with what is missing.
+    """Train every combination of settings. The same command continues an interrupted sweep.
 
     Example: [bold]saccade sweep recipe.toml --grid train.lr=1e-3,3e-4 --seeds 1,2 --out runs/rates[/]
     """
-    from saccade.train import sweep as sweeps
+    from saccade.train.sweep import sweep as run_sweep
 
-    runs = sweeps.points(recipe, grid or [], seeds_of(seeds), settings or [])
-    judge = runs[0].recipe.train.judge
-    results: list[sweeps.Result] = []
     try:
-        for result in sweeps.sweep(runs, out, say):
-            results.append(result)
-            found = sweeps.keep_results(out, recipe, results, judge)
+        result = run_sweep(recipe, out, grid=grid or [], seeds=seeds, settings=settings or [], say=say)
     except KeyboardInterrupt:
-        say(f"interrupted after {len(results)} of {len(runs)} runs; the same command goes on")
         raise typer.Exit(1) from None
     if as_json:
-        put(json.dumps(found, ensure_ascii=False))
+        put(json.dumps(result.to_dict(), ensure_ascii=False))
     else:
-        print_table(*sweeps.lines_of(sweeps.table(results, judge), judge))
-        say(f"{out / 'results.md'} and results.json hold the table")
-    failed = [result for result in results if result.best is None]
-    if failed:
-        raise UserError(f"{len(failed)} of {len(runs)} runs failed; the first: {failed[0].reason}")
-
-
-def seeds_of(text: str, option: str = "--seeds") -> list[int]:
-    try:
-        found = [int(one) for one in text.split(",")]
-    except ValueError:
-        found = []
-    if not found or len(set(found)) < len(found):
-        raise UserError(f"{option} {text}: expected different whole numbers, such as --seeds 1,2,3")
-    return found
+        print_table(*result.table())
+        say(f"table: {out / 'results.md'} and results.json")
+    if result.failed:
+        first = result.failed[0].reason
+        raise UserError(f"{len(result.failed)} of {len(result.results)} runs failed; the first: {first}")

@@ -9,7 +9,6 @@ import typer
 
 from saccade.cli.console import put, say
 from saccade.errors import UserError
-from saccade.locations import is_stdin, task_name
 
 if TYPE_CHECKING:
     from saccade.train.recipe import Recipe, Training
@@ -42,7 +41,7 @@ def train(
 
     Example: [bold]saccade train pairs.tsv --out my-model --set train.max_minutes=30[/]
     """
-    out = out or Path("runs") / ("stdin" if is_stdin(pairs) else Path(task_name(pairs) or pairs).name.split(".")[0])
+    out = out or Path("runs") / ("stdin" if pairs == "-" else Path(pairs.removeprefix("task:")).name.split(".")[0])
     overrides, mixed = list(settings or []), None if mix is None else (mix, mix_share)
     if vocab_from is not None:
         overrides.append(f"data.vocab_from={json.dumps(str(vocab_from))}")
@@ -50,9 +49,9 @@ def train(
         overrides.append(f"data.valid={json.dumps(valid)}")
     if init_from is not None:
         overrides.append(f"train.init_from={json.dumps(str(init_from))}")
-    from saccade.train.distributed import working_together
-    from saccade.train.loop import train as run
-    from saccade.train.starting import held_by, leaving_no_false_start
+    from saccade.train.distributed import join_workers
+    from saccade.train.run_folder import clean_up_failed_start, hold_folder
+    from saccade.train.translation import train as run
 
     def asked_for() -> "Recipe":
         if resume:
@@ -63,17 +62,17 @@ def train(
         return _picked(pairs, targets, model, overrides, out, init_from, mixed)
 
     with (
-        working_together() as workers,
-        held_by(workers, out),
-        leaving_no_false_start(out) if workers.leads else nullcontext(),
+        join_workers() as workers,
+        hold_folder(workers, out),
+        clean_up_failed_start(out) if workers.is_rank0 else nullcontext(),
     ):
-        outcome = run(workers.told(asked_for), out, resume=resume)
-    if as_json and workers.leads:
+        outcome = run(workers.broadcast(asked_for), out, resume=resume)
+    if as_json and workers.is_rank0:
         best = outcome.best
         put(json.dumps({"folder": str(out), "reason": outcome.reason, "step": outcome.step, "best": best}))
     if outcome.diverged:
         diverged = UserError(f"{out}: {outcome.reason}")
-        diverged.elsewhere = not workers.leads
+        diverged.elsewhere = not workers.is_rank0
         raise diverged
     if not outcome.finished:
         raise typer.Exit(1)
@@ -90,14 +89,14 @@ def _resumed(
     """The recipe of the run in `out`, if it is what the command asks for."""
     from saccade import config
     from saccade.train.recipe import read_recipe
-    from saccade.train.resumption import resumed_recipe
+    from saccade.train.resume import recipe_to_resume
 
     is_recipe = pairs.endswith(".toml")
     if is_recipe:
         _refuse_beside_recipe(pairs, targets, mix)
     given = read_recipe(Path(pairs)) if is_recipe else {"data": {"pairs": pairs, "targets": targets}}
     asked = config.override(given, [*_named(model), *overrides])
-    return resumed_recipe(out, asked, pairs if is_recipe else "--set", mix)
+    return recipe_to_resume(out, asked, pairs if is_recipe else "--set", mix)
 
 
 def _named(model: str | None) -> list[str]:
@@ -130,11 +129,11 @@ def _picked(
 ) -> "Recipe":
     """The recipe that suits these pairs, or further training on them, changed as was asked for."""
     from saccade import config, model_folder
-    from saccade.train.picking import Facts, pick
+    from saccade.train.automatic import Facts, choose_recipe
     from saccade.train.recipe import Data, recipe_of
-    from saccade.train.starting import refuse_used
+    from saccade.train.run_folder import refuse_used_folder
 
-    refuse_used(out)
+    refuse_used_folder(out)
     asked = config.override({}, overrides).get("model")
     asked = asked if isinstance(asked, dict) else {}
     named = model or asked.get("name")
@@ -158,7 +157,7 @@ def _picked(
             data = data.mixed_with(*mix)
         except ValueError as error:
             raise UserError(f"--mix {mix[0]}: {error}") from None
-    picked = pick(data, facts, named if isinstance(named, str) else None, begun, minutes=limits.max_minutes)
+    picked = choose_recipe(data, facts, named if isinstance(named, str) else None, begun, minutes=limits.max_minutes)
     for reason in picked.reasons:
         say(reason)
     mapping = picked.recipe.to_dict()

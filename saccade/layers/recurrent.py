@@ -1,5 +1,6 @@
 """Recurrent units written step by step, the run of one over a padded sentence, and the decoder's stack of them."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar, Literal, cast
 
@@ -12,7 +13,7 @@ Cell = Literal["tanh", "gru", "lstm"]
 First = Literal["last", "mean", "zero"]
 
 
-class RecurrentUnit(nn.Module):
+class RecurrentUnit(nn.Module, ABC):
     """One step: `state = unit(unit.of_input(x), state)`, and `unit.read(state)` is what it gives, h (…, width).
 
     Inputs come projected, so that a whole sentence's are projected in one product. A state is one tensor (…, size),
@@ -28,9 +29,9 @@ class RecurrentUnit(nn.Module):
         self.size, self.projected = self.parts * width, self.gates * width
         self.of_input = nn.Linear(inputs, self.projected)
 
+    @abstractmethod
     def forward(self, projected: Tensor, state: Tensor) -> Tensor:
         """projected (B, gates·width), state (B, size) → state"""
-        raise NotImplementedError(f"{type(self).__name__} must define forward(projected, state)")
 
     @classmethod
     def read(cls, state: Tensor) -> Tensor:

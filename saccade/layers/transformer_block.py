@@ -6,7 +6,6 @@ from typing import Literal
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from saccade.attention import Attention
 from saccade.attention.positions import Rotary
 from saccade.attention.table import build
 from saccade.layers.convolution import Convolution
@@ -47,11 +46,12 @@ class Site(nn.Module):
         self, name: str, width: int, *, heads: int, dropout: float, causal: bool = False, rotary: bool = False
     ) -> None:
         super().__init__()
-        self.attention: Attention = build(
+        attention = build(
             name, query_dim=width, memory_dim=width, width=width, heads=heads, dropout=dropout, causal=causal
         )
-        if rotary and self.attention.positions is None:
-            self.attention.positions = Rotary(self.attention.head_width)
+        if rotary and attention.positions is None:
+            attention = attention.with_parts(positions=Rotary(attention.head_width))
+        self.attention = attention
         read = self.attention.context_dim  # an attention without an output matrix may read another width
         self.output = nn.Linear(read, width, bias=False) if read != width else nn.Identity()
 

@@ -12,7 +12,7 @@ sentence, and the hypotheses of a sentence read it side by side.
 from __future__ import annotations
 
 import dataclasses
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar, Generic, TypeVar, cast
@@ -20,7 +20,6 @@ from typing import Any, ClassVar, Generic, TypeVar, cast
 from torch import Tensor, nn
 
 from saccade.attention.trace import Trace, traced
-from saccade.errors import UserError
 
 FixedT = TypeVar("FixedT")
 MovingT = TypeVar("MovingT")
@@ -37,7 +36,7 @@ class PaperInfo:
     reads: str  # how the decoder reads the source
 
 
-class Seq2Seq(nn.Module, Generic[FixedT, MovingT]):
+class Seq2Seq(nn.Module, ABC, Generic[FixedT, MovingT]):
     config_type: ClassVar[type[Any]]
     PRESETS: ClassVar[Mapping[str, Any]]
     paper: ClassVar[PaperInfo]
@@ -46,19 +45,8 @@ class Seq2Seq(nn.Module, Generic[FixedT, MovingT]):
 
     def __init__(self, config: Any, source_size: int, target_size: int) -> None:
         super().__init__()
-        self._check_complete()
         self.config = config
         self.source_size, self.target_size = source_size, target_size
-
-    def _check_complete(self) -> None:
-        """nn.Module has no metaclass that would refuse to construct an abstract class."""
-        methods = {name: getattr(type(self), name) for name in ("start", "step", "forward")}
-        missing = [name for name, method in methods.items() if getattr(method, "__isabstractmethod__", False)]
-        if missing:
-            raise UserError(
-                f"the model {type(self).__name__} does not define {', '.join(missing)}: a Seq2Seq must define "
-                "start(source, readable), step(token, t, fixed, moving) and forward(source, readable, target)"
-            )
 
     @property
     def cross(self) -> list[str]:

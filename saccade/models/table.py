@@ -16,9 +16,9 @@ from saccade.models.luong2015 import Luong2015
 from saccade.models.russin2019 import Russin2019
 from saccade.models.sutskever2014 import Sutskever2014
 from saccade.models.vaswani2017 import Vaswani2017
-from saccade.names import resolve
+from saccade.names import Registry, resolve
 
-MODELS: Mapping[str, type[Seq2Seq[Any, Any]]] = {
+MODELS: Mapping[str, type[Seq2Seq[Any, Any]]] = Registry[type[Seq2Seq[Any, Any]]]("model") | {
     "aligned-rnn": AlignedRNN,
     "kalchbrenner2013": Kalchbrenner2013,
     "cho2014": Cho2014,
@@ -33,10 +33,15 @@ MODELS: Mapping[str, type[Seq2Seq[Any, Any]]] = {
 
 def find_model(name: str) -> type[Seq2Seq[Any, Any]]:
     """By name, or a class outside the package as `my_module:Class`."""
-    found = resolve(name, MODELS, "model")
-    if not (isinstance(found, type) and issubclass(found, Seq2Seq)):
+    model_class = resolve(name, MODELS, "model")
+    if not (isinstance(model_class, type) and issubclass(model_class, Seq2Seq)):
         raise UserError(f"model {name!r} is not a class of models; expected a subclass of saccade.models.Seq2Seq")
-    return found
+    if missing := sorted(model_class.__abstractmethods__):
+        raise UserError(
+            f"model {name!r} does not define {' and '.join(missing)}: a Seq2Seq must define start(source, readable), "
+            "step(token, t, fixed, moving) and forward(source, readable, target)"
+        )
+    return model_class
 
 
 def build_model(name: str, config: Any, source_size: int, target_size: int) -> Seq2Seq[Any, Any]:

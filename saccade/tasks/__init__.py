@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import partial
 from itertools import permutations
 from typing import Protocol
 
 from saccade.errors import UserError
+from saccade.names import closest
 from saccade.tasks import addition, dates, g2p, numbers, sequences, verses
 from saccade.tasks.addition import Addition
 from saccade.tasks.dates import Dates
@@ -113,8 +113,8 @@ TASKS: dict[str, TaskEntry] = {
 def find_task(name: str) -> TaskEntry:
     """What is known of the task of that name."""
     if name not in TASKS:
-        near = get_close_matches(name, TASKS, n=1, cutoff=0.4)
-        hint = f"did you mean {near[0]}? " if near else ""
+        near = closest(name, TASKS)
+        hint = f"did you mean {near}? " if near else ""
         raise UserError(f"no task is called {name!r}; {hint}`saccade tasks` lists them all")
     return TASKS[name]
 

@@ -1,12 +1,10 @@
 """How a vocabulary is made, and how a text is put to sentencepiece: normalised, marked, cut where it must not join."""
 
-import difflib
 import unicodedata
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, get_args
+from typing import Literal
 
-from saccade.errors import UserError
 from saccade.ranges import Checked, VocabularySize
 from saccade.text.words import word_spans
 
@@ -26,16 +24,6 @@ class Policy(Checked):
     normalise: Normalisation = "identity"
     lower: bool = False
     byte_fallback: bool = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name, given, known in (
-            ("kind", self.kind, get_args(Kind)),
-            ("normalise", self.normalise, get_args(Normalisation)),
-        ):
-            if given not in known:
-                nearest = difflib.get_close_matches(str(given), known, 1) or known
-                raise UserError(f"unknown tokeniser {name} '{given}'; did you mean {nearest[0]}? ({', '.join(known)})")
 
 
 def normalise_text(text: str, policy: Policy) -> str:

@@ -90,7 +90,7 @@ def compete(system: str, effort: ContestOptions, folder: Path) -> dict[str, Any]
     from saccade.decode.loading import load
     from saccade.decode.search.options import Search
     from saccade.train.log import Log
-    from saccade.train.loop import train
+    from saccade.train.translation import train
 
     torch.set_num_threads(1)
     with (folder.parent / f"{folder.name}.log").open("w", encoding="utf-8") as stream:

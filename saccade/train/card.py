@@ -6,16 +6,16 @@ from typing import Any
 
 from saccade.models import Seq2Seq
 from saccade.provenance import provenance
-from saccade.train.material import Material
+from saccade.train.dataset import Dataset
 from saccade.train.recipe import Recipe
 
 
-def card(recipe: Recipe, model: Seq2Seq[Any, Any], material: Material, best: dict[str, Any], seconds: float) -> str:
+def card(recipe: Recipe, model: Seq2Seq[Any, Any], dataset: Dataset, best: dict[str, Any], seconds: float) -> str:
     made = provenance(seed=recipe.train.seed, command=shlex.join(["saccade", *sys.argv[1:]]))
     about = model.paper
     scores = "\n".join(f"| {name} | {_number(value)} |" for name, value in best.items() if value is not None)
     versions = ", ".join(f"{name} {version}" for name, version in made["versions"].items())
-    notes = "\n".join(f"- {note}" for note in material.notes)
+    notes = "\n".join(f"- {note}" for note in dataset.notes)
     return f"""# {recipe.model} on {recipe.data.name}
 
 {about.authors} ({about.year}): *{about.title}*. {sum(p.numel() for p in model.parameters()):,} parameters.

@@ -49,7 +49,7 @@ class Workers:
         self._exchange: dist.ProcessGroup | None = None  # of gradients; None: the same as of words
 
     @property
-    def leads(self) -> bool:
+    def is_rank0(self) -> bool:
         """The first worker decides what depends on the clock, and writes all files."""
         return self.rank == 0
 
@@ -69,11 +69,11 @@ class Workers:
             dist.all_gather_object(everybody, mine)
         return everybody
 
-    def told(self, make: Callable[[], T]) -> T:
+    def broadcast(self, make: Callable[[], T]) -> T:
         """What the leader makes, or the mistake that it finds, on all workers."""
         said: list[Any] = [None, None]
         mistake: UserError | None = None
-        if self.leads:
+        if self.is_rank0:
             try:
                 said[0] = make()
             except UserError as error:
@@ -86,12 +86,12 @@ class Workers:
         made: T = said[0]
         return made
 
-    def in_turn(self, make: Callable[[], T]) -> T:
+    def rank0_first(self, make: Callable[[], T]) -> T:
         """Made by every worker for itself, by the leader first: it writes what the others then only read."""
         made: list[T] = []
         for leader_now in (True, False):
             mistake: UserError | None = None
-            if self.leads is leader_now:
+            if self.is_rank0 is leader_now:
                 try:
                     made.append(make())
                 except UserError as error:
@@ -160,10 +160,10 @@ class Workers:
                 "a worker is gone, so that the run cannot go on; what was saved is intact: start it again with "
                 "--resume, with as many workers as you like"
             )
-            lost.elsewhere = not self.is_first_to_say()
+            lost.elsewhere = not self.reports_first()
             raise lost from error
 
-    def is_first_to_say(self) -> bool:
+    def reports_first(self) -> bool:
         """Why the run cannot go on."""
         assert self._store is not None
         try:
@@ -183,7 +183,7 @@ _joined: list[Workers] = []  # at most one
 
 
 @contextmanager
-def working_together() -> Iterator[Workers]:
+def join_workers() -> Iterator[Workers]:
     """All workers that torchrun has started, of which this process is one; inside another such context, the same."""
     if _joined or int(os.environ.get("WORLD_SIZE", "1")) == 1:
         yield _joined[0] if _joined else Workers()
@@ -201,7 +201,7 @@ def working_together() -> Iterator[Workers]:
     try:
         yield _joined[0]
     except UserError:
-        _joined[0].is_first_to_say()  # the others then only notice that this one is gone
+        _joined[0].reports_first()  # the others then only notice that this one is gone
         raise
     finally:
         _joined.clear()

@@ -23,13 +23,13 @@ from saccade.errors import UserError
 from saccade.evaluate import parse_gold
 from saccade.models import Seq2Seq
 from saccade.text import HasTexts, Tokeniser, Vocabularies, words
-from saccade.train.material import Material
+from saccade.train.dataset import Dataset
 from saccade.train.recipe import Data, Recipe
 
 WordLinks = npt.NDArray[np.int16]  # (links, 2): source word, target word
 
 
-class KnownLinks:
+class WordLinkTable:
     """The links of many pairs, two numbers per link, found by the line on which a pair begins.
 
     A line is not a pair's number: a CSV begins with a header, and one of its rows may go over several lines.
@@ -55,7 +55,7 @@ class KnownLinks:
         return self._flat[self._ends[pair] : self._ends[pair + 1]]
 
 
-class PieceLinks(NamedTuple):
+class TokenLinks(NamedTuple):
     """A row of A, and a column, and the share that stands there, for each pair of pieces that belong together."""
 
     target: npt.NDArray[np.int64]
@@ -63,10 +63,10 @@ class PieceLinks(NamedTuple):
     share: npt.NDArray[np.float32]
 
 
-class Guide:
+class AlignmentGuide:
     def __init__(
         self,
-        links: KnownLinks,
+        links: WordLinkTable,
         corpus: Corpus,
         vocabularies: Vocabularies,
         *,
@@ -75,7 +75,7 @@ class Guide:
     ) -> None:
         self.links, self.layer, self.head = links, layer, head
         self._corpus, self._vocabularies = corpus, vocabularies
-        self._known: dict[int, PieceLinks] = {}  # found when a pair first comes
+        self._known: dict[int, TokenLinks] = {}  # found when a pair first comes
 
     def loss(self, model: Seq2Seq[Any, Any], batch: Batch, trace: Trace) -> Tensor:
         """Summed over the target pieces that have a link."""
@@ -97,7 +97,7 @@ class Guide:
             wanted[row, target[inside], source[inside]] = share[inside]
         return torch.from_numpy(wanted)
 
-    def _linked(self, index: int) -> PieceLinks:
+    def _linked(self, index: int) -> TokenLinks:
         """Of the pair at `index`. Words that a target piece is linked to have equal shares, and so do the pieces of
         each."""
         if index not in self._known:
@@ -108,7 +108,7 @@ class Guide:
             linked = target @ (source / np.maximum(source.sum(0), 1)).T  # (T, S)
             linked /= np.maximum(linked.sum(1, keepdims=True), 1e-9)
             rows, columns = linked.nonzero()
-            self._known[index] = PieceLinks(rows, columns, linked[rows, columns])
+            self._known[index] = TokenLinks(rows, columns, linked[rows, columns])
         return self._known[index]
 
 
@@ -118,10 +118,10 @@ def _held(tokeniser: Tokeniser, ids: list[int], words: WordLinks) -> npt.NDArray
     return ((spans[:, 0] <= words) & (words < spans[:, 1])).astype(np.float32)
 
 
-def load_guide(recipe: Recipe, model: Seq2Seq[Any, Any], material: Material) -> Guide | None:
+def load_alignment_guide(recipe: Recipe, model: Seq2Seq[Any, Any], dataset: Dataset) -> AlignmentGuide | None:
     """Of `data.alignments`, checked against the pairs and the model; None where nothing is to be guided."""
-    data, how = recipe.data, recipe.train
-    if not how.guided:
+    data, training = recipe.data, recipe.train
+    if not training.guided:
         if data.alignments is not None:
             raise UserError("data.alignments is given, but train.guided is 0: set it to the weight of its loss, or 0.5")
         return None
@@ -130,13 +130,14 @@ def load_guide(recipe: Recipe, model: Seq2Seq[Any, Any], material: Material) -> 
     if not model.cross:
         raise UserError(f"train.guided: {recipe.model} has no attention that could be guided; set it to 0")
     heads = min(int(getattr(model.get_submodule(name), "heads", 1)) for name in model.cross)
-    for key, given, count in (("layer", how.guided_layer, len(model.cross)), ("head", how.guided_head, heads)):
-        if given is not None and not -count <= given < count:
-            raise UserError(f"train.guided_{key}: {given} does not exist: the model has {count}, counted from 0")
-    if not isinstance(material.corpus, Corpus):
+    layer, head = training.guided_layer, training.guided_head
+    for key, number, count in (("layer", layer, len(model.cross)), ("head", head, heads)):
+        if number is not None and not -count <= number < count:
+            raise UserError(f"train.guided_{key}: {number} does not exist: the model has {count}, counted from 0")
+    if not isinstance(dataset.corpus, Corpus):
         raise UserError("train.guided: the corpus is so large that it is streamed; set data.streaming = false")
-    links = KnownLinks(_links(data, material.vocabularies))
-    return Guide(links, material.corpus, material.vocabularies, layer=how.guided_layer, head=how.guided_head)
+    links = WordLinkTable(_links(data, dataset.vocabularies))
+    return AlignmentGuide(links, dataset.corpus, dataset.vocabularies, layer=layer, head=head)
 
 
 def _links(data: Data, vocabularies: Vocabularies) -> Iterator[tuple[int, Iterable[tuple[int, int]]]]:

@@ -1,4 +1,4 @@
-"""What a run says: a live display in a terminal, plain lines elsewhere, and metrics.jsonl always."""
+"""The log of a run: a live display in a terminal, plain lines elsewhere, metrics.jsonl, and TensorBoard on request."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import json
 import math
 import sys
 import time
+from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.live import Live
@@ -16,7 +18,9 @@ from rich.table import Table
 from saccade import files
 from saccade.errors import UserError, printable
 from saccade.files import parse_json
-from saccade.train.board import Board
+
+if TYPE_CHECKING:
+    from torch.utils.tensorboard import SummaryWriter
 
 
 class Log:
@@ -39,7 +43,7 @@ class Log:
         if self._board is not None:
             self._board.close()
 
-    def go_back_to(self, step: int, *, averaged: bool = False) -> None:
+    def truncate_after(self, step: int, *, averaged: bool = False) -> None:
         """Forget what was noted after `step`: a resumed run will come to it again. What was `averaged` comes last."""
         # What is no UTF-8 is a line that is damaged, and is forgotten as one that a kill has cut.
         lines = self.metrics.read_text(encoding="utf-8", errors="replace").splitlines() if self.metrics.exists() else []
@@ -106,7 +110,7 @@ class Log:
             self.say(done + "  " + "  ".join(f"{name} {value}" for name, value in self._shown.items()))
 
 
-class Unheard(Log):
+class SilentLog(Log):
     """Of a worker that does not lead: neither says nor writes anything."""
 
     def __enter__(self) -> Log:
@@ -115,7 +119,7 @@ class Unheard(Log):
     def __exit__(self, *_: object) -> None:
         pass
 
-    def go_back_to(self, step: int, *, averaged: bool = False) -> None:
+    def truncate_after(self, step: int, *, averaged: bool = False) -> None:
         pass
 
     def say(self, text: str) -> None:
@@ -162,3 +166,27 @@ def peak_memory() -> int:
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # KiB on Linux, bytes on macOS
     return peak if sys.platform == "darwin" else 1024 * peak
+
+
+class Board:
+    def __init__(self, folder: Path) -> None:
+        if find_spec("tensorboard") is None:
+            raise UserError("train.tensorboard needs TensorBoard: pip install 'saccade[tensorboard]'")
+        self.folder = folder
+        self._writer: SummaryWriter | None = None
+
+    def open_after(self, step: int) -> None:
+        """Forget what was written after `step`: a resumed run will come to it again."""
+        from torch.utils.tensorboard import SummaryWriter
+
+        self.close()
+        self._writer = SummaryWriter(str(self.folder), purge_step=step + 1)
+
+    def write(self, step: int, numbers: Mapping[str, float]) -> None:
+        if self._writer is not None:
+            for name, value in numbers.items():
+                self._writer.add_scalar(name, value, step)
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()

@@ -14,7 +14,7 @@ from saccade.attention.trace import expecting, traced
 from saccade.data.batching import Batch
 from saccade.models import Seq2Seq
 from saccade.text import PAD
-from saccade.train.guidance import Guide
+from saccade.train.guidance import AlignmentGuide
 from saccade.train.reinforce import Reinforce
 
 
@@ -23,7 +23,7 @@ class Objective:
     smoothing: float = 0.0  # of labels
     own_share: float = 0.0  # of the decoder's inputs, drawn by chance, are its own predictions
     guided: float = 0.0  # weight of the guide's loss
-    guide: Guide | None = None
+    guide: AlignmentGuide | None = None
     reinforce: Reinforce | None = None  # of a model whose attention is sampled
 
 

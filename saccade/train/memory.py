@@ -24,8 +24,8 @@ from saccade.data.batching import Batch
 from saccade.device import is_out_of_memory
 from saccade.errors import UserError
 from saccade.train.losses import batch_loss
-from saccade.train.run import Run
-from saccade.train.starting import keep_recipe
+from saccade.train.run import TrainingRun
+from saccade.train.run_folder import save_recipe
 from saccade.train.update import try_gradients
 
 Model = TypeVar("Model", bound=nn.Module)
@@ -51,7 +51,7 @@ class Shape:
         return max(self.source, self.target)
 
 
-def built_within_memory(build: Callable[[], Model]) -> Model:
+def build_within_memory(build: Callable[[], Model]) -> Model:
     """The model, unless its weights alone need more than the free memory: Linux would grant it, and kill the process.
 
     Tensors are counted when they are allocated and nothing is written to them yet, so that they cost nothing so far.
@@ -80,8 +80,8 @@ def _too_large(free: int) -> UserError:
     )
 
 
-def with_room(run: Run) -> Run:
-    """With `train.tokens` a number, and in its standing how much a worker reads at once; all workers agree on it."""
+def fit_to_memory(run: TrainingRun) -> TrainingRun:
+    """With `train.tokens` a number, and in its state how much a worker reads at once; all workers agree on it."""
     workers, asked = run.workers, run.recipe.train.tokens
     tokens = _most(run) * workers.count if asked == "auto" else asked
     wanted = {shape: -(-max(1, tokens // shape.longest) // workers.count) for shape in shapes(run)}  # rows of a worker
@@ -101,45 +101,45 @@ def with_room(run: Run) -> Run:
     if asked == "auto":
         tokens = tokens if room is None else room * workers.count
         run = run.with_tokens(tokens)
-        workers.told(lambda: keep_recipe(run.out, run.recipe))
+        workers.broadcast(lambda: save_recipe(run.out, run.recipe))
         run.log.say(f"memory: train.tokens = {tokens:,}, " + ("which fits" if room is None else "the most that fits"))
     elif room is None:
         run.log.say(said + "fits")
     else:
-        run.standing.room = room
+        run.state.room = room
         run.log.say(said + f"does not fit; batches are read in parts of at most {room:,} pieces, which add up to them")
     return run
 
 
-def _most(run: Run) -> int:
+def _most(run: TrainingRun) -> int:
     """Of a worker's batch, where memory is no concern."""
-    wanted = max(_LEAST, run.material.corpus.tokens // _UPDATES) // run.workers.count
+    wanted = max(_LEAST, run.dataset.corpus.tokens // _UPDATES) // run.workers.count
     return max(shapes(run)[0].longest, min(wanted, _MOST.get(run.device.type, 4096)))
 
 
-def shapes(run: Run) -> list[Shape]:
+def shapes(run: TrainingRun) -> list[Shape]:
     """Of the pairs in the batches that need most: those of the longest texts and, where one side is always the shorter,
     those that are long on both, of which a batch has more."""
-    source, target = run.material.corpus.longest
+    source, target = run.dataset.corpus.longest
     longest = Shape(source=source + 1, target=target + 1)
     both = min(longest.source, longest.target)
     return [longest] if both == longest.longest else [longest, Shape(source=both, target=both)]
 
 
-def batch_of(run: Run, shape: Shape, rows: int) -> Batch:
-    corpus = run.material.valid_corpus
+def trial_batch(run: TrainingRun, shape: Shape, rows: int) -> Batch:
+    corpus = run.dataset.valid_corpus
     source, target = (
         np.resize(side(0), size - 1) for side, size in ((corpus.source, shape.source), (corpus.target, shape.target))
     )
     return Batch.of([source] * rows, [target] * rows, [0] * rows).to(run.device)
 
 
-def _tried(run: Run, wanted: dict[Shape, int]) -> dict[Shape, int]:
+def _tried(run: TrainingRun, wanted: dict[Shape, int]) -> dict[Shape, int]:
     """Rows of each shape that were read and gone back through; halved until they fitted."""
     fitting = dict(wanted)
     with _holding_back(run):
         for shape in wanted:
-            while try_gradients(run, [batch_of(run, shape, fitting[shape])], tokens=1) is None:
+            while try_gradients(run, [trial_batch(run, shape, fitting[shape])], tokens=1) is None:
                 if fitting[shape] == 1:
                     raise UserError(
                         f"a pair of {shape.source} source and {shape.target} target pieces does not fit in the memory "
@@ -151,7 +151,7 @@ def _tried(run: Run, wanted: dict[Shape, int]) -> dict[Shape, int]:
 
 
 @contextmanager
-def _holding_back(run: Run) -> Iterator[None]:
+def _holding_back(run: TrainingRun) -> Iterator[None]:
     """What will be needed besides: by the optimiser from its first step on, and by an allocator with holes."""
     if run.device.type != "cuda":
         yield
@@ -171,7 +171,7 @@ def _holding_back(run: Run) -> Iterator[None]:
             torch.cuda.reset_peak_memory_stats()
 
 
-def _reckoned(run: Run, wanted: dict[Shape, int]) -> dict[Shape, int]:
+def _reckoned(run: TrainingRun, wanted: dict[Shape, int]) -> dict[Shape, int]:
     """Rows of each shape for which the memory will do."""
     free = available() * _PLANNED / run.workers.neighbours - (1 + _OPTIMISER) * _weights(run)  # 1: the gradients
     return {
@@ -180,7 +180,7 @@ def _reckoned(run: Run, wanted: dict[Shape, int]) -> dict[Shape, int]:
     }
 
 
-def _kept(run: Run, shape: Shape, rows: int) -> int:
+def _kept(run: TrainingRun, shape: Shape, rows: int) -> int:
     """Bytes that a forward pass keeps for the backward pass."""
     kept: dict[int, int] = {}
 
@@ -190,13 +190,13 @@ def _kept(run: Run, shape: Shape, rows: int) -> int:
         return tensor
 
     with saved_tensors_hooks(keep, lambda tensor: tensor), run.precision.autocast():
-        loss = batch_loss(run.model, batch_of(run, shape, rows), run.objective())
+        loss = batch_loss(run.model, trial_batch(run, shape, rows), run.objective())
     total = sum(kept.values())
     del loss  # until here it holds on to all of them, so that no two have had the same place
     return total
 
 
-def _weights(run: Run) -> int:
+def _weights(run: TrainingRun) -> int:
     return sum(parameter.nbytes for parameter in run.model.parameters() if parameter.requires_grad)
 
 

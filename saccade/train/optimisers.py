@@ -9,32 +9,34 @@ from saccade.models import Seq2Seq
 from saccade.train.recipe import Training
 
 
-def make_optimiser(how: Training, model: nn.Module) -> torch.optim.Optimizer:
+def build_optimiser(training: Training, model: nn.Module) -> torch.optim.Optimizer:
     """Of the parameters that are not frozen. Vectors and scalars (norms, biases) do not decay."""
     parameters = [p for p in model.parameters() if p.requires_grad]
-    if how.optimiser == "muon":
-        return _muon_and_adamw(how, model, parameters)
-    if how.optimiser == "adadelta":
-        return torch.optim.Adadelta(_groups(how, parameters), lr=how.lr, rho=0.95, eps=1e-6)
-    if how.optimiser == "sgd":
-        momentum = how.momentum or 0.0
-        return torch.optim.SGD(_groups(how, parameters), lr=how.lr, momentum=momentum, nesterov=how.nesterov)
-    return _adamw(how, parameters)
+    if training.optimiser == "muon":
+        return _muon_and_adamw(training, model, parameters)
+    if training.optimiser == "adadelta":
+        return torch.optim.Adadelta(_groups(training, parameters), lr=training.lr, rho=0.95, eps=1e-6)
+    if training.optimiser == "sgd":
+        momentum = training.momentum or 0.0
+        return torch.optim.SGD(
+            _groups(training, parameters), lr=training.lr, momentum=momentum, nesterov=training.nesterov
+        )
+    return _adamw(training, parameters)
 
 
-def _groups(how: Training, parameters: list[nn.Parameter]) -> list[dict[str, Any]]:
+def _groups(training: Training, parameters: list[nn.Parameter]) -> list[dict[str, Any]]:
     return [
-        {"params": [p for p in parameters if p.dim() > 1], "weight_decay": how.weight_decay},
+        {"params": [p for p in parameters if p.dim() > 1], "weight_decay": training.weight_decay},
         {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
     ]
 
 
-def _adamw(how: Training, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
+def _adamw(training: Training, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
     fused = parameters[0].device.type in ("cpu", "cuda")
-    return torch.optim.AdamW(_groups(how, parameters), lr=how.lr, betas=how.betas, eps=1e-9, fused=fused)
+    return torch.optim.AdamW(_groups(training, parameters), lr=training.lr, betas=training.betas, eps=1e-9, fused=fused)
 
 
-def _muon_and_adamw(how: Training, model: nn.Module, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
+def _muon_and_adamw(training: Training, model: nn.Module, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
     """Muon (Jordan 2024) for hidden matrices, whose updates it makes orthogonal; AdamW for all else. Muon's updates are
     given the size of AdamW's (Liu 2025), so that one rate does for both.
     """
@@ -44,14 +46,18 @@ def _muon_and_adamw(how: Training, model: nn.Module, parameters: list[nn.Paramet
     others = [p for p in parameters if id(p) not in chosen]
     parts: list[torch.optim.Optimizer] = []
     if hidden:
-        momentum = 0.95 if how.momentum is None else how.momentum
+        momentum = 0.95 if training.momentum is None else training.momentum
         muon = torch.optim.Muon(
-            hidden, lr=how.lr, weight_decay=how.weight_decay, momentum=momentum, adjust_lr_fn="match_rms_adamw"
+            hidden,
+            lr=training.lr,
+            weight_decay=training.weight_decay,
+            momentum=momentum,
+            adjust_lr_fn="match_rms_adamw",
         )
         parts.append(muon)
     if others:
-        parts.append(_adamw(how, others))
-    return Several(*parts)
+        parts.append(_adamw(training, others))
+    return CombinedOptimiser(*parts)
 
 
 def _of_vocabulary(model: nn.Module) -> set[int]:
@@ -65,7 +71,7 @@ def _of_vocabulary(model: nn.Module) -> set[int]:
     }
 
 
-class Several(torch.optim.Optimizer):
+class CombinedOptimiser(torch.optim.Optimizer):
     """Several optimisers, each of parameters of its own, as one: their groups and their states are this one's."""
 
     def __init__(self, *parts: torch.optim.Optimizer) -> None:

@@ -22,7 +22,7 @@ from saccade.ranges import (
 )
 from saccade.train.data_recipe import Data, Ingredient
 
-__all__ = ["Data", "Ingredient", "Recipe", "Training", "load_kept_recipe", "load_recipe", "read_recipe", "recipe_of"]
+__all__ = ["Data", "Ingredient", "Recipe", "Training", "load_saved_recipe", "load_recipe", "read_recipe", "recipe_of"]
 
 RECIPE = "recipe.toml"  # in the folder of a run
 
@@ -136,7 +136,7 @@ def load_recipe(path: Path, overrides: Iterable[str] = ()) -> Recipe:
     return recipe_of(config.override(read_recipe(path), overrides), str(path))
 
 
-def load_kept_recipe(folder: Path, overrides: Iterable[str] = ()) -> Recipe:
+def load_saved_recipe(folder: Path, overrides: Iterable[str] = ()) -> Recipe:
     """Of the run in that folder, which somebody else may have made: it names no code from outside unless trusted."""
     path = files.inside(folder, RECIPE)
     mapping = config.load_toml(path)

@@ -57,12 +57,12 @@ def next_baseline(baseline: float | None, log_prob: float) -> float:
     return log_prob if baseline is None else _KEPT * baseline + (1 - _KEPT) * log_prob
 
 
-def draws(model: Seq2Seq[Any, Any]) -> bool:
+def has_sampled_attention(model: Seq2Seq[Any, Any]) -> bool:
     """Whether an attention of the model is sampled."""
     return any(isinstance(module, Normaliser) and module.draws for module in model.modules())
 
 
-def refuse_what_cannot_learn(model: Seq2Seq[Any, Any], batch: Batch, term: Reinforce | None = None) -> None:
+def refuse_untrainable_attention(model: Seq2Seq[Any, Any], batch: Batch, term: Reinforce | None = None) -> None:
     """A normaliser that passes no gradient on, and says nothing of what it drew, never learns what to read."""
     if term is not None and not term.weight and not term.expected:
         raise UserError(

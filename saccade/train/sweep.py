@@ -1,6 +1,6 @@
-"""Every combination of some settings, each a run in a folder of its own, and a table of what came of them.
+"""Train every combination of settings, each run in its own folder, and tabulate the scores.
 
-A sweep is its folder: a run that is finished has a result.json, and is not trained again; one that was stopped goes on.
+A finished run has a result.json in its folder and is not trained again; an interrupted one continues.
 """
 
 import hashlib
@@ -23,13 +23,14 @@ from saccade.files import parse_json
 from saccade.locking import locked
 from saccade.models import build_model
 from saccade.train.log import Log
-from saccade.train.loop import train
-from saccade.train.recipe import Recipe, load_kept_recipe, read_recipe, recipe_of
-from saccade.train.resumption import differences
-from saccade.train.run import Standing
+from saccade.train.recipe import Recipe, load_saved_recipe, read_recipe, recipe_of
+from saccade.train.resume import differences
+from saccade.train.run import TrainingState
+from saccade.train.translation import train
 
 Say = Callable[[str], None]
 
+METRIC_NAMES = {"bleu": "BLEU", "loss": "loss"}
 _RESULT = "result.json"
 _VALUE = re.compile(r"""(?:\[[^\]]*\]|"[^"]*"|'[^']*'|[^,\[\]"'])+""")
 _LONGEST_NAME = 150
@@ -69,7 +70,7 @@ class Result:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """What came of one combination, over its seeds."""
+    """The score of one combination of settings, over its seeds."""
 
     settings: dict[str, str]
     score: float | None  # the mean of the judged score; None: no run has one
@@ -78,6 +79,84 @@ class Row:
     loss: float | None
     minutes: float
     failed: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sweep:
+    """The finished runs of a sweep."""
+
+    recipe: Path
+    judge: str  # the metric that chooses
+    results: tuple[Result, ...]
+
+    @property
+    def failed(self) -> list[Result]:
+        return [result for result in self.results if result.best is None]
+
+    @property
+    def rows(self) -> list[Row]:
+        return table(self.results, self.judge)
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """The columns and the rows, for people."""
+        return format_rows(self.rows, self.judge)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "recipe": str(self.recipe),
+            "judge": self.judge,
+            "table": [asdict(row) for row in self.rows],
+            "runs": [asdict(result) for result in self.results],
+        }
+
+    def save(self, out: Path) -> None:
+        """Write results.json and results.md."""
+        columns, rows = self.table()
+        lines = "\n".join(f"| {' | '.join(cells)} |" for cells in (columns, ["---"] * len(columns), *rows))
+        failed = "".join(f"\n- {failure}" for row in self.rows for failure in row.failed)
+        text = f"# {self.recipe.stem}\n\n{lines}\n" + (f"{failed}\n" if failed else "")
+        out.mkdir(parents=True, exist_ok=True)
+        files.write_atomically(out / "results.json", json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n")
+        files.write_atomically(out / "results.md", text)
+
+
+def sweep(
+    recipe: str | Path,
+    out: str | Path,
+    *,
+    grid: Sequence[str] = (),
+    seeds: str | int | Sequence[int] = "1",
+    settings: Sequence[str] = (),
+    say: Say = lambda _: None,
+) -> Sweep:
+    """Train every combination of `grid` with every seed; the same call continues with what is missing.
+
+    `grid` has items such as "train.lr=1e-3,3e-4"; `settings` are changes to all runs. The table so far is saved after
+    each run.
+    """
+    recipe, out = Path(recipe), Path(out)
+    text = ",".join(map(str, seeds)) if isinstance(seeds, Sequence) and not isinstance(seeds, str) else str(seeds)
+    runs = points(recipe, grid, parse_seeds(text), settings)
+    results: list[Result] = []
+    try:
+        for result in train_points(runs, out, say):
+            results.append(result)
+            finished = Sweep(recipe=recipe, judge=runs[0].recipe.train.judge, results=tuple(results))
+            finished.save(out)
+    except KeyboardInterrupt:
+        say(f"interrupted after {len(results)} of {len(runs)} runs; the same command continues")
+        raise
+    return finished
+
+
+def parse_seeds(text: str, option: str = "--seeds") -> list[int]:
+    try:
+        seeds = [int(seed) for seed in text.split(",")]
+    except ValueError:
+        seeds = []
+    if not seeds or len(set(seeds)) < len(seeds):
+        raise UserError(f"{option} {text}: expected different whole numbers, such as --seeds 1,2,3")
+    return seeds
 
 
 def points(path: Path, grid: Sequence[str], seeds: Sequence[int], overrides: Iterable[str] = ()) -> list[Point]:
@@ -91,11 +170,11 @@ def points(path: Path, grid: Sequence[str], seeds: Sequence[int], overrides: Ite
         settings = dict(zip(axes, values, strict=True))
         for seed in seeds:
             changed = config.override(base, (f"{key}={value}" for key, value in settings.items()))
-            found.append(point_of(changed, str(path), settings, seed))
+            found.append(build_point(changed, str(path), settings, seed))
     return found
 
 
-def point_of(mapping: Mapping[str, Any], where: str, settings: Mapping[str, str], seed: int) -> Point:
+def build_point(mapping: Mapping[str, Any], where: str, settings: Mapping[str, str], seed: int) -> Point:
     """One run of the recipe that `mapping` is; its names and sizes are checked, nothing is allocated."""
     recipe = recipe_of(config.override(mapping, [f"train.seed={seed}"]), where)
     with torch.device("meta"):
@@ -121,13 +200,11 @@ def _axis(text: str) -> tuple[str, list[str]]:
     return key, found
 
 
-def sweep(runs: Sequence[Point], out: Path, say: Say) -> Iterator[Result]:
-    """Run after run, in order. A mistake that one of them meets is its result, and the others go on; one that is
-    interrupted is the last.
-    """
+def train_points(runs: Sequence[Point], out: Path, say: Say) -> Iterator[Result]:
+    """Train one run after another. A UserError ends only its own run, as its result; an interruption ends them all."""
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise UserError("several runs are trained one after another, in one process; start it without torchrun")
-    with locked(out, folder=True):  # held while the caller keeps each result
+    with locked(out, folder=True):  # held while the caller saves each result
         for name in ("results.json", "results.md"):
             files.remove_leftovers(out / name)
         for number, point in enumerate(runs, 1):
@@ -137,7 +214,7 @@ def sweep(runs: Sequence[Point], out: Path, say: Say) -> Iterator[Result]:
             if kept.exists():
                 result = config.from_dict(Result, parse_json(kept.read_bytes()), str(kept))
                 _refuse_other(folder, point)
-                say(f"{name}: is there already")
+                say(f"{name}: finished already")
             else:
                 say(name)
                 result = _run(point, folder, name, say)
@@ -145,9 +222,10 @@ def sweep(runs: Sequence[Point], out: Path, say: Say) -> Iterator[Result]:
 
 
 def _run(point: Point, folder: Path, name: str, say: Say) -> Result:
-    def observe(standing: Standing, _: object) -> None:
-        if standing.best is not None:
-            say(f"{name}: step {standing.step:,}, best {standing.best[point.recipe.train.judge]:.4g} so far")
+    def observe(state: TrainingState, _: object) -> None:
+        if state.best is not None:
+            judge = point.recipe.train.judge
+            say(f"{name}: step {state.step:,}, best {METRIC_NAMES[judge]} {state.best[judge]:.4g} so far")
 
     def result(best: dict[str, Any] | None, step: int, seconds: float, reason: str) -> Result:
         settings = dict(point.settings)
@@ -181,13 +259,13 @@ def _run(point: Point, folder: Path, name: str, say: Say) -> Result:
 
 
 def _refuse_other(folder: Path, point: Point) -> None:
-    """A folder is gone on with only if it is of the same recipe."""
-    for _, difference in differences(load_kept_recipe(folder), point.recipe):
+    """Refuse to continue in a folder of another recipe."""
+    for _, difference in differences(load_saved_recipe(folder), point.recipe):
         raise UserError(f"{folder}: {difference}; give another --out, or put the recipe back as it was")
 
 
 def table(results: Iterable[Result], judge: str) -> list[Row]:
-    """A row a combination, the best first, those without any score last."""
+    """One row per combination, the best first, those without a score last."""
     groups: dict[tuple[tuple[str, str], ...], list[Result]] = {}
     for result in results:
         groups.setdefault(tuple(result.settings.items()), []).append(result)
@@ -210,10 +288,10 @@ def table(results: Iterable[Result], judge: str) -> list[Row]:
     return sorted(rows, key=lambda row: (row.score is None, better * (row.score or 0.0)))
 
 
-def lines_of(rows: Sequence[Row], judge: str) -> tuple[list[str], list[list[str]]]:
-    """The head of the table, and its rows, for people."""
+def format_rows(rows: Sequence[Row], judge: str) -> tuple[list[str], list[list[str]]]:
+    """The columns and the rows, for people."""
     keys = list(rows[0].settings) if rows else []
-    scored = {"bleu": "BLEU", "loss": "loss"}[judge]
+    scored = METRIC_NAMES[judge]
     others = [] if judge == "loss" else ["loss"]
     body = []
     for row in rows:
@@ -222,21 +300,3 @@ def lines_of(rows: Sequence[Row], judge: str) -> tuple[list[str], list[list[str]
         loss = [] if judge == "loss" else ["" if row.loss is None else f"{row.loss:.3f}"]
         body.append([*row.settings.values(), score, *loss, str(row.seeds), f"{row.minutes:.1f}"])
     return [*keys, scored, *others, "seeds", "minutes"], body
-
-
-def keep_results(out: Path, recipe: Path, results: Sequence[Result], judge: str) -> dict[str, Any]:
-    """results.json and results.md, of all that is there so far."""
-    rows = table(results, judge)
-    head, body = lines_of(rows, judge)
-    found = {
-        "recipe": str(recipe),
-        "judge": judge,
-        "table": [asdict(row) for row in rows],
-        "runs": [asdict(result) for result in results],
-    }
-    text = "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *body))
-    failed = "".join(f"\n- {failure}" for row in rows for failure in row.failed)
-    out.mkdir(parents=True, exist_ok=True)
-    files.write_atomically(out / "results.json", json.dumps(found, indent=2, ensure_ascii=False) + "\n")
-    files.write_atomically(out / "results.md", f"# {recipe.stem}\n\n{text}\n" + (f"{failed}\n" if failed else ""))
-    return found

@@ -12,8 +12,8 @@ from saccade.data.batching import Batch
 from saccade.device import is_out_of_memory, release_unused
 from saccade.errors import UserError
 from saccade.train.losses import batch_loss
-from saccade.train.reinforce import draws, next_baseline
-from saccade.train.run import Run
+from saccade.train.reinforce import has_sampled_attention, next_baseline
+from saccade.train.run import TrainingRun
 
 _ENOUGH_SPLITS = 3  # after so many updates that were split, all are
 
@@ -28,7 +28,7 @@ class _Report:
     mistake: str | None = None
 
 
-def update(run: Run, batches: Sequence[Batch]) -> tuple[float, int]:
+def update(run: TrainingRun, batches: Sequence[Batch]) -> tuple[float, int]:
     """Of all workers' batches, normalised by all their tokens → the plain loss, summed, and the tokens.
 
     A loss or gradient that is not finite changes nothing.
@@ -50,14 +50,14 @@ def update(run: Run, batches: Sequence[Batch]) -> tuple[float, int]:
     finite = math.isfinite(total)
     if not run.precision.step(optimiser, run.model.parameters(), run.recipe.train.clip, finite=finite):
         total = math.nan
-    if math.isfinite(total) and draws(run.model):
-        run.standing.baseline = next_baseline(run.standing.baseline, -total / tokens)
+    if math.isfinite(total) and has_sampled_attention(run.model):
+        run.state.baseline = next_baseline(run.state.baseline, -total / tokens)
     optimiser.zero_grad(set_to_none=True)
     return total, tokens
 
 
-def _share(run: Run, batches: list[Batch], tokens: int) -> _Report:
-    parts = [part for batch in batches for part in parts_of(batch, run.standing.room)]
+def _share(run: TrainingRun, batches: list[Batch], tokens: int) -> _Report:
+    parts = [part for batch in batches for part in parts_of(batch, run.state.room)]
     pairs: int | None = None
     while (loss := try_gradients(run, parts, tokens)) is None:
         pairs = pairs or max(map(len, parts))
@@ -65,7 +65,7 @@ def _share(run: Run, batches: list[Batch], tokens: int) -> _Report:
     return _Report(loss=loss, pairs=pairs, pieces=None if pairs is None else max(map(pieces, parts)))
 
 
-def try_gradients(run: Run, parts: Sequence[Batch], tokens: int) -> float | None:
+def try_gradients(run: TrainingRun, parts: Sequence[Batch], tokens: int) -> float | None:
     """Adds those of the parts, each normalised by `tokens`, to the parameters' → the plain loss, summed.
 
     None: they do not fit in memory, and all gradients are as after an update: none.
@@ -81,7 +81,7 @@ def try_gradients(run: Run, parts: Sequence[Batch], tokens: int) -> float | None
     return None
 
 
-def _gradients(run: Run, parts: Sequence[Batch], tokens: int) -> float:
+def _gradients(run: TrainingRun, parts: Sequence[Batch], tokens: int) -> float:
     objective, total = run.objective(), 0.0
     for part in parts:
         with run.precision.autocast():
@@ -112,15 +112,15 @@ def _halved(parts: list[Batch]) -> list[Batch]:
     return [half for part in parts for half in (part.halves() if len(part) > 1 else (part,))]
 
 
-def _note_splits(run: Run, reports: Sequence[_Report]) -> None:
+def _note_splits(run: TrainingRun, reports: Sequence[_Report]) -> None:
     """That is rare at first, and slow: where it comes again, no batch is tried whole any more."""
     split = [(report.pieces, report.pairs) for report in reports if report.pieces is not None]
     if not split:
         return
-    standing = run.standing
-    standing.splits += 1
+    state = run.state
+    state.splits += 1
     least, pairs = min(split)
     run.log.say(f"a batch of {pairs} pairs does not fit in memory; it was read in parts of at most {least:,} pieces")
-    if standing.splits >= _ENOUGH_SPLITS:
-        standing.splits, standing.room = 0, min(least, standing.room or least)
-        run.log.say(f"from now on, all batches are read in parts of at most {standing.room:,} pieces (train.tokens)")
+    if state.splits >= _ENOUGH_SPLITS:
+        state.splits, state.room = 0, min(least, state.room or least)
+        run.log.say(f"from now on, all batches are read in parts of at most {state.room:,} pieces (train.tokens)")

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from saccade.cli.compare import _seeds
+from saccade.comparison.options import CompareOptions
+from saccade.comparison.planning import choose_seeds
 from saccade.data import TextPair
 from saccade.errors import UserError
 
@@ -49,7 +50,7 @@ def test_a_table_a_report_and_json(run: Run, tsv: Path, model_folder: Path, tmp_
     out = tmp_path / "out"
     asked = (
         "cho2014",
-        f"{model_folder}:as=learnt by heart",
+        f"{model_folder},{model_folder}:as=learnt by heart",
         "--data",
         tsv,
         "--on",
@@ -60,13 +61,13 @@ def test_a_table_a_report_and_json(run: Run, tsv: Path, model_folder: Path, tmp_
         "2",
     )
     code, said, err = run(*asked, *SMALL, *QUICK, "--out", out)
-    assert code == 0 and "left out: 1 pairs" in err and "report.html" in err
+    assert code == 0 and "left out: 1 pair with a blank side" in err and "report.html" in err
     for part in ("32 sentences of", "cho2014", "learnt by heart", "BLEU", "95 % interval", "p, Holm", "is better"):
         assert part in said
     assert "Where they differ most" in (out / "report.html").read_text(encoding="utf-8")
     code, said, err = run(*asked, *SMALL, *QUICK, "--out", out, "--json")
     found = json.loads(said)
-    assert code == 0 and err.count("is there already") == 2
+    assert code == 0 and err.count("finished already") == 2
     assert found == json.loads((out / "results.json").read_text(encoding="utf-8"))
     by_name = {one["name"]: one for one in found["systems"]}
     assert by_name["learnt by heart"]["scores"]["exact"]["mean"] == 100.0
@@ -81,19 +82,20 @@ def test_a_task_is_judged_on_its_test_split(run: Run, model_folder: Path, tmp_pa
     asked = (*asked[:6], "--seeds", "1", "--count", "3", "--words", "2-4", "--set", "data.count=60")
     code, out, _ = run(*asked, *SMALL, *QUICK, "--out", tmp_path / "out")
     assert code == 0 and "3 sentences of task:copy, test split, seed 1, 2 to 4 words" in out
+    assert "one seed cannot tell" in out and "is better" not in out
 
 
 def test_mistakes_are_one_line_and_2_and_leave_nothing(run: Run, tsv: Path, model_folder: Path, tmp_path: Path) -> None:
     for arguments, said in (
-        ((model_folder,), "give two or more"),
-        ((model_folder, f"{model_folder}:as=b"), "what are they judged on?"),
+        ((model_folder,), "two systems or more"),
+        ((model_folder, f"{model_folder}:as=b"), "there are no test pairs"),
         ((model_folder, f"{model_folder}:as=b", "--on", tmp_path / "none.tsv"), "no such file"),
         ((model_folder, f"{model_folder}:as=b", "--on", tsv, "--words", "3-9"), "--words 3-9 is for a task"),
         (
             (model_folder, f"{model_folder}:as=b", "--on", tsv, "--words", "9-3"),
             "expected the shortest and the longest",
         ),
-        ((model_folder, "cho2014", "--on", tsv), "Give --data pairs.tsv"),
+        ((model_folder, "cho2014", "--on", tsv), "give --data pairs.tsv"),
         (("cho2014", "bahdanau2014:train.tokens=99", "--data", tsv, "--on", tsv), "train.tokens is"),
     ):
         code, out, err = run(*arguments, *QUICK, "--out", tmp_path / "out")
@@ -123,29 +125,33 @@ def test_killed_or_interrupted_it_goes_on_to_the_same_figures(tsv: Path, tmp_pat
         ended = live(*asked(out), out=out, at=now)
         assert ended.code == (-signal.SIGKILL if number == signal.SIGKILL else 1), ended.said
         assert not (out / "report.html").exists()
-    assert "interrupted; what was done is in" in ended.said and "the same command goes on" in ended.said
+    assert "interrupted; the finished runs are in" in ended.said and "the same command continues" in ended.said
     gone_on = live(*asked(out), out=out)
-    assert gone_on.code == 0 and gone_on.said.count("is there already") >= 2, gone_on.said
+    assert gone_on.code == 0 and gone_on.said.count("finished already") >= 2, gone_on.said
     found, expected = (json.loads((one / "results.json").read_text()) for one in (out, tmp_path / "whole"))
     for one, other in zip(found["systems"], expected["systems"]):
         assert one["scores"] == other["scores"]
     assert found["pairwise"] == expected["pairwise"] and (out / "report.html").exists()
 
 
+def seeds(text: str | None, *named: int) -> list[int]:
+    return choose_seeds(CompareOptions(seeds=text, seed=named))
+
+
 def test_seeds_are_counted_or_named() -> None:
-    assert _seeds(None, []) == _seeds("3", []) == [1, 2, 3] and _seeds("2", []) == [1, 2]
-    assert _seeds("7,9", []) == _seeds(None, [7, 9]) == [7, 9]
-    assert _seeds(None, [7]) == [7]
+    assert seeds(None) == seeds("3") == [1, 2, 3] and seeds("2") == [1, 2]
+    assert seeds("7,9") == seeds(None, 7, 9) == [7, 9]
+    assert seeds(None, 7) == [7]
     for text, named, said in (
-        ("3", [7], "--seeds 3 and --seed 7 each say which"),
+        ("3", [7], "--seeds 3 and --seed 7 exclude each other"),
         (None, [7, 7], "--seed 7,7: expected different whole numbers"),
         ("-", [], "--seeds -: expected different whole numbers"),
     ):
         with pytest.raises(UserError, match=said):
-            _seeds(text, named)
+            seeds(text, *named)
 
 
 @pytest.mark.parametrize("many", ["0", "1000", str(10**18), "9" * 5000], ids=len)
 def test_no_number_of_seeds_is_too_large_to_refuse(many: str) -> None:
     with pytest.raises(UserError, match=r"^--seeds \d{1,20}: expected how many, from 1 to 999, or which"):
-        _seeds(many, [])
+        seeds(many)

@@ -40,12 +40,12 @@ def test_a_table_of_combinations(recipe: Path, run: Run, tmp_path: Path) -> None
     asked = (recipe, "--grid", "train.lr=1e-2,1e-3", "--seeds", "1,2", "--out", tmp_path / "out")
     code, out, err = run(*asked)
     assert code == 0 and "train.lr" in out and "±" in out and "BLEU" in out
-    assert "4 of 4: train.lr=1e-3 seed=2: step 4, best" in err
+    assert "4 of 4: train.lr=1e-3 seed=2: step 4, best BLEU" in err
     folders = {path.name for path in (tmp_path / "out").iterdir() if path.is_dir()}
     assert folders == {f"train.lr={lr},seed={seed}" for lr in ("1e-2", "1e-3") for seed in (1, 2)}
     code, out, err = run(*asked, "--json")
     found = json.loads(out)
-    assert code == 0 and err.count("is there already") == 4
+    assert code == 0 and err.count("finished already") == 4
     assert found == json.loads((tmp_path / "out" / "results.json").read_text()) and len(found["runs"]) == 4
     scores = [row["score"] for row in found["table"]]
     assert scores == sorted(scores, reverse=True) and (tmp_path / "out" / "results.md").exists()

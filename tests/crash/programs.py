@@ -15,8 +15,8 @@ from recording import recording
 from saccade import files, model_folder
 from saccade.cli.resuming import journal
 from saccade.model_folder import ModelConfig
-from saccade.train.loop import train
 from saccade.train.recipe import Recipe, recipe_of
+from saccade.train.translation import train
 
 TEXTS = [f"line {number}" for number in range(6)]
 CHUNK = 2

@@ -1,5 +1,6 @@
 """A model that lacks a part of the contract cannot be constructed."""
 
+import sys
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ from torch import Tensor
 
 from saccade.errors import UserError
 from saccade.models import Seq2Seq
+from saccade.models.table import find_model
 
 
 class Stepless(Seq2Seq[Any, Any]):
@@ -22,12 +24,13 @@ class Whole(Stepless):
         return token, moving
 
 
-def test_what_is_missing_is_named() -> None:
-    with pytest.raises(UserError, match=r"the model Stepless does not define step: a Seq2Seq must define start\("):
+def test_incomplete_model_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(TypeError, match=r"abstract class Stepless .*step"):
         Stepless(None, 5, 5)
-    with pytest.raises(UserError, match="Seq2Seq does not define start, step, forward"):
-        Seq2Seq(None, 5, 5)
+    monkeypatch.setitem(sys.modules, "my_models", sys.modules[__name__])
+    with pytest.raises(UserError, match=r"'my_models:Stepless' does not define step: a Seq2Seq must define start\("):
+        find_model("my_models:Stepless")
 
 
-def test_a_method_may_be_inherited() -> None:
+def test_inherited_method_completes_a_model() -> None:
     assert Whole(None, 5, 6).target_size == 6

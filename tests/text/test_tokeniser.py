@@ -137,7 +137,7 @@ def test_a_size_too_small_says_what_would_do(kind: Kind) -> None:
 def test_nothing_to_train_on() -> None:
     with pytest.raises(UserError, match="every line is empty"):
         Tokeniser.train(["", "  "])
-    with pytest.raises(UserError, match="did you mean unigram"):
+    with pytest.raises(ValueError, match="kind must be unigram, bpe, char, word, got 'unigramm'"):
         Tokeniser.train(LINES, kind=cast(Kind, "unigramm"))
 
 

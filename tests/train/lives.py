@@ -20,7 +20,7 @@ DEADLINE = 400.0  # seconds; only a hang lasts so long
 
 def _server() -> ForkServerContext:
     server = get_context("forkserver")
-    server.set_forkserver_preload(["saccade.train.loop", "torch._dynamo", "sacrebleu", "sentencepiece"])
+    server.set_forkserver_preload(["saccade.train.translation", "torch._dynamo", "sacrebleu", "sentencepiece"])
     return server
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from saccade.errors import UserError
-from saccade.train import board
-from saccade.train.loop import train
+from saccade.train import log
 from saccade.train.recipe import Recipe
+from saccade.train.translation import train
 
 MakeRecipe = Callable[..., Recipe]
 
@@ -19,7 +19,7 @@ def test_without_the_extra(make_recipe: MakeRecipe, tmp_path: Path, monkeypatch:
     def missing(name: str, *_: Any) -> Any:
         return None if name == "tensorboard" else importlib.util.find_spec(name)
 
-    monkeypatch.setattr(board, "find_spec", missing)
+    monkeypatch.setattr(log, "find_spec", missing)
     with pytest.raises(UserError, match=r"pip install 'saccade\[tensorboard\]'"):
         train(make_recipe(**{"train.tensorboard": True}), tmp_path / "run")
     assert not (tmp_path / "run").exists()

@@ -14,8 +14,8 @@ from saccade import Search, load, model_folder
 from saccade.decode import Reader
 from saccade.train import loop
 from saccade.train.checks import check
-from saccade.train.loop import train
 from saccade.train.recipe import Recipe
+from saccade.train.translation import train
 
 MakeRecipe = Callable[..., Recipe]
 PLATEAU: dict[str, Any] = {  # Gehring 2017
@@ -62,7 +62,7 @@ def test_a_plateau_is_resumed(make_recipe: MakeRecipe, tmp_path: Path, monkeypat
             train(recipe, tmp_path / out, resume=cut != cuts[0])
     assert_same_run(tmp_path / "cut", tmp_path / "whole")
     assert rates(tmp_path / "cut") == rates(tmp_path / "whole")
-    states = [model_folder.load_training(tmp_path / out)["standing"] for out in ("cut", "whole")]
+    states = [model_folder.load_training(tmp_path / out)["progress"] for out in ("cut", "whole")]
     assert [states[0][key] for key in ("falls", "flat", "lowest")] == [2, 1, 5.0]
     assert all(states[0][key] == states[1][key] for key in ("falls", "flat", "lowest"))
 
@@ -96,7 +96,7 @@ def test_a_run_killed_while_it_notes_the_mean_notes_it_again(
     train(recipe, tmp_path / "whole")
 
     def killed(run: Any) -> None:
-        run.log.note(step=run.standing.step, epoch=1, valid_loss=0.0, bleu=None, best=True, averaged=2)
+        run.log.note(step=run.state.step, epoch=1, valid_loss=0.0, bleu=None, best=True, averaged=2)
         raise MemoryError
 
     with monkeypatch.context() as patched:
@@ -140,5 +140,5 @@ def test_what_is_to_be_averaged_are_the_weights_that_were_judged(make_recipe: Ma
     for parameter in run.model.parameters():
         parameter.data.add_(1.0)  # the running mean stays behind
     check(run)
-    (kept,) = run.standing.snapshots
+    (kept,) = run.state.snapshots
     assert all(torch.equal(kept[name], value) for name, value in run.mean.weights.items())

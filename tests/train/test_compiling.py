@@ -17,11 +17,11 @@ import saccade
 from saccade.data.batching import Batch
 from saccade.models import Seq2Seq
 from saccade.text import Vocabularies
-from saccade.train import compiling
-from saccade.train.compiling import compile_forward
-from saccade.train.loop import train
+from saccade.train import speed
 from saccade.train.losses import Objective, batch_loss
 from saccade.train.recipe import Recipe
+from saccade.train.speed import compile_forward
+from saccade.train.translation import train
 
 CPU = torch.device("cpu")
 Untrained = Callable[..., Seq2Seq[Any, Any]]
@@ -38,7 +38,7 @@ def test_without_a_compiler(untrained: Untrained, monkeypatch: pytest.MonkeyPatc
     def missing(function: Any) -> Any:
         raise RuntimeError("InvalidCxxCompiler: No working C++ compiler found\nand much more")
 
-    monkeypatch.setattr(compiling.torch, "compile", missing)
+    monkeypatch.setattr(speed.torch, "compile", missing)
     model = untrained("vaswani2017")
     reason = compile_forward(model, CPU)
     assert reason == (

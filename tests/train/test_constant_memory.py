@@ -15,8 +15,8 @@ from itertools import chain, islice, repeat
 from pathlib import Path
 import torch
 from saccade.data.batching import Batches
-from saccade.train.loop import train
-from saccade.train.material import load_material
+from saccade.train.translation import train
+from saccade.train.dataset import load_dataset
 from saccade.train.recipe import recipe_of
 
 pairs, out, steps = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
@@ -34,7 +34,7 @@ recipe = recipe_of({
 }, "test")
 resumed = (out / "recipe.toml").exists()
 outcome = train(recipe, out, resume=resumed)
-batches = Batches(load_material(recipe.data, out, 1).corpus, tokens=2000)
+batches = Batches(load_dataset(recipe.data, out, 1).corpus, tokens=2000)
 print(json.dumps({
     "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
     "loss": outcome.best["loss"],

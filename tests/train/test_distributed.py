@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from saccade import model_folder
 from saccade.errors import UserError
 from saccade.train.distributed import Workers
-from saccade.train.optimisers import make_optimiser
+from saccade.train.optimisers import build_optimiser
 from saccade.train.recipe import Training
 
 WriteRecipe = Callable[..., Path]
@@ -124,7 +124,7 @@ def test_a_killed_worker_ends_the_run_and_any_number_goes_on(
     said = [line for one in survivors for line in one.said.splitlines() if line.startswith("saccade: ")]
     assert len(said) == 1 and "a worker is gone" in said[0] and "--resume" in said[0]
     assert "Traceback" not in said_by_all(survivors)
-    assert model_folder.load_training(out)["standing"]["step"] in (4, 8)
+    assert model_folder.load_training(out)["progress"]["step"] in (4, 8)
     model_folder.load_model(out)
     ended = run(recipe, out, workers=after, resume=True)
     assert {one.code for one in ended} == {0}, said_by_all(ended)
@@ -165,7 +165,7 @@ def test_what_interrupts_one_ends_all_and_all_is_saved(
     ended = run(recipe, out, workers=2, at=at_step(out, 5, rank, number))
     assert [one.code for one in ended] == [1, 1], said_by_all(ended)
     assert f"interrupted by {number.name} at step" in ended[0].said and ended[1].said == ""
-    assert 5 <= model_folder.load_training(out)["standing"]["step"] < 200
+    assert 5 <= model_folder.load_training(out)["progress"]["step"] < 200
 
 
 def spoil_second(rank: int) -> None:
@@ -188,7 +188,7 @@ def test_what_is_not_finite_on_one_is_skipped_by_all(write_recipe: WriteRecipe, 
     assert [one.code for one in ended] == [0, 0], said_by_all(ended)
     assert ended[0].said.count("the loss is not finite") == 1
     state = model_folder.load_training(tmp_path / "run")
-    assert state["standing"]["skipped"] == 1 and all(tensor.isfinite().all() for tensor in state["model"].values())
+    assert state["progress"]["skipped"] == 1 and all(tensor.isfinite().all() for tensor in state["model"].values())
 
 
 def starve_second(rank: int) -> None:
@@ -236,7 +236,7 @@ def test_memory_that_is_used_up_on_one_ends_all_with_one_line(write_recipe: Writ
     assert [one.code for one in ended] == [2, 2], said_by_all(ended)
     lines = [line for line in said_by_all(ended).splitlines() if line.startswith("saccade: ")]
     assert len(lines) == 1 and "a single pair of" in lines[0]
-    assert model_folder.load_training(out)["standing"]["step"] == 4
+    assert model_folder.load_training(out)["progress"]["step"] == 4
 
 
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "-m", "saccade", "train"]
@@ -280,16 +280,18 @@ def test_torchrun_is_interrupted(number: signal.Signals, write_recipe: WriteReci
     assert process.returncode != 0
     told = "interrupted by SIGINT at step" if number is signal.SIGINT else "saccade: a worker is gone"
     assert said.count(told) == 1, said
-    assert model_folder.load_training(out)["standing"]["step"] >= (5 if number is signal.SIGINT else 4)
+    assert model_folder.load_training(out)["progress"]["step"] >= (5 if number is signal.SIGINT else 4)
 
 
 def test_alone_nothing_is_exchanged() -> None:
     alone = Workers()
     assert (
-        alone.leads and alone.gather("a word") == ["a word"] and alone.told(lambda: 3) == alone.in_turn(lambda: 3) == 3
+        alone.is_rank0
+        and alone.gather("a word") == ["a word"]
+        and alone.broadcast(lambda: 3) == alone.rank0_first(lambda: 3) == 3
     )
     mistake = UserError("mine")
-    for raising in (lambda: alone.agree(mistake), lambda: alone.told(fail), lambda: alone.in_turn(fail)):
+    for raising in (lambda: alone.agree(mistake), lambda: alone.broadcast(fail), lambda: alone.rank0_first(fail)):
         with pytest.raises(UserError, match="mine") as raised:
             raising()
         assert not raised.value.elsewhere
@@ -327,7 +329,7 @@ def test_gradients_are_summed_and_what_nobody_used_is_left_alone(monkeypatch: py
         assert torch.equal(both.weight.grad, torch.full((2, 2), 3.0)) and torch.equal(one.weight.grad, torch.ones(2, 2))
         assert unused.weight.grad is None and frozen.weight.grad is None
         before = unused.weight.detach().clone()
-        make_optimiser(Training(weight_decay=0.5, lr=0.1), model).step()
+        build_optimiser(Training(weight_decay=0.5, lr=0.1), model).step()
         assert torch.equal(unused.weight, before)
 
 

@@ -16,7 +16,7 @@ from saccade.evaluate import GoldLinks, score_alignments
 from saccade.models import Seq2Seq
 from saccade.tasks import task
 from saccade.text import Vocabularies
-from saccade.train.guidance import Guide, KnownLinks
+from saccade.train.guidance import AlignmentGuide, WordLinkTable
 from saccade.train.loop import start, train
 from saccade.train.losses import Objective, batch_loss
 from saccade.train.recipe import Recipe, recipe_of
@@ -26,19 +26,19 @@ Untrained = Callable[..., Seq2Seq[Any, Any]]
 
 
 def test_links_of_many_pairs() -> None:
-    links = KnownLinks([(2, [(0, 1), (2, 3)]), (3, []), (7, [(4, 4)])])
+    links = WordLinkTable([(2, [(0, 1), (2, 3)]), (3, []), (7, [(4, 4)])])
     assert len(links) == 3 and [links[line].tolist() for line in (2, 3, 7)] == [[[0, 1], [2, 3]], [], [[4, 4]]]
     for missing in (1, 4, 8):
         with pytest.raises(KeyError):
             links[missing]
 
 
-def guided(vocabularies: Vocabularies, *pairs: tuple[str, str, list[tuple[int, int]]]) -> tuple[Guide, Batch]:
+def guided(vocabularies: Vocabularies, *pairs: tuple[str, str, list[tuple[int, int]]]) -> tuple[AlignmentGuide, Batch]:
     texts = ListedPairs([TextPair(source, target) for source, target, _ in pairs])
     corpus = Corpus.encode(Selection.of(texts), vocabularies)
     every = range(len(pairs))
     batch = Batch.of([corpus.source(i) for i in every], [corpus.target(i) for i in every], every)
-    return Guide(KnownLinks(enumerate((links for _, _, links in pairs), 1)), corpus, vocabularies), batch
+    return AlignmentGuide(WordLinkTable(enumerate((links for _, _, links in pairs), 1)), corpus, vocabularies), batch
 
 
 def test_linked_words_are_spread_over_their_pieces(vocabularies: Vocabularies) -> None:
@@ -78,7 +78,7 @@ def test_links_stay_with_their_pair_where_others_were_left_out(
     pairs = {"data.pairs": str(tmp_path / f"pairs.{kind}"), "data.valid": str(tmp_path / f"pairs.{kind}")}
     links = {"data.alignments": str(tmp_path / "links.align"), "train.guided": 1.0}
     run = start(make_recipe(**pairs, **links, **{"data.vocabulary": {"kind": "word", "size": 300}}), tmp_path / "run")
-    corpus = run.material.corpus
+    corpus = run.dataset.corpus
     assert isinstance(corpus, Corpus) and run.guide is not None and len(corpus) == 2
     batch = Batch.of([corpus.source(i) for i in range(2)], [corpus.target(i) for i in range(2)], range(2))
     first, second = run.guide.wanted(batch).tolist()

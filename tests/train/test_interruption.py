@@ -5,13 +5,13 @@ from threading import Thread
 
 import pytest
 
-from saccade.train.interruption import noting_interruptions
+from saccade.train.loop import catch_interruptions
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_the_first_is_noted_and_the_second_interrupts(number: signal.Signals) -> None:
     before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
-    with noting_interruptions() as noted:
+    with catch_interruptions() as noted:
         assert noted == []
         signal.raise_signal(number)
         assert noted == [number.name]
@@ -22,7 +22,7 @@ def test_the_first_is_noted_and_the_second_interrupts(number: signal.Signals) ->
 
 def test_a_patient_run_notes_once_however_often() -> None:
     """Torchrun passes on what the terminal has sent already."""
-    with noting_interruptions(patiently=True) as noted:
+    with catch_interruptions(patiently=True) as noted:
         for number in (signal.SIGINT, signal.SIGINT, signal.SIGTERM):
             signal.raise_signal(number)
         assert noted[0] == "SIGINT"
@@ -32,7 +32,7 @@ def test_another_thread_cannot_note_and_may_run() -> None:
     found: list[list[str]] = []
 
     def run() -> None:
-        with noting_interruptions() as noted:
+        with catch_interruptions() as noted:
             found.append(noted)
 
     thread = Thread(target=run)

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from saccade.train.loop import train
 from saccade.train.recipe import Recipe, recipe_of
+from saccade.train.translation import train
 
 MODELS: dict[str, dict[str, Any]] = {
     "cho2014": {"embedding": 96, "hidden": 128, "maxout": 96, "dropout": 0.1},

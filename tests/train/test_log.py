@@ -70,24 +70,24 @@ def test_a_damaged_line_is_forgotten(tmp_path: Path) -> None:
     log.note(step=1, loss=2.0)
     kept = log.metrics.read_bytes()
     log.metrics.write_bytes(kept + b'{"step": 2, "loss": \xff}\n\xff\xfe\n')
-    log.go_back_to(5)
+    log.truncate_after(5)
     assert log.metrics.read_bytes() == kept
 
 
 def test_notes_are_taken_back_to_a_step(tmp_path: Path) -> None:
     log, _ = heard(tmp_path)
-    log.go_back_to(5)  # of nothing
+    log.truncate_after(5)  # of nothing
     for step in (1, 2, 3):
         log.note(step=step, loss=0.1 * step)
     log.note(step=3, valid_loss=None)
     with log.metrics.open("a", encoding="utf-8") as stream:
         stream.write('{"step": 2, "lo')  # cut off by a kill
-    log.go_back_to(2)
+    log.truncate_after(2)
     assert [json.loads(line) for line in log.metrics.read_text().splitlines()] == [
         {"step": 1, "loss": 0.1},
         {"step": 2, "loss": 0.2},
     ]
-    log.go_back_to(-1)
+    log.truncate_after(-1)
     assert log.metrics.read_text() == ""
 
 

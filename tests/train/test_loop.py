@@ -19,12 +19,12 @@ from saccade.data.batching import Batch, Batches
 from saccade.errors import UserError
 from saccade.models import MODELS, build_model
 from saccade.train import checks, loop
-from saccade.train.averaging import mean_of
-from saccade.train.loop import train
-from saccade.train.material import load_material
+from saccade.train.dataset import load_dataset
 from saccade.train.recipe import Recipe, load_recipe
-from saccade.train.run import Run, Standing
+from saccade.train.run import TrainingRun, TrainingState
+from saccade.train.translation import train
 from saccade.train.validation import Validation
+from saccade.train.weights import mean_weights
 
 MakeRecipe = Callable[..., Recipe]
 
@@ -42,8 +42,8 @@ def judged_as(monkeypatch: pytest.MonkeyPatch, *losses: float) -> None:
 def test_a_run_and_its_folder(make_recipe: MakeRecipe, tmp_path: Path) -> None:
     recipe, seen = make_recipe(), []
 
-    def observe(standing: Standing, translator: Any) -> None:
-        seen.append((standing.step, translator.translate(["the cook works."])[0].text))
+    def observe(state: TrainingState, translator: Any) -> None:
+        seen.append((state.step, translator.translate(["the cook works."])[0].text))
 
     outcome = train(recipe, tmp_path / "run", observe=observe)
     assert (outcome.finished, outcome.step, outcome.reason) == (True, 8, "the budget is spent")
@@ -82,7 +82,7 @@ def test_a_budget_of_epochs(accumulate: int, make_recipe: MakeRecipe, tmp_path: 
     budget = {"train.max_steps": None, "train.max_epochs": 1, "train.accumulate": accumulate, "train.judge": "loss"}
     recipe = make_recipe(**budget)
     outcome = train(recipe, tmp_path / "run")
-    epoch = len(Batches(load_material(recipe.data, tmp_path / "run", 1).corpus, tokens=recipe.train.tokens))
+    epoch = len(Batches(load_dataset(recipe.data, tmp_path / "run", 1).corpus, tokens=recipe.train.tokens))
     assert outcome.step == math.ceil(epoch / accumulate) > 2
     assert outcome.reason == "the budget is spent"
 
@@ -93,7 +93,7 @@ def test_every_pair_comes_once_an_epoch(
     seen: list[int] = []
     update = loop.update
 
-    def noting(run: Run, batches: list[Batch]) -> tuple[float, int]:
+    def noting(run: TrainingRun, batches: list[Batch]) -> tuple[float, int]:
         seen.extend(i for batch in batches for i in batch.indices.tolist())
         return update(run, batches)
 
@@ -134,8 +134,8 @@ def test_no_steps_at_all_is_an_untrained_model(make_recipe: MakeRecipe, tmp_path
 
 def test_nothing_better_ends_the_run(make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     judged_as(monkeypatch, 5.0, 4.0, 4.0, 4.5, 4.1)
-    how = {"train.judge": "loss", "train.patience": 3, "train.max_steps": 100, "train.check_every": 1}
-    outcome = train(make_recipe(**how), tmp_path / "run")
+    training = {"train.judge": "loss", "train.patience": 3, "train.max_steps": 100, "train.check_every": 1}
+    outcome = train(make_recipe(**training), tmp_path / "run")
     assert (outcome.step, outcome.reason) == (5, "no better score in 3 checks")
     assert outcome.best is not None and (outcome.best["step"], outcome.best["loss"]) == (2, 4.0)
 
@@ -144,12 +144,14 @@ def test_bleu_decides_and_the_loss_among_equals(make_recipe: MakeRecipe) -> None
     def found(bleu: float, loss: float) -> Validation:
         return Validation(loss=loss, perplexity=1.0, bleu=bleu, chrf=None, exact=None)
 
-    how, best = make_recipe().train, {"bleu": 20.0, "loss": 3.0}
-    assert checks.is_better(found(20.1, 9.0), best, how) and checks.is_better(found(20.0, 2.9), best, how)
-    assert not checks.is_better(found(19.9, 1.0), best, how) and not checks.is_better(found(20.0, 3.0), best, how)
-    assert checks.is_better(found(0.0, 9.0), None, how)
+    training, best = make_recipe().train, {"bleu": 20.0, "loss": 3.0}
+    assert checks.is_better(found(20.1, 9.0), best, training) and checks.is_better(found(20.0, 2.9), best, training)
+    assert not checks.is_better(found(19.9, 1.0), best, training) and not checks.is_better(
+        found(20.0, 3.0), best, training
+    )
+    assert checks.is_better(found(0.0, 9.0), None, training)
     assert not any(
-        checks.is_better(found(30.0, loss), one, how) for loss in (math.nan, math.inf) for one in (None, best)
+        checks.is_better(found(30.0, loss), one, training) for loss in (math.nan, math.inf) for one in (None, best)
     )
 
 
@@ -158,13 +160,19 @@ def test_the_mean_of_the_last_checks_is_kept_if_it_is_better(
     better: bool, make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judged_as(monkeypatch, 5.0, 4.0, 3.0, 2.9 if better else 3.1)
-    how = {"train.judge": "loss", "train.average": 2, "train.check_every": 2, "train.max_steps": 6, "train.ema": None}
-    outcome = train(make_recipe(**how), tmp_path / "run")
-    snapshots = model_folder.load_training(tmp_path / "run")["standing"]["snapshots"]
+    training = {
+        "train.judge": "loss",
+        "train.average": 2,
+        "train.check_every": 2,
+        "train.max_steps": 6,
+        "train.ema": None,
+    }
+    outcome = train(make_recipe(**training), tmp_path / "run")
+    snapshots = model_folder.load_training(tmp_path / "run")["progress"]["snapshots"]
     assert len(snapshots) == 2 and outcome.best is not None
     assert outcome.best.get("averaged") == (2 if better else None) and outcome.best["loss"] == (2.9 if better else 3.0)
     kept, _ = model_folder.load_model(tmp_path / "run")
-    expected = mean_of(snapshots) if better else snapshots[-1]
+    expected = mean_weights(snapshots) if better else snapshots[-1]
     assert all(torch.equal(kept[name], tensor) for name, tensor in expected.items())
 
 
@@ -183,7 +191,7 @@ def test_long_ways_between_checks_are_saved_too(
     monkeypatch.setattr(loop, "check", None)
     with pytest.raises(TypeError):  # at the end
         train(make_recipe(**{"train.max_steps": 4, "train.check_every": 100}), tmp_path / "run")
-    assert model_folder.load_training(tmp_path / "run")["standing"]["step"] == 4
+    assert model_folder.load_training(tmp_path / "run")["progress"]["step"] == 4
 
 
 @pytest.mark.parametrize(

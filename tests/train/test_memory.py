@@ -20,9 +20,9 @@ from saccade.errors import UserError
 from saccade.train import loop, memory, validation
 from saccade.train import update as updates
 from saccade.train.losses import batch_loss
-from saccade.train.memory import Shape, with_room
+from saccade.train.memory import Shape, fit_to_memory
 from saccade.train.recipe import Recipe, load_recipe
-from saccade.train.run import Run
+from saccade.train.run import TrainingRun
 from saccade.train.update import parts_of, pieces
 
 MakeRecipe = Callable[..., Recipe]
@@ -43,11 +43,11 @@ def scarce(monkeypatch: pytest.MonkeyPatch, most: int, where: Any = updates) -> 
     return tried
 
 
-def state_of(run: Run) -> tuple[Any, Tensor]:
+def state_of(run: TrainingRun) -> tuple[Any, Tensor]:
     return copy.deepcopy(run.model.state_dict()), torch.get_rng_state()
 
 
-def assert_untouched(run: Run, before: tuple[Any, Tensor]) -> None:
+def assert_untouched(run: TrainingRun, before: tuple[Any, Tensor]) -> None:
     weights, chance = before
     assert all(torch.equal(value, weights[name]) for name, value in run.model.state_dict().items())
     assert torch.equal(torch.get_rng_state(), chance)
@@ -63,9 +63,9 @@ def test_looking_changes_nothing(
     run = loop.start(make_recipe(), tmp_path / "run", log=log)
     before = state_of(run)
     monkeypatch.setattr(memory, "_reckoned", getattr(memory, look))  # on a CPU, too
-    assert with_room(run) is run and run.standing.room is None
+    assert fit_to_memory(run) is run and run.state.room is None
     assert_untouched(run, before)
-    source, target = run.material.corpus.longest
+    source, target = run.dataset.corpus.longest
     rows = 200 // (max(source, target) + 1)
     assert f"memory: the longest batch, {rows} pairs of {source + 1} and {target + 1} pieces, fits" in log.said
 
@@ -77,12 +77,12 @@ def test_the_longest_batches_are_tried_and_halved_until_they_fit(
     run = loop.start(make_recipe(**{"train.tokens": 1000}), tmp_path / "run", log=log)
     monkeypatch.setattr(memory, "_reckoned", memory._tried)
     tried, before = scarce(monkeypatch, 300), state_of(run)
-    with_room(run)
+    fit_to_memory(run)
     assert_untouched(run, before)
-    longest = max(run.material.corpus.longest) + 1
+    longest = max(run.dataset.corpus.longest) + 1
     assert tried[0] == 1000 // longest * longest and min(tried) <= 300
-    assert run.standing.room is not None and 150 - longest < run.standing.room <= 300
-    assert f"does not fit; batches are read in parts of at most {run.standing.room} pieces" in log.said
+    assert run.state.room is not None and 150 - longest < run.state.room <= 300
+    assert f"does not fit; batches are read in parts of at most {run.state.room} pieces" in log.said
 
 
 def test_both_kinds_of_hardest_batch_are_looked_at(make_recipe: MakeRecipe, tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_both_kinds_of_hardest_batch_are_looked_at(make_recipe: MakeRecipe, tmp_
             longest = (source, target)
 
         corpus: Any = Lengths()
-        return memory.shapes(replace(run, material=replace(run.material, corpus=corpus)))
+        return memory.shapes(replace(run, dataset=replace(run.dataset, corpus=corpus)))
 
     assert shapes(9, 9) == [Shape(source=10, target=10)]
     assert shapes(99, 9) == [Shape(source=100, target=10), Shape(source=10, target=10)]
@@ -125,7 +125,7 @@ def test_little_main_memory_gives_the_same_run_in_parts(
     tried = scarce(monkeypatch, 10**9)
     log = Heard(tmp_path)
     loop.train(recipe, tmp_path / "parts", log=log)
-    room = model_folder.load_training(tmp_path / "parts")["standing"]["room"]
+    room = model_folder.load_training(tmp_path / "parts")["progress"]["room"]
     assert shape.longest <= max(tried) <= room <= 2 * shape.longest and f"at most {room} pieces" in log.said
     for line, expected in zip(metrics(tmp_path), metrics(tmp_path / "whole")):
         assert line == pytest.approx(expected, abs=1e-4)
@@ -155,7 +155,7 @@ def test_auto_is_a_number_from_then_on(
         isinstance(little, int) and little <= ample // 3 and f"train.tokens = {little}, the most that fits" in log.said
     )
     state = model_folder.load_training(tmp_path / "scarce")
-    assert state["standing"]["room"] is None and state["standing"]["splits"] == 0
+    assert state["progress"]["room"] is None and state["progress"]["splits"] == 0
     del tried[:]
     longer = replace(load_recipe(tmp_path / "scarce" / "recipe.toml"), train=replace(recipe.train, max_steps=6))
     for resumed in (longer, replace(longer, train=replace(longer.train, tokens="auto"))):
@@ -166,17 +166,17 @@ def test_auto_is_a_number_from_then_on(
 def test_after_three_splits_no_batch_is_tried_whole_and_resuming_keeps_to_it(
     make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log, how = Heard(tmp_path), {"train.schedule": "constant", "train.judge": "loss"}
+    log, training = Heard(tmp_path), {"train.schedule": "constant", "train.judge": "loss"}
     tried = scarce(monkeypatch, 120)
-    whole = make_recipe(**how)
+    whole = make_recipe(**training)
     loop.train(whole, tmp_path / "whole", log=log)
     assert log.said.count("does not fit in memory; it was read in parts") == 3 and log.said.count("from now on") == 1
     assert len([size for size in tried if size > 120]) == 3
-    loop.train(make_recipe(**how, **{"train.max_steps": 5}), tmp_path / "cut")
+    loop.train(make_recipe(**training, **{"train.max_steps": 5}), tmp_path / "cut")
     del tried[:]
     loop.train(whole, tmp_path / "cut", resume=True)
     one, other = (model_folder.load_training(tmp_path / name) for name in ("cut", "whole"))
-    assert max(tried) <= one["standing"]["room"] == other["standing"]["room"] <= 120
+    assert max(tried) <= one["progress"]["room"] == other["progress"]["room"] <= 120
     assert all(torch.equal(value, other["model"][name]) for name, value in one["model"].items())
 
 
@@ -231,25 +231,30 @@ def test_a_small_part_of_a_gpu_is_enough(
     """In half a gigabyte, a run whose longest batches would need several times that."""
     monkeypatch.setattr(memory, "_UPDATES", 1)
     device, log = torch.device("cuda", 0), Heard(tmp_path)
-    how = {"train.device": "cuda", "train.tokens": tokens, "train.max_steps": 6, "data.pairs": "task:phrasebook-en-fr"}
+    training = {
+        "train.device": "cuda",
+        "train.tokens": tokens,
+        "train.max_steps": 6,
+        "data.pairs": "task:phrasebook-en-fr",
+    }
     large = {"model.width": 256, "model.inner": 1024, "model.heads": 8, "data.count": 20_000}
     torch.cuda.empty_cache()
     torch.cuda.set_per_process_memory_fraction(2**29 / torch.cuda.get_device_properties(device).total_memory, device)
     try:
-        outcome = loop.train(make_recipe("vaswani2017", **how, **large), tmp_path / "run", log=log)
+        outcome = loop.train(make_recipe("vaswani2017", **training, **large), tmp_path / "run", log=log)
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0, device)
     assert outcome.finished and outcome.step == 6
     assert ("the most that fits" if tokens == "auto" else "read in parts") in log.said
-    standing = model_folder.load_training(tmp_path / "run")["standing"]
-    assert standing["splits"] == 0, "what was found to fit before the first update did not fit in it"
-    assert (standing["room"] is None) is (tokens == "auto")
+    state = model_folder.load_training(tmp_path / "run")["progress"]
+    assert state["splits"] == 0, "what was found to fit before the first update did not fit in it"
+    assert (state["room"] is None) is (tokens == "auto")
 
 
 @pytest.mark.gpu
 def test_looking_changes_nothing_on_a_gpu(make_recipe: MakeRecipe, tmp_path: Path) -> None:
     run = loop.start(make_recipe(**{"train.device": "cuda"}), tmp_path / "run")
     before, chance = state_of(run), torch.cuda.get_rng_state()
-    with_room(run)
+    fit_to_memory(run)
     assert_untouched(run, before)
     assert torch.equal(torch.cuda.get_rng_state(), chance)

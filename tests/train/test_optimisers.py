@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from saccade.models import MODELS, Seq2Seq
-from saccade.train.optimisers import Several, make_optimiser
+from saccade.train.optimisers import CombinedOptimiser, build_optimiser
 from saccade.train.recipe import Training
 
 Untrained = Callable[..., Seq2Seq[Any, Any]]
@@ -23,13 +23,13 @@ def small() -> nn.Sequential:
 def test_optimisers_decay_matrices_alone() -> None:
     model = small()
     model[1].bias.requires_grad_(False)
-    adamw = make_optimiser(Training(lr=0.1, betas=(0.8, 0.9), weight_decay=0.3), model)
+    adamw = build_optimiser(Training(lr=0.1, betas=(0.8, 0.9), weight_decay=0.3), model)
     matrices, vectors = adamw.param_groups
     assert isinstance(adamw, torch.optim.AdamW)
     assert [p.dim() for p in matrices["params"]] == [2] and matrices["weight_decay"] == 0.3
     assert [p.dim() for p in vectors["params"]] == [1, 1] and vectors["weight_decay"] == 0.0
     assert adamw.defaults["betas"] == (0.8, 0.9) and adamw.defaults["lr"] == 0.1
-    adadelta = make_optimiser(Training(optimiser="adadelta", lr=1.0, weight_decay=0.3), model)
+    adadelta = build_optimiser(Training(optimiser="adadelta", lr=1.0, weight_decay=0.3), model)
     assert isinstance(adadelta, torch.optim.Adadelta)
     assert [group["weight_decay"] for group in adadelta.param_groups] == [0.3, 0.0]
     assert (adadelta.defaults["rho"], adadelta.defaults["eps"]) == (0.95, 1e-6)
@@ -40,8 +40,8 @@ def test_sgd_by_hand(nesterov: bool) -> None:
     """v ← μv + g, θ ← θ − η v; Nesterov: θ ← θ − η (g + μv)"""
     model = nn.Linear(1, 1, bias=False)
     nn.init.constant_(model.weight, 2.0)
-    how = Training(optimiser="sgd", lr=0.1, momentum=0.9, nesterov=nesterov, weight_decay=0.0)
-    optimiser = make_optimiser(how, model)
+    training = Training(optimiser="sgd", lr=0.1, momentum=0.9, nesterov=nesterov, weight_decay=0.0)
+    optimiser = build_optimiser(training, model)
     weight, velocity = 2.0, 0.0
     for gradient in (1.0, -0.5, 2.0):
         model.weight.grad = torch.full_like(model.weight, gradient)
@@ -59,8 +59,8 @@ def named(model: nn.Module, optimiser: torch.optim.Optimizer) -> set[str]:
 @pytest.mark.parametrize("name", MODELS)
 def test_muon_moves_hidden_matrices_and_adamw_all_else(name: str, untrained: Untrained) -> None:
     model = untrained(name, tie="none")
-    optimiser = make_optimiser(Training(optimiser="muon"), model)
-    assert isinstance(optimiser, Several)
+    optimiser = build_optimiser(Training(optimiser="muon"), model)
+    assert isinstance(optimiser, CombinedOptimiser)
     muon, adamw = optimiser.parts
     assert isinstance(muon, torch.optim.Muon) and isinstance(adamw, torch.optim.AdamW)
     moved = dict(model.named_parameters())
@@ -86,12 +86,12 @@ def steps(model: nn.Module, optimiser: torch.optim.Optimizer, count: int, seed: 
 def test_muon_and_adamw_are_each_what_they_are_alone(untrained: Untrained) -> None:
     model = untrained("bahdanau2014")
     alone = copy.deepcopy(model)
-    how = Training(optimiser="muon", lr=1e-2, weight_decay=0.1)
-    together = make_optimiser(how, model)
+    training = Training(optimiser="muon", lr=1e-2, weight_decay=0.1)
+    together = build_optimiser(training, model)
     for group in together.param_groups:
         group["lr"] = 5e-3  # as the loop sets it
-    apart = make_optimiser(how, alone)
-    assert isinstance(apart, Several)
+    apart = build_optimiser(training, alone)
+    assert isinstance(apart, CombinedOptimiser)
     for part in apart.parts:
         for group in part.param_groups:
             group["lr"] = 5e-3
@@ -105,11 +105,11 @@ def test_muon_and_adamw_are_each_what_they_are_alone(untrained: Untrained) -> No
 
 
 def test_two_optimisers_are_saved_and_loaded_as_one(untrained: Untrained) -> None:
-    how, model = Training(optimiser="muon", lr=1e-2), untrained("bahdanau2014")
-    optimiser = make_optimiser(how, model)
+    training, model = Training(optimiser="muon", lr=1e-2), untrained("bahdanau2014")
+    optimiser = build_optimiser(training, model)
     steps(model, optimiser, 3, seed=1)
     other = copy.deepcopy(model)
-    restored = make_optimiser(how, other)
+    restored = build_optimiser(training, other)
     restored.load_state_dict(copy.deepcopy(optimiser.state_dict()))
     for a, b in zip(steps(model, optimiser, 3, seed=2), steps(other, restored, 3, seed=2)):
         assert torch.equal(a, b)
@@ -120,8 +120,8 @@ def test_one_of_the_two_alone(kept: str, untrained: Untrained) -> None:
     model = untrained("bahdanau2014")
     for name, parameter in model.named_parameters():
         parameter.requires_grad_(name.startswith(kept) and parameter.dim() == 2)
-    optimiser = make_optimiser(Training(optimiser="muon"), model)
-    assert isinstance(optimiser, Several) and len(optimiser.parts) == 1
+    optimiser = build_optimiser(Training(optimiser="muon"), model)
+    assert isinstance(optimiser, CombinedOptimiser) and len(optimiser.parts) == 1
     before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
     steps(model, optimiser, 1, seed=1)
     moved = {name for name, parameter in model.named_parameters() if not torch.equal(parameter, before[name])}

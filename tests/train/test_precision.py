@@ -11,9 +11,9 @@ from torch import nn
 
 from saccade import model_folder
 from saccade.errors import UserError
-from saccade.train.loop import train
 from saccade.train.precision import Precision
 from saccade.train.recipe import Recipe
+from saccade.train.translation import train
 
 CPU = torch.device("cpu")
 MakeRecipe = Callable[..., Recipe]
@@ -60,10 +60,10 @@ def test_an_overflow_halves_the_scale_and_only_a_hopeless_one_is_bad() -> None:
 
 
 def test_fp16_learns_and_is_resumed_to_the_bit(make_recipe: MakeRecipe, tmp_path: Path) -> None:
-    how = {"train.precision": "fp16", "train.schedule": "constant", "train.judge": "loss", "train.check_every": 10}
+    training = {"train.precision": "fp16", "train.schedule": "constant", "train.judge": "loss", "train.check_every": 10}
     for name, budgets in (("whole", [4]), ("cut", [2, 4])):
         for budget in budgets:
-            recipe = make_recipe("vaswani2017", **how, **{"train.max_steps": budget})
+            recipe = make_recipe("vaswani2017", **training, **{"train.max_steps": budget})
             train(recipe, tmp_path / name, resume=budget != budgets[0])
     states = [model_folder.load_training(tmp_path / name) for name in ("whole", "cut")]
     assert states[0]["precision"] == states[1]["precision"] and states[0]["precision"]["_growth_tracker"] == 4

@@ -16,10 +16,10 @@ from saccade.attention.trace import expecting, traced
 from saccade.data.batching import Batch
 from saccade.errors import UserError
 from saccade.models import Seq2Seq
-from saccade.train.loop import train
 from saccade.train.losses import Objective, batch_loss
 from saccade.train.recipe import Recipe, recipe_of
-from saccade.train.reinforce import Reinforce, draws, next_baseline, refuse_what_cannot_learn
+from saccade.train.reinforce import Reinforce, has_sampled_attention, next_baseline, refuse_untrainable_attention
+from saccade.train.translation import train
 
 Untrained = Callable[..., Seq2Seq[Any, Any]]
 MakeRecipe = Callable[..., Recipe]
@@ -61,7 +61,7 @@ def test_gradients_reach_what_decides_where_to_look(name: str, untrained: Untrai
     """By the draws alone, none of which the logits have a gradient for."""
     option = {"bahdanau2014": "attention", "vaswani2017": "cross_attention"}[name]
     model = untrained(name, **{option: "xu2015"}).train()
-    assert draws(model) and not draws(untrained(name))
+    assert has_sampled_attention(model) and not has_sampled_attention(untrained(name))
     batch = two_pairs()
     loss, plain = batch_loss(model, batch, Objective(reinforce=TERM))
     assert float(loss.detach()) != float(plain)
@@ -107,7 +107,7 @@ def test_a_trace_of_draws_alone_keeps_kernels_fused(untrained: Untrained, monkey
 
 def test_the_baseline_is_saved_and_resumed(make_recipe: MakeRecipe, tmp_path: Path) -> None:
     def baseline(folder: Path) -> float:
-        return float(model_folder.load_training(folder)["standing"]["baseline"])
+        return float(model_folder.load_training(folder)["progress"]["baseline"])
 
     def noted(folder: Path) -> list[dict[str, Any]]:
         return [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -129,7 +129,7 @@ def test_what_cannot_learn_is_refused(
     make_recipe: MakeRecipe, untrained: Untrained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("bahdanau2014", "xu2015", "jang2017"):
-        refuse_what_cannot_learn(untrained("bahdanau2014", attention=name).train(), two_pairs())
+        refuse_untrainable_attention(untrained("bahdanau2014", attention=name).train(), two_pairs())
     monkeypatch.setattr(Sampled, "weigh", hard_without_a_word)
     with pytest.raises(UserError, match="'sampled' passes no gradient on and gives no log-probability"):
         train(make_recipe(**{"model.attention": "xu2015"}), tmp_path / "run")

@@ -12,8 +12,8 @@ import torch
 from lives import Death, Ended, live, metrics
 
 from saccade import files, model_folder
-from saccade.train.loop import train
 from saccade.train.recipe import Recipe
+from saccade.train.translation import train
 
 MakeRecipe = Callable[..., Recipe]
 WriteRecipe = Callable[..., Path]
@@ -28,14 +28,14 @@ def assert_same_run(out: Path, never_killed: Path) -> None:
     for name in ("metrics.jsonl", "model.safetensors"):
         assert (out / name).read_bytes() == (never_killed / name).read_bytes(), name
     state, expected = model_folder.load_training(out), model_folder.load_training(never_killed)
-    del state["standing"]["seconds"], expected["standing"]["seconds"]
+    del state["progress"]["seconds"], expected["progress"]["seconds"]
     for name, tensor in expected.pop("model").items():
         assert torch.equal(state["model"][name], tensor), name
     assert state["batches"] == expected["batches"]
     for chance, same in zip(state["random"], expected["random"], strict=True):
         assert torch.equal(chance["cpu"], same["cpu"])
-    assert state["standing"].keys() == expected["standing"].keys()
-    assert state["standing"]["best"] == expected["standing"]["best"]
+    assert state["progress"].keys() == expected["progress"].keys()
+    assert state["progress"]["best"] == expected["progress"]["best"]
 
 
 def assert_whole(out: Path) -> None:

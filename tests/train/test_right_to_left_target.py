@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 from saccade.cli.commands import app
 from saccade.decode import Search, load
 from saccade.text import Vocabularies
-from saccade.train.loop import train
-from saccade.train.material import load_material
+from saccade.train.dataset import load_dataset
 from saccade.train.recipe import Data, Recipe, recipe_of
+from saccade.train.translation import train
 
 WORDS = {"one": "un", "two": "deux", "three": "trois", "four": "quatre", "five": "cinq", "six": "sechs"}
 
@@ -85,7 +85,7 @@ def test_the_command_line_sees_nothing_of_it(model: Path, tmp_path: Path) -> Non
 def test_a_borrowed_vocabulary_is_turned_as_the_recipe_says(model: Path, pairs: Path, tmp_path: Path) -> None:
     data: Data = replace(recipe(pairs, 0).data, vocab_from=str(model))
     same, turned = (
-        load_material(replace(data, right_to_left=right_to_left), tmp_path / str(right_to_left), 1)
+        load_dataset(replace(data, right_to_left=right_to_left), tmp_path / str(right_to_left), 1)
         for right_to_left in (True, False)
     )
     assert same.vocabularies.hash == Vocabularies.load(model).hash != turned.vocabularies.hash

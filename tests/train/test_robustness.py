@@ -29,7 +29,7 @@ from saccade.train import update as updates
 from saccade.train.log import Log
 from saccade.train.losses import batch_loss
 from saccade.train.recipe import Recipe
-from saccade.train.run import Run
+from saccade.train.run import TrainingRun
 
 MakeRecipe = Callable[..., Recipe]
 
@@ -95,7 +95,7 @@ def test_an_update_that_is_not_finite_is_skipped_said_and_counted(
     assert outcome.finished and outcome.step == 8
     assert [f"step {step}: the loss is not finite" in log.said for step in (1, 2, 3, 7, 8)] == [0, 1, 1, 1, 0]
     state = model_folder.load_training(tmp_path / "run")
-    assert (state["standing"]["skipped"], state["standing"]["bad"]) == (3, 0)
+    assert (state["progress"]["skipped"], state["progress"]["bad"]) == (3, 0)
     assert all(tensor.isfinite().all() for tensor in state["model"].values())
     assert all(math.isfinite(line["loss"]) for line in metrics(tmp_path) if "loss" in line)
 
@@ -149,11 +149,11 @@ def test_a_gradient_that_is_not_finite_changes_nothing(make_recipe: MakeRecipe, 
     assert all(parameter.grad is None for parameter in model.parameters())
 
 
-def one_update(make_recipe: MakeRecipe, tmp_path: Path) -> tuple[Run, Batch]:
+def one_update(make_recipe: MakeRecipe, tmp_path: Path) -> tuple[TrainingRun, Batch]:
     recipe = make_recipe(**{"model.dropout": 0.0, "train.clip": None})
     run = loop.start(recipe, tmp_path / "run", log=Heard(tmp_path))
     run = replace(run, optimiser=torch.optim.SGD(run.model.parameters(), lr=1.0))
-    return run, next(iter(Batches(run.material.corpus)))
+    return run, next(iter(Batches(run.dataset.corpus)))
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_a_single_pair_that_does_not_fit_is_said_and_nothing_is_lost(
     with pytest.raises(UserError, match=r"a single pair of \d+ source and \d+ target pieces does not fit in memory"):
         loop.train(recipe, tmp_path / "run")
     state = model_folder.load_training(tmp_path / "run")
-    assert state["standing"]["step"] == 4 and state["batches"]["index"] == 5
+    assert state["progress"]["step"] == 4 and state["batches"]["index"] == 5
     monkeypatch.setattr(updates, "batch_loss", batch_loss)
     assert loop.train(recipe, tmp_path / "run", resume=True).step == 8
 
@@ -242,7 +242,7 @@ def test_a_full_disk_ends_the_run_with_the_last_checkpoint_whole(
         assert "No space left on device" in said.splitlines()[-1] and "intact" in said and str(out) in said
         monkeypatch.undo()
     assert not [path for path in out.rglob("*") if ".writing-" in path.name or path.name == ".committed"]
-    assert model_folder.load_training(out)["standing"]["step"] == 3
+    assert model_folder.load_training(out)["progress"]["step"] == 3
     assert saccade.load(out, device="cpu").translate([""])[0].text == ""
     assert run(recipe, "--out", out, "--resume")[0] == 0
     assert run(recipe, "--out", tmp_path / "reference")[0] == 0
@@ -262,7 +262,7 @@ def test_an_interrupted_run_saves_and_goes_on_the_same(
     ended = live("train", recipe, "--out", out, out=out, at=after_two_steps)
     assert ended.code == 1 and f"interrupted by {number.name} at step" in ended.said and "--resume" in ended.said
     assert "Traceback" not in ended.said
-    assert 2 <= model_folder.load_training(out)["standing"]["step"] < 14
+    assert 2 <= model_folder.load_training(out)["progress"]["step"] < 14
     assert live("train", recipe, "--out", out, "--resume", out=out).code == 0
     assert live("train", recipe, "--out", tmp_path / "reference", out=tmp_path / "reference").code == 0
     assert metrics(out) == metrics(tmp_path / "reference")

@@ -19,36 +19,36 @@ rates = st.builds(
 
 @settings(deadline=None, max_examples=200)
 @given(
-    how=rates,
+    training=rates,
     step=st.integers(0, 100_000),
     progress=st.floats(0, 1.5),
     epochs=st.floats(0, 100),
     falls=st.integers(0, 9),
 )
 def test_a_rate_is_positive_and_at_most_lr(
-    how: Training, step: int, progress: float, epochs: float, falls: int
+    training: Training, step: int, progress: float, epochs: float, falls: int
 ) -> None:
-    assert 0 < learning_rate(how, step, progress, epochs, falls) <= how.lr
+    assert 0 < learning_rate(training, step, progress, epochs, falls) <= training.lr
 
 
 @settings(deadline=None, max_examples=100)
-@given(how=rates, step=st.integers(0, 998))
-def test_the_rate_rises_in_the_warm_up(how: Training, step: int) -> None:
-    now, later = (learning_rate(how, at, 0.0) for at in (step, step + 1))
-    if step + 1 < how.warmup:
-        assert now < later == pytest.approx(how.lr * (step + 2) / how.warmup)
-    elif how.schedule == "inverse-sqrt":
+@given(training=rates, step=st.integers(0, 998))
+def test_the_rate_rises_in_the_warm_up(training: Training, step: int) -> None:
+    now, later = (learning_rate(training, at, 0.0) for at in (step, step + 1))
+    if step + 1 < training.warmup:
+        assert now < later == pytest.approx(training.lr * (step + 2) / training.warmup)
+    elif training.schedule == "inverse-sqrt":
         assert later < now
     else:
-        assert now == later == how.lr
+        assert now == later == training.lr
 
 
 def test_rates_by_hand() -> None:
-    how = Training(lr=1.0, warmup=4, schedule="inverse-sqrt")
-    assert [learning_rate(how, step, 0.0) for step in (0, 3, 15)] == [0.25, 1.0, 0.5]
-    cosine = replace(how, schedule="cosine")
+    training = Training(lr=1.0, warmup=4, schedule="inverse-sqrt")
+    assert [learning_rate(training, step, 0.0) for step in (0, 3, 15)] == [0.25, 1.0, 0.5]
+    cosine = replace(training, schedule="cosine")
     assert learning_rate(cosine, 99, 0.5) == pytest.approx(0.505) and learning_rate(cosine, 99, 1.0) == 0.01
-    assert learning_rate(replace(how, schedule="constant"), 99, 0.9) == 1.0
+    assert learning_rate(replace(training, schedule="constant"), 99, 0.9) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -77,18 +77,18 @@ def test_staircases_of_the_papers(paper: Training, expected: dict[float, float])
 
 
 def test_a_plateau_lowers_the_rate_as_often_as_it_fell() -> None:
-    how = Training(optimiser="sgd", lr=0.25, schedule="plateau", decay=0.1, warmup=0)  # Gehring 2017
-    assert [learning_rate(how, 9, 0.5, 3.0, falls) for falls in range(3)] == pytest.approx([0.25, 0.025, 0.0025])
+    training = Training(optimiser="sgd", lr=0.25, schedule="plateau", decay=0.1, warmup=0)  # Gehring 2017
+    assert [learning_rate(training, 9, 0.5, 3.0, falls) for falls in range(3)] == pytest.approx([0.25, 0.025, 0.0025])
 
 
 @pytest.mark.parametrize("sampling", ["linear", "exponential", "inverse-sigmoid"])
 @pytest.mark.parametrize("half", [1, 20, 5000])
 def test_the_truth_is_read_less_and_less(sampling: str, half: int) -> None:
-    how = Training(sampling=sampling, sampling_half=half, sampling_least=0.1)
-    shares = [truth_share(how, step) for step in range(0, 4 * half + 40, max(1, half // 20))]
+    training = Training(sampling=sampling, sampling_half=half, sampling_least=0.1)
+    shares = [truth_share(training, step) for step in range(0, 4 * half + 40, max(1, half // 20))]
     assert shares == sorted(shares, reverse=True) and shares[0] > 0.5 and shares[-1] == pytest.approx(0.1, abs=0.03)
-    assert truth_share(how, half) == pytest.approx(0.5, abs=1e-9)
-    assert truth_share(how, 10**9) == 0.1 and truth_share(replace(how, sampling=None), 10**9) == 1.0
+    assert truth_share(training, half) == pytest.approx(0.5, abs=1e-9)
+    assert truth_share(training, 10**9) == 0.1 and truth_share(replace(training, sampling=None), 10**9) == 1.0
 
 
 def test_shares_as_the_paper_writes_them() -> None:

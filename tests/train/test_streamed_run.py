@@ -8,9 +8,9 @@ import pytest
 from lives import metrics
 
 from saccade.model_folder import load_training
-from saccade.train.loop import train
 from saccade.train.recipe import Recipe, load_recipe
-from saccade.train.resumption import resumed_recipe
+from saccade.train.resume import recipe_to_resume
+from saccade.train.translation import train
 
 MakeRecipe = Callable[..., Recipe]
 
@@ -48,7 +48,7 @@ def test_it_does_not_matter_who_draws(make_recipe: MakeRecipe, pairs_file: Path,
     assert metrics(tmp_path / "0") == metrics(tmp_path / "2")
     restored = [load_training(tmp_path / name)["batches"] for name in ("0", "2")]
     assert restored[0] == restored[1]  # where the run was, not how far others had drawn
-    resumed = resumed_recipe(tmp_path / "2", {"data": {"processes": 0}}, "--set")
+    resumed = recipe_to_resume(tmp_path / "2", {"data": {"processes": 0}}, "--set")
     assert resumed.data.processes == 0  # which a resumed run may change, since it changes nothing else
 
 

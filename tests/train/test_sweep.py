@@ -13,7 +13,7 @@ from lives import live
 
 from saccade.errors import UserError
 from saccade.train.recipe import load_recipe
-from saccade.train.sweep import Point, Result, keep_results, lines_of, points, sweep, table
+from saccade.train.sweep import Point, Result, Sweep, format_rows, points, table, train_points
 
 WriteRecipe = Callable[..., Path]
 QUICK = {"train.max_steps": 2, "train.judge": "loss", "train.check_every": 100, "train.ema": None}
@@ -66,10 +66,10 @@ def test_a_mistake_in_any_run_is_found_before_the_first(grid: list[str], said: s
 
 def test_what_a_kill_left_of_a_result_is_removed(write_recipe: WriteRecipe, tmp_path: Path) -> None:
     runs = points(write_recipe(**QUICK), [], [1])
-    assert list(sweep(runs, tmp_path / "out", lambda _: None))
+    assert list(train_points(runs, tmp_path / "out", lambda _: None))
     folder = tmp_path / "out" / "seed=1"
     (folder / "result.json").rename(folder / ".result.json-0123abcd")
-    assert list(sweep(runs, tmp_path / "out", lambda _: None))
+    assert list(train_points(runs, tmp_path / "out", lambda _: None))
     assert [path.name for path in folder.glob("*result.json*")] == ["result.json"]
 
 
@@ -96,7 +96,7 @@ def test_a_table_by_hand() -> None:
     assert [row.settings["lr"] for row in rows] == ["2", "1", "4", "3"]
     assert (rows[1].score, rows[1].deviation, rows[1].seeds) == (22.0, pytest.approx(8**0.5), 2)
     assert rows[0].deviation is None and rows[2].failed == ("seed 2: why not",) and rows[3].score is None
-    head, body = lines_of(rows, "bleu")
+    head, body = format_rows(rows, "bleu")
     assert head == ["lr", "BLEU", "loss", "seeds", "minutes"]
     assert body[:2] == [["2", "30", "-20.000", "1", "1.0"], ["1", "22 ± 2.8", "-12.000", "2", "1.0"]]
     assert body[3] == ["3", "failed", "", "0", "1.0"]
@@ -105,7 +105,8 @@ def test_a_table_by_hand() -> None:
 
 
 def test_results_are_kept_for_people_and_programs(tmp_path: Path) -> None:
-    keep_results(tmp_path / "new", Path("rates.toml"), [result(20.0, lr="1"), result(None, lr="2")], "bleu")
+    results = (result(20.0, lr="1"), result(None, lr="2"))
+    Sweep(recipe=Path("rates.toml"), judge="bleu", results=results).save(tmp_path / "new")
     text = (tmp_path / "new" / "results.md").read_text()
     assert "# rates" in text and "| 1 | 20 | -10.000 | 1 | 1.0 |" in text and "- seed 1: why not" in text
     found = json.loads((tmp_path / "new" / "results.json").read_text())
@@ -116,24 +117,24 @@ def test_results_are_kept_for_people_and_programs(tmp_path: Path) -> None:
 def test_a_run_is_what_it_is_alone_and_not_made_twice(write_recipe: WriteRecipe, tmp_path: Path) -> None:
     runs = points(write_recipe(**QUICK), ["train.lr=1e-2,2e-2"], [1])
     said: list[str] = []
-    first = list(sweep(runs, tmp_path / "runs", said.append))
+    first = list(train_points(runs, tmp_path / "runs", said.append))
     assert [one.step for one in first] == [2, 2] and first[0].best != first[1].best
     assert load_recipe(tmp_path / "runs" / runs[1].folder / "recipe.toml") == runs[1].recipe
     assert any(line.startswith("2 of 2: train.lr=2e-2 seed=1: step 2, best") for line in said)
     said.clear()
-    assert list(sweep(runs, tmp_path / "runs", said.append)) == first
-    assert said == [f"{n} of 2: {run}: is there already" for n, run in enumerate(runs, 1)]
+    assert list(train_points(runs, tmp_path / "runs", said.append)) == first
+    assert said == [f"{n} of 2: {run}: finished already" for n, run in enumerate(runs, 1)]
     (tmp_path / "runs" / runs[0].folder / "result.json").unlink()
-    assert list(sweep(runs, tmp_path / "runs", said.append)) == first  # finished, and only looked at
+    assert list(train_points(runs, tmp_path / "runs", said.append)) == first  # finished, and only looked at
     changed = points(write_recipe(**QUICK, **{"train.clip": 0.5}), ["train.lr=1e-2,2e-2"], [1])
     with pytest.raises(UserError, match=r"train\.clip was 1\.0, is 0\.5; give another --out"):
-        list(sweep(changed, tmp_path / "runs", said.append))
+        list(train_points(changed, tmp_path / "runs", said.append))
 
 
 def test_a_run_that_fails_is_no_end_of_the_others(write_recipe: WriteRecipe, tmp_path: Path) -> None:
     runs = points(write_recipe(**QUICK), ["data.longest=1,200"], [1])
     said: list[str] = []
-    failed, other = sweep(runs, tmp_path / "runs", said.append)
+    failed, other = train_points(runs, tmp_path / "runs", said.append)
     assert failed.best is None and "no pair is left" in failed.reason and other.best is not None
     assert any("data.longest=1 seed=1: no pair is left" in line for line in said)
 
@@ -141,7 +142,7 @@ def test_a_run_that_fails_is_no_end_of_the_others(write_recipe: WriteRecipe, tmp
 def test_not_with_torchrun(write_recipe: WriteRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(UserError, match="without torchrun"):
-        list(sweep(points(write_recipe(), [], [1]), tmp_path, print))
+        list(train_points(points(write_recipe(), [], [1]), tmp_path, print))
 
 
 @pytest.mark.slow
@@ -161,7 +162,7 @@ def test_interrupted_or_killed_it_goes_on(write_recipe: WriteRecipe, tmp_path: P
 
         ended = live(*asked(out), out=out, at=now)
         assert ended.code == (-signal.SIGKILL if number == signal.SIGKILL else 1), ended.said
-    assert "interrupted after 1 of 2 runs; the same command goes on" in ended.said
+    assert "interrupted after 1 of 2 runs; the same command continues" in ended.said
     assert live(*asked(out), out=out).code == 0
     for name in ("train.lr=1e-2,seed=1", "train.lr=1e-3,seed=1"):
         for file in ("metrics.jsonl", "model.safetensors"):

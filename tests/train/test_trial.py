@@ -5,7 +5,7 @@ import torch
 
 from saccade.models import MODELS
 from saccade.train.recipe import Training
-from saccade.train.trial import updates_per_second
+from saccade.train.speed import updates_per_second
 
 
 @pytest.mark.parametrize("model", ["bahdanau2014", "vaswani2017"])

@@ -21,7 +21,7 @@ from saccade.model_folder import ModelConfig
 from saccade.models.table import find_model
 from saccade.text import HasTexts, Policy, words
 from saccade.train.recipe import Data, Recipe, Training
-from saccade.train.trial import updates_per_second
+from saccade.train.speed import updates_per_second
 
 _LOOKED_AT = 20_000  # pairs, to estimate lengths
 _FURTHER = 0.3  # of the learning rate, where a trained model is trained further
@@ -93,7 +93,7 @@ def _overlap(first: Counter[str], second: Counter[str]) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Picked:
+class ChosenRecipe:
     recipe: Recipe
     reasons: tuple[str, ...]
 
@@ -106,14 +106,14 @@ class _Candidate:
     least_updates: int = 0  # to be worth training
 
 
-def pick(
+def choose_recipe(
     data: Data,
     facts: Facts,
     model: str | None = None,
     begun: ModelConfig | None = None,
     *,
     minutes: float | None = None,
-) -> Picked:
+) -> ChosenRecipe:
     """The recipe for these pairs on this machine. `model` is the user's choice, where there is one; `begun` is what is
     to be trained further, where there is anything; `minutes` is the time for training, where it is limited.
     """
@@ -139,10 +139,10 @@ def pick(
     if known is not None:
         data = replace(data, words=data.words or known.words)
     recipe = Recipe(data=data, model=chosen.model, settings=chosen.settings, train=train)
-    return Picked(recipe=recipe, reasons=tuple(reasons))
+    return ChosenRecipe(recipe=recipe, reasons=tuple(reasons))
 
 
-def _further(data: Data, facts: Facts, begun: ModelConfig) -> Picked:
+def _further(data: Data, facts: Facts, begun: ModelConfig) -> ChosenRecipe:
     """Model and settings as they are; smaller steps, so that what was learnt is not lost in the first of them."""
     settings = config.from_dict(find_model(begun.model).config_type, begun.config, "config.json", "config")
     usual = _training(begun.model, settings, facts, data.vocabulary)
@@ -152,7 +152,7 @@ def _further(data: Data, facts: Facts, begun: ModelConfig) -> Picked:
         f"{begun.model} trained further: its vocabulary and settings, and {_FURTHER:g} of the usual rate",
         f"batches of {train.tokens:,} pieces, at most {train.max_steps:,} updates",
     )
-    return Picked(recipe=Recipe(data=data, model=begun.model, settings=settings, train=train), reasons=reasons)
+    return ChosenRecipe(recipe=Recipe(data=data, model=begun.model, settings=settings, train=train), reasons=reasons)
 
 
 def _counted(facts: Facts) -> str:

@@ -36,7 +36,7 @@ _LOOKED_AT = 1_000  # pairs, to see whether a borrowed vocabulary knows their pi
 
 
 @dataclass(frozen=True, kw_only=True)
-class Material:
+class Dataset:
     vocabularies: Vocabularies
     corpus: Corpus | Mixture | Stream  # what batches are cut from
     valid: Sequence[TextPair]
@@ -46,14 +46,12 @@ class Material:
     notes: Sequence[str]  # what a person should know: what was left out, what was lowered
 
 
-def load_material(data: Data, folder: Path, seed: int) -> Material:
+def load_dataset(data: Data, folder: Path, seed: int) -> Dataset:
     """Read, choose, hold out, train or borrow the vocabulary, encode; what is made is kept in `folder`/cache."""
     keep, ingredients = folder / "cache", data.ingredients
     sources = [_opened(one, data, keep) for one in ingredients]
-    streams = data.streams or (data.streaming == "auto" and sum(source.size() for source in sources) > _LARGE)
-    if not streams:
-        sources = [source.in_memory() for source in sources]
     digest = cache_key(*(source.digest() for source in sources))
+    streams = data.streams or (data.streaming == "auto" and sum(source.size() for source in sources) > _LARGE)
     key, selections = _selections(data, sources, seed, keep, digest)
     vocabularies = _vocabularies(data, selections, folder, streams)
     key = cache_key(key, vocabularies.hash, data.longest)
@@ -100,7 +98,7 @@ def load_material(data: Data, folder: Path, seed: int) -> Material:
     sides = (vocabularies.source,) if vocabularies.joint else (vocabularies.source, vocabularies.target)
     notes += [side.note for side in sides if side.note]
     notes += _of_other_texts(data, vocabularies, selections)
-    return Material(
+    return Dataset(
         vocabularies=vocabularies,
         corpus=corpus,
         valid=valid,
@@ -170,7 +168,7 @@ def _valid(
             own = one.open_valid() or _valid_of_task(one, data, count) or ListedPairs(selection.held_out)
             each.append([add_tag(pair, one.tag) for pair in own])
         given = ListedPairs([pair for turn in zip_longest(*each) for pair in turn if pair is not None])
-    chosen = Selection.of(given.in_memory())
+    chosen = Selection.of(given)
     try:
         corpus = Corpus.encode(chosen, vocabularies, longest=data.longest)
     except UserError as error:
@@ -212,7 +210,6 @@ def _vocabularies(data: Data, selections: Sequence[Selection], folder: Path, str
         made = Vocabularies.train(
             _Kept(selections),
             data.vocabulary,
-            data.target_vocabulary,
             joint=data.joint,
             tags=data.tags,
             placeholders=Placeholders(data.placeholders) if data.placeholders else None,

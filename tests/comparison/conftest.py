@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from saccade.compare import EvaluationSet
+from saccade.comparison.judging import EvaluationSet
 from saccade.data import TextPair
 from saccade.decode import save
 from saccade.models import Seq2Seq

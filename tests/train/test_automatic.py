@@ -1,4 +1,4 @@
-"""A recipe from the data, the hardware and the time: sizes grow with them, reasons are given, what is picked trains."""
+"""A recipe from the data, the hardware and the time: sizes grow with them, reasons are given, what is chosen trains."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -12,9 +12,9 @@ from saccade.data import PairFiles, TextPair
 from saccade.errors import UserError
 from saccade.model_folder import ModelConfig
 from saccade.models import MODELS, build_model
-from saccade.train.loop import train
-from saccade.train.picking import Facts, pick
+from saccade.train.automatic import Facts, choose_recipe
 from saccade.train.recipe import Data, Recipe, Training, load_recipe
+from saccade.train.translation import train
 
 DATA = Data(pairs="pairs.tsv")
 SENTENCES = Facts(pairs=3_000, mean_words=9.0, mean_characters=90.0, alphabet=60, cuda=False)
@@ -27,35 +27,36 @@ def parameters(recipe: Recipe) -> int:
 
 @pytest.mark.parametrize("cuda", [False, True])
 def test_sizes_grow_with_the_data(cuda: bool) -> None:
-    picked = [
-        pick(DATA, replace(SENTENCES, pairs=pairs, cuda=cuda)).recipe for pairs in (500, 5_000, 50_000, 1_000_000)
+    chosen = [
+        choose_recipe(DATA, replace(SENTENCES, pairs=pairs, cuda=cuda)).recipe
+        for pairs in (500, 5_000, 50_000, 1_000_000)
     ]
-    for smaller, larger in pairwise(picked):
+    for smaller, larger in pairwise(chosen):
         assert smaller.data.vocabulary.size <= larger.data.vocabulary.size
         assert smaller.train.tokens <= larger.train.tokens
         assert (smaller.train.max_steps or 0) <= (larger.train.max_steps or 0)
         if smaller.model == larger.model:
             assert parameters(smaller) <= parameters(larger)
-    assert picked[0].data.vocabulary.size < picked[-1].data.vocabulary.size
-    assert picked[-1].model == "vaswani2017"
+    assert chosen[0].data.vocabulary.size < chosen[-1].data.vocabulary.size
+    assert chosen[-1].model == "vaswani2017"
 
 
 @pytest.mark.parametrize("model", [None, "bahdanau2014"])
 @pytest.mark.parametrize("pairs", [300, 800, 3_000, 29_000])
 def test_small_data_gets_thousands_of_updates(model: str | None, pairs: int) -> None:
     for cuda in (False, True):
-        train = pick(DATA, replace(SENTENCES, pairs=pairs, cuda=cuda), model).recipe.train
+        train = choose_recipe(DATA, replace(SENTENCES, pairs=pairs, cuda=cuda), model).recipe.train
         assert train.max_epochs is None and (train.max_steps or 0) >= 2_000
         assert train.tokens == 250 or pairs * 15 / train.batch_tokens > 40  # updates in an epoch
 
 
 def test_tens_of_thousands_of_sentences_get_thousands_of_pieces() -> None:
-    assert pick(DATA, replace(SENTENCES, pairs=29_000)).recipe.data.vocabulary.size == 8_000
-    assert 2_000 <= pick(DATA, replace(SENTENCES, pairs=5_000)).recipe.data.vocabulary.size <= 4_000
+    assert choose_recipe(DATA, replace(SENTENCES, pairs=29_000)).recipe.data.vocabulary.size == 8_000
+    assert 2_000 <= choose_recipe(DATA, replace(SENTENCES, pairs=5_000)).recipe.data.vocabulary.size <= 4_000
 
 
 def test_an_rnn_on_a_gpu_is_of_useful_size() -> None:
-    recipe = pick(DATA, replace(SENTENCES, pairs=29_000, cuda=True), "bahdanau2014").recipe
+    recipe = choose_recipe(DATA, replace(SENTENCES, pairs=29_000, cuda=True), "bahdanau2014").recipe
     assert parameters(recipe) > 5_000_000
 
 
@@ -63,9 +64,9 @@ def test_two_alphabets_get_two_vocabularies() -> None:
     chinese = [TextPair("我爱你。", "I love you."), TextPair("你好！", "Hello!")]
     german = [TextPair("Ich liebe dich.", "I love you."), TextPair("Hallo!", "Hello!")]
     assert Facts.of(chinese, cuda=False).overlap < 0.1 < 0.4 < Facts.of(german, cuda=False).overlap
-    picked = pick(DATA, replace(SENTENCES, overlap=0.0))
-    assert not picked.recipe.data.joint and "two alphabets" in "\n".join(picked.reasons)
-    assert pick(DATA, SENTENCES).recipe.data.joint
+    chosen = choose_recipe(DATA, replace(SENTENCES, overlap=0.0))
+    assert not chosen.recipe.data.joint and "two alphabets" in "\n".join(chosen.reasons)
+    assert choose_recipe(DATA, SENTENCES).recipe.data.joint
 
 
 def test_short_time_on_a_cpu_shapes_the_recipe(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,10 +76,10 @@ def test_short_time_on_a_cpu_shapes_the_recipe(monkeypatch: pytest.MonkeyPatch) 
         layers = getattr(settings, "encoder_layers", 1.5)
         return 10 / (train.batch_tokens / 600 * layers / 2)
 
-    monkeypatch.setattr("saccade.train.picking.updates_per_second", pace)
+    monkeypatch.setattr("saccade.train.automatic.updates_per_second", pace)
     facts = replace(SENTENCES, pairs=23_000, mean_characters=40.0)
-    hours, minutes, seconds = (pick(DATA, facts, minutes=time).recipe for time in (120.0, 5.0, 0.5))
-    usual = pick(DATA, facts).recipe
+    hours, minutes, seconds = (choose_recipe(DATA, facts, minutes=time).recipe for time in (120.0, 5.0, 0.5))
+    usual = choose_recipe(DATA, facts).recipe
     assert hours == replace(usual, train=replace(usual.train, max_minutes=120.0))
     assert (minutes.model, minutes.settings.encoder_layers, minutes.train.tokens) == ("vaswani2017", 2, 1_000)
     assert (seconds.model, seconds.settings.encoder_layers, seconds.train.tokens) == ("vaswani2017", 2, 400)
@@ -91,43 +92,43 @@ def test_short_time_on_a_cpu_shapes_the_recipe(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_reasons_are_said() -> None:
-    said = "\n".join(pick(DATA, SENTENCES).reasons)
+    said = "\n".join(choose_recipe(DATA, SENTENCES).reasons)
     for part in ("3,000 pairs of about 9 source words", "vocabulary", "bahdanau2014: few pairs", "dropout", "the CPU"):
         assert part in said
-    large = pick(DATA, replace(SENTENCES, pairs=10_000, cuda=True))
+    large = choose_recipe(DATA, replace(SENTENCES, pairs=10_000, cuda=True))
     assert "vaswani2017: enough pairs" in "\n".join(large.reasons) and "CUDA" in large.reasons[-1]
 
 
 def test_single_words_are_spelled() -> None:
-    picked = pick(DATA, replace(SENTENCES, mean_words=1.2))
-    assert picked.recipe.data.vocabulary.kind == "char" and "characters" in "\n".join(picked.reasons)
+    chosen = choose_recipe(DATA, replace(SENTENCES, mean_words=1.2))
+    assert chosen.recipe.data.vocabulary.kind == "char" and "characters" in "\n".join(chosen.reasons)
 
 
 def test_a_large_alphabet_gets_a_vocabulary_that_holds_it() -> None:
-    assert pick(DATA, replace(SENTENCES, pairs=300, alphabet=2500)).recipe.data.vocabulary.size > 260 + 2500
+    assert choose_recipe(DATA, replace(SENTENCES, pairs=300, alphabet=2500)).recipe.data.vocabulary.size > 260 + 2500
 
 
 def test_the_model_that_was_asked_for() -> None:
     for name in MODELS:
         for facts in (SENTENCES, replace(SENTENCES, pairs=200_000, cuda=True)):
-            picked = pick(DATA, facts, name).recipe
-            assert picked.model == name and picked.settings.dropout == (0.3 if facts.pairs > 5_000 else 0.2)
+            chosen = choose_recipe(DATA, facts, name).recipe
+            assert chosen.model == name and chosen.settings.dropout == (0.3 if facts.pairs > 5_000 else 0.2)
     with pytest.raises(UserError, match="did you mean 'cho2014'"):
-        pick(DATA, SENTENCES, "cho2015")
+        choose_recipe(DATA, SENTENCES, "cho2015")
 
 
 def test_embeddings_are_tied_over_one_vocabulary_only() -> None:
-    assert pick(DATA, SENTENCES, "vaswani2017").recipe.settings.tie == "all"
-    assert pick(replace(DATA, joint=False), SENTENCES, "vaswani2017").recipe.settings.tie == "target"
+    assert choose_recipe(DATA, SENTENCES, "vaswani2017").recipe.settings.tie == "all"
+    assert choose_recipe(replace(DATA, joint=False), SENTENCES, "vaswani2017").recipe.settings.tie == "target"
 
 
 def test_what_is_trained_further_stays_what_it_is() -> None:
     settings = config.to_dict(MODELS["luong2015"].PRESETS["tiny"])
-    usual = pick(DATA, SENTENCES, "luong2015").recipe
-    picked = pick(DATA, SENTENCES, begun=ModelConfig(model="luong2015", config=settings))
-    assert picked.recipe.settings == MODELS["luong2015"].PRESETS["tiny"] and picked.recipe.data == DATA
-    assert picked.recipe.train == replace(usual.train, lr=usual.train.lr * 0.3)
-    assert "luong2015 trained further" in "\n".join(picked.reasons)
+    usual = choose_recipe(DATA, SENTENCES, "luong2015").recipe
+    chosen = choose_recipe(DATA, SENTENCES, begun=ModelConfig(model="luong2015", config=settings))
+    assert chosen.recipe.settings == MODELS["luong2015"].PRESETS["tiny"] and chosen.recipe.data == DATA
+    assert chosen.recipe.train == replace(usual.train, lr=usual.train.lr * 0.3)
+    assert "luong2015 trained further" in "\n".join(chosen.reasons)
 
 
 def test_facts() -> None:
@@ -148,12 +149,12 @@ def test_facts() -> None:
 def test_a_task_brings_what_suits_it(task: str, kind: str, joint: bool, words: tuple[int, int]) -> None:
     data = Data(pairs=f"task:{task}")
     facts = Facts.of_task(data, cuda=False)
-    recipe = pick(data, facts).recipe
+    recipe = choose_recipe(data, facts).recipe
     assert facts.pairs == data.count
     assert (recipe.data.vocabulary.kind, recipe.data.joint, recipe.data.words) == (kind, joint, words)
     by_rule = not task.startswith("phrasebook")
     assert facts.rule == by_rule == (recipe.settings.dropout == 0) == (recipe.train.smoothing == 0)
-    assert pick(replace(data, words=(5, 6)), facts).recipe.data.words == (5, 6)
+    assert choose_recipe(replace(data, words=(5, 6)), facts).recipe.data.words == (5, 6)
 
 
 def test_a_finite_task_is_counted() -> None:
@@ -161,13 +162,13 @@ def test_a_finite_task_is_counted() -> None:
     facts = Facts.of_task(data, cuda=False)
     assert 110_000 < facts.pairs < 120_000 and not facts.rule
     assert Facts.of_task(replace(data, count=500), cuda=False).pairs == 500
-    assert pick(data, facts).recipe.settings.dropout > 0
+    assert choose_recipe(data, facts).recipe.settings.dropout > 0
 
 
 def test_what_is_picked_trains(pairs_file: Path, tmp_path: Path) -> None:
     files = PairFiles(pairs_file)
-    picked = pick(Data(pairs=str(pairs_file)), Facts.of(files, cuda=False)).recipe
-    short = replace(picked, train=replace(picked.train, max_steps=2, judge="loss", threads=1, device="cpu"))
+    chosen = choose_recipe(Data(pairs=str(pairs_file)), Facts.of(files, cuda=False)).recipe
+    short = replace(chosen, train=replace(chosen.train, max_steps=2, judge="loss", threads=1, device="cpu"))
     outcome = train(short, tmp_path / "run")
     assert outcome.finished and outcome.step == 2
     assert load_recipe(tmp_path / "run" / "recipe.toml") == short

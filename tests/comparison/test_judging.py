@@ -6,17 +6,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from saccade.compare import correct_by_holm
-from saccade.compare.judging import JudgedSystem, compare_pairs, find_differing_sentences, judge_systems
+from saccade.comparison.judging import (
+    EvaluationSet,
+    JudgedSystem,
+    RunOutput,
+    compare_pairs,
+    correct_by_holm,
+    find_differing_sentences,
+    judge_systems,
+)
+from saccade.comparison.tables import verdict
 
 REFERENCES = [["le chat dort bien"], ["un chien mange une pomme"], ["il dort"], ["il dort"], ["la maison est grande"]]
 SOURCES = ["the cat sleeps well", "a dog eats an apple", "it sleeps", "it sleeps", "the house is big"]
+PAIRS = EvaluationSet(name="five", sources=SOURCES, references=REFERENCES)
 RIGHT = [one for (one,) in REFERENCES]
 
 
 def judged(**systems: list[list[str]]) -> tuple[JudgedSystem, ...]:
-    runs = {name: [(seed, Path(name), texts) for seed, texts in enumerate(some)] for name, some in systems.items()}
-    return judge_systems(runs, SOURCES, REFERENCES, longest_trained=4, resamples=20)
+    outputs = {name: [RunOutput(folder=Path(name), texts=texts) for texts in runs] for name, runs in systems.items()}
+    return judge_systems(outputs, PAIRS, longest_trained=4, resamples=20)
 
 
 def test_holm_by_hand() -> None:
@@ -48,7 +57,7 @@ def test_means_over_runs() -> None:
 def test_every_pair_by_every_metric() -> None:
     wrong = ["x"] * len(RIGHT)
     systems = judged(good=[RIGHT], bad=[wrong], both=[RIGHT, wrong])
-    found = compare_pairs(systems, REFERENCES, resamples=50)
+    found = compare_pairs(systems, PAIRS, resamples=50)
     assert [(one.baseline, one.system) for one in found[:3]] == [("good", "bad"), ("good", "both"), ("bad", "both")]
     assert [one.difference.metric for one in found] == ["bleu"] * 3 + ["chrf"] * 3 + ["exact"] * 3
     exact = found[6:]
@@ -60,8 +69,17 @@ def test_every_pair_by_every_metric() -> None:
 
 def test_sentences_that_differ_most_come_first_and_once() -> None:
     other = ["le chat dort", "x", "il mange", "il mange", RIGHT[4]]
-    found = find_differing_sentences(judged(one=[RIGHT], two=[other]), SOURCES, REFERENCES, 9)
+    found = find_differing_sentences(judged(one=[RIGHT], two=[other]), PAIRS, 9)
     assert [one.source for one in found] == [SOURCES[1], "it sleeps", SOURCES[0]]  # the last is the same
     assert found[0].outputs == {"one": RIGHT[1], "two": "x"} and found[0].chrf["one"] == pytest.approx(100)
-    assert len(find_differing_sentences(judged(one=[RIGHT], two=[other]), SOURCES, REFERENCES, 1)) == 1
-    assert find_differing_sentences(judged(one=[RIGHT], two=[RIGHT]), SOURCES, REFERENCES, 9) == ()
+    assert len(find_differing_sentences(judged(one=[RIGHT], two=[other]), PAIRS, 1)) == 1
+    assert find_differing_sentences(judged(one=[RIGHT], two=[RIGHT]), PAIRS, 9) == ()
+
+
+def test_one_seed_is_never_called_better() -> None:
+    wrong = ["x"] * len(RIGHT)
+    single, several = (compare_pairs(judged(a=[RIGHT] * runs, b=[wrong] * 2), PAIRS, resamples=200) for runs in (1, 2))
+    assert single[0].corrected < 0.05 and verdict(single[0]) == "one seed cannot tell"
+    assert several[0].corrected < 0.05 and verdict(several[0]) == "a is better"
+    same = compare_pairs(judged(a=[RIGHT] * 2, b=[RIGHT] * 2), PAIRS, resamples=50)
+    assert verdict(same[0]) == "no clear difference"

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from saccade.train.averaging import RunningMean, mean_of
+from saccade.train.weights import RunningAverage, mean_weights
 
 
 def test_a_running_mean_by_hand() -> None:
@@ -12,7 +12,7 @@ def test_a_running_mean_by_hand() -> None:
     seen = torch.tensor(0)
     model.register_buffer("seen", seen)
     nn.init.constant_(model.weight, 1.0)
-    mean = RunningMean(model, 0.5)
+    mean = RunningAverage(model, 0.5)
     expected = 1.0
     for count, value in enumerate((3.0, 5.0, -1.0, 2.0, 8.0, 4.0, 7.0, 1.0, 1.0, 1.0), 1):
         nn.init.constant_(model.weight, value)
@@ -27,12 +27,12 @@ def test_a_running_mean_by_hand() -> None:
 
 def test_the_mean_of_weights() -> None:
     snapshots = [{"a": torch.full((2,), value), "n": torch.tensor(3)} for value in (1.0, 2.0, 6.0)]
-    found = mean_of(snapshots)
+    found = mean_weights(snapshots)
     assert found["a"].tolist() == [3.0, 3.0] and found["n"].dtype == torch.int64 and int(found["n"]) == 3
 
 
 def test_what_did_not_change_is_its_own_mean_to_the_bit() -> None:
     torch.manual_seed(1)
     weights = torch.randn(1000)
-    assert torch.equal(mean_of([{"w": weights}] * 3)["w"], weights)
+    assert torch.equal(mean_weights([{"w": weights}] * 3)["w"], weights)
     assert not torch.equal(torch.stack([weights] * 3).mean(0), weights)  # as a plain mean is not

@@ -1,10 +1,11 @@
-"""Training that begins with another model's weights, and may leave some of them as they are."""
+"""Weights: averaged over updates or validations, loaded from another model, or frozen."""
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from saccade import model_folder
@@ -14,7 +15,36 @@ from saccade.models import Seq2Seq
 from saccade.text import Vocabularies
 
 
-def take_weights(model: Seq2Seq[Any, Any], folder: Path, vocabularies: Vocabularies) -> None:
+class RunningAverage:
+    """Of the weights, with decay d: m ← d·m + (1 − d)·w. Young means decay faster, so as not to dwell on the start."""
+
+    def __init__(self, model: nn.Module, decay: float) -> None:
+        self.decay = decay
+        self.count = 0
+        self.weights = {name: value.detach().clone() for name, value in model.state_dict().items()}
+
+    def update(self, model: nn.Module) -> None:
+        self.count += 1
+        decay = min(self.decay, (1 + self.count) / (10 + self.count))
+        for name, value in model.state_dict().items():
+            if value.is_floating_point():
+                self.weights[name].lerp_(value.detach(), 1 - decay)
+            else:
+                self.weights[name].copy_(value)
+
+
+def mean_weights(snapshots: list[dict[str, Tensor]]) -> dict[str, Tensor]:
+    """The mean of several state dicts; of what is the same in all of them (a frozen part), the same to the bit."""
+
+    def mean(values: list[Tensor]) -> Tensor:
+        first = values[0].float()
+        differences = torch.stack([value.float() - first for value in values])
+        return (first + differences.mean(0)).to(values[0].dtype)
+
+    return {name: mean([snapshot[name] for snapshot in snapshots]) for name in snapshots[0]}
+
+
+def load_weights(model: Seq2Seq[Any, Any], folder: Path, vocabularies: Vocabularies) -> None:
     """Those of the model in `folder`, which must be one of the same sizes and of the same vocabulary."""
     tensors, described = model_folder.load_model(folder)
     if load_vocabularies(folder).hash != vocabularies.hash:

@@ -12,14 +12,29 @@ from pathlib import Path
 import pytest
 from outline import Outline
 
-from saccade.compare import CompareOptions, Comparison, EvaluationSet, SharedSettings, compare, make_plan, write_report
-from saccade.compare.costs import CostBench, Workload, _done
-from saccade.compare.outputs import translated
+from saccade.comparison.compare import run_plan, translate_once
+from saccade.comparison.costs import CostBench, Workload, _result
+from saccade.comparison.judging import EvaluationSet
+from saccade.comparison.options import CompareOptions
+from saccade.comparison.planning import make_plan
+from saccade.comparison.report import write_report
+from saccade.comparison.result import Comparison
 from saccade.decode import Search
 from saccade.errors import UserError
 from saccade.models import MODELS
+from saccade.train.sweep import Say
 
-QUICK = CompareOptions(search=Search(beam=1, longest=8), resamples=20, rounds=0, shown=2, device="cpu")
+QUICK = CompareOptions(resamples=20, rounds=0, shown=2, device="cpu")
+GREEDY = Search(beam=1, longest=8)
+
+
+def run(
+    systems: list[str], pairs: EvaluationSet, out: Path, say: Say = lambda _: None, **changes: object
+) -> Comparison:
+    options = replace(QUICK, **changes)
+    return run_plan(make_plan(systems, options), pairs, out, options, search=GREEDY, say=say)
+
+
 HOSTILE = "<script>alert(\"&'</script>\x1b[31m"
 
 
@@ -32,21 +47,19 @@ def zoo(folder_of: Callable[[str], Path], tmp_path_factory: pytest.TempPathFacto
         sources=["the cat sleeps", HOSTILE, "we see the black house"],
         references=[["le chat dort"], [HOSTILE], ["我们看见黑房子", "nous"]],
     )
-    return compare(
-        make_plan([str(folder_of(name)) for name in MODELS], SharedSettings()), pairs, out, effort=QUICK
-    ), out
+    return run([str(folder_of(name)) for name in MODELS], pairs, out), out
 
 
 def test_every_model_of_the_zoo_at_once(zoo: tuple[Comparison, Path]) -> None:
     found, out = zoo
     assert [system.name for system in found.systems] == list(MODELS)
     assert len(found.pairwise) == 3 * len(MODELS) * (len(MODELS) - 1) // 2
-    for name, looked in found.looked.items():
+    for name, looked in found.attention.items():
         if name in ("aligned-rnn", "kalchbrenner2013", "cho2014", "sutskever2014"):
             assert looked == MODELS[name].paper.reads
             continue
-        assert not isinstance(looked, str) and len(looked) == len(found.apart)
-        for one, seen in zip(found.apart, looked):
+        assert not isinstance(looked, str) and len(looked) == len(found.differing)
+        for one, seen in zip(found.differing, looked):
             assert seen.words().shape == (len(seen.target.words), len(seen.source.words))
             assert "".join(seen.target.words) in one.outputs[name].replace(" ", "")
     assert json.loads(json.dumps(found.to_dict()))["systems"][0]["runs"][0]["seed"] is None
@@ -69,11 +82,11 @@ def test_the_report_is_one_file_and_safe(zoo: tuple[Comparison, Path], tmp_path:
         "Is it better?",
         "By source length",
         "Where they differ most",
-        "No heatmap: there is no attention to look at. This model reads one fixed vector",
+        "No heatmap: this model has no attention. It reads one fixed vector",
         "Settings in which they differ",
         "Made by",
         "given as trained models",
-        "A single run cannot tell",
+        "A single run does not show how much seeds vary",
     ):
         assert said in outline.text, said
     for name in MODELS:
@@ -87,53 +100,53 @@ def test_the_report_is_one_file_and_safe(zoo: tuple[Comparison, Path], tmp_path:
 def test_what_is_finished_is_not_made_again(recipe: Callable[..., Path], few: EvaluationSet, tmp_path: Path) -> None:
     asked = [str(recipe("cho2014")), str(recipe("bahdanau2014"))]
     said: list[str] = []
-    first = compare(make_plan(asked, SharedSettings(seeds=(1,))), few, tmp_path / "out", effort=QUICK, say=said.append)
+    first = run(asked, few, tmp_path / "out", said.append, seeds="1")
     assert [line.split(":")[0] for line in said if "step" not in line] == ["1 of 2", "2 of 2"]
     assert [run.seed for run in first.systems[0].runs] == [1] and first.systems[0].runs[0].folder.is_dir()
     assert first.settings["cho2014"]["train"]["max_steps"] == 2 and first.plan.unequal == ()
     made = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*") if path.is_file()}
     said.clear()
-    again = compare(make_plan(asked, SharedSettings(seeds=(1,))), few, tmp_path / "out", effort=QUICK, say=said.append)
-    assert all(line.endswith("is there already") for line in said) and len(said) == 2
+    again = run(asked, few, tmp_path / "out", said.append, seeds="1")
+    assert all(line.endswith("finished already") for line in said) and len(said) == 2
     assert made == {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*") if path.is_file()}
     assert {**again.to_dict(), "provenance": None} == {**first.to_dict(), "provenance": None}
-    more = compare(make_plan(asked, SharedSettings(seeds=(1, 2))), few, tmp_path / "out", effort=QUICK, say=said.append)
+    more = run(asked, few, tmp_path / "out", said.append, seeds="2")
     assert [run.seed for run in more.systems[0].runs] == [1, 2]
     with pytest.raises(UserError, match=r"train\.lr was"):
-        changed = make_plan(asked, SharedSettings(overrides=("train.lr=1e-2",)))
-        compare(changed, few, tmp_path / "out", effort=QUICK)
+        run(asked, few, tmp_path / "out", seeds="1", settings=("train.lr=1e-2",))
 
 
 def test_outputs_are_kept_for_this_model_and_these_sources(folder_of: Callable[[str], Path], tmp_path: Path) -> None:
     folder, kept = folder_of("cho2014"), tmp_path / "kept.json"
     told: list[int] = []
-    first = translated(folder, ["the cat", "a dog"], QUICK.search, kept, device="cpu", progress=told.append)
+    first = translate_once(folder, ["the cat", "a dog"], GREEDY, kept, device="cpu", progress=told.append)
     assert len(first) == 2 and sum(told) == 2
     text = kept.read_text(encoding="utf-8").replace(json.dumps(first[0], ensure_ascii=False), '"kept"')
     kept.write_text(text, encoding="utf-8")
-    assert translated(folder, ["the cat", "a dog"], QUICK.search, kept, device="cpu")[0] == "kept"
-    other = replace(QUICK.search, longest=3)
-    assert translated(folder, ["the cat", "a dog"], other, kept, device="cpu")[0] != "kept"
-    assert len(translated(folder, ["the cat"], QUICK.search, kept, device="cpu")) == 1
+    assert translate_once(folder, ["the cat", "a dog"], GREEDY, kept, device="cpu")[0] == "kept"
+    other = replace(GREEDY, longest=3)
+    assert translate_once(folder, ["the cat", "a dog"], other, kept, device="cpu")[0] != "kept"
+    assert len(translate_once(folder, ["the cat"], GREEDY, kept, device="cpu")) == 1
 
 
 def test_a_run_that_fails_is_said_and_the_others_are_kept(
     recipe: Callable[..., Path], few: EvaluationSet, tmp_path: Path
 ) -> None:
     one = recipe("cho2014")
-    asked = make_plan([f"{one}:data.longest=1,as=bad", str(one)], SharedSettings(), unequal=True)
-    with pytest.raises(UserError, match=r"1 of 2 runs failed, the others are kept .* bad with seed 1: no pair is left"):
-        compare(asked, few, tmp_path / "out", effort=QUICK)
+    with pytest.raises(
+        UserError, match=r"1 of 2 runs failed, the others are saved .* bad with seed 1: no pair is left"
+    ):
+        run([f"{one}:data.longest=1,as=bad", str(one)], few, tmp_path / "out", seeds="1", unequal=True)
     assert (tmp_path / "out" / "system=cho2014,seed=1" / "result.json").exists()
 
 
 def test_what_a_round_measures(folder_of: Callable[[str], Path], few: EvaluationSet) -> None:
     targets = [some[0] for some in few.references]
-    work = Workload.of(few.sources, targets, how=QUICK.search, tokens=20, device="cpu", threads=1)
+    work = Workload.sample(few.sources, targets, search=GREEDY, tokens=20, device="cpu", threads=1)
     assert work.sources == sorted(few.sources, key=len)
     bench = CostBench(folder_of("bahdanau2014"), work)
     before = {name: weight.clone() for name, weight in bench.model.state_dict().items()}
-    assert bench.trained() > 0 and bench.translated() > 0 and len(bench.batches) > 1
+    assert bench.training_speed() > 0 and bench.translation_speed() > 0 and len(bench.batches) > 1
     assert all(weight.equal(before[name]) for name, weight in bench.model.state_dict().items())
 
 
@@ -141,13 +154,12 @@ def test_what_a_round_measures(folder_of: Callable[[str], Path], few: Evaluation
 def test_a_process_that_dies_is_said_in_a_line() -> None:
     said = "measuring mine: its process was killed"
     with ProcessPoolExecutor(1, mp_context=get_context("forkserver")) as pool, pytest.raises(UserError, match=said):
-        _done("mine", pool.submit(os._exit, 1))
+        _result("mine", pool.submit(os._exit, 1))
 
 
 @pytest.mark.slow
 def test_costs_are_of_each_system_alone(folder_of: Callable[[str], Path], few: EvaluationSet, tmp_path: Path) -> None:
-    systems = make_plan([str(folder_of("cho2014")), str(folder_of("vaswani2017"))], SharedSettings())
-    found = compare(systems, few, tmp_path, effort=replace(QUICK, rounds=1))
+    found = run([str(folder_of("cho2014")), str(folder_of("vaswani2017"))], few, tmp_path, rounds=1)
     assert list(found.costs) == ["cho2014", "vaswani2017"]
     for cost in found.costs.values():
         assert cost.trained > 0 and cost.translated > 0 and cost.device == "cpu"

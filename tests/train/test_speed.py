@@ -10,12 +10,12 @@ import pytest
 import torch
 from rich.console import Console
 
-from saccade.train import pace
+from saccade.train import speed
 from saccade.train.log import Log
 from saccade.train.loop import start, train
-from saccade.train.pace import first_updates, seconds_per_update
 from saccade.train.recipe import Recipe, load_recipe
-from saccade.train.run import Run
+from saccade.train.run import TrainingRun
+from saccade.train.speed import first_updates, seconds_per_update
 from saccade.train.update import update
 
 MakeRecipe = Callable[..., Recipe]
@@ -30,10 +30,10 @@ def two_threads() -> Iterator[None]:
 
 
 def faster_with(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    def seconds(run: Run, updates: Any) -> float:
+    def seconds(run: TrainingRun, updates: Any) -> float:
         return 0.1 if torch.get_num_threads() == threads else 0.2
 
-    monkeypatch.setattr(pace, "seconds_per_update", seconds)
+    monkeypatch.setattr(speed, "seconds_per_update", seconds)
 
 
 def losses(folder: Path) -> list[float]:
@@ -49,7 +49,7 @@ def test_measuring_leaves_a_run_as_it_is(optimiser: str, make_recipe: MakeRecipe
         for step in range(3):
             if measured:
                 assert seconds_per_update(run, first_updates(run, 2)) > 0
-                assert run.standing.step == 0 and run.mean is not None and run.mean.count == step
+                assert run.state.step == 0 and run.mean is not None and run.mean.count == step
             made.append(update(run, first_updates(run, 1)[0])[0])
             assert run.mean is not None
             run.mean.update(run.model)
@@ -96,7 +96,7 @@ def test_the_faster_count_is_used_said_kept_and_resumed(
 def test_all_threads_are_not_worth_a_small_gain(
     make_recipe: MakeRecipe, tmp_path: Path, two_threads: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pace, "seconds_per_update", lambda *_: 1.0 if torch.get_num_threads() == 1 else 0.95)
+    monkeypatch.setattr(speed, "seconds_per_update", lambda *_: 1.0 if torch.get_num_threads() == 1 else 0.95)
     train(make_recipe(**{"train.threads": "auto", "train.max_steps": 1}), tmp_path / "run")
     assert load_recipe(tmp_path / "run" / "recipe.toml").train.threads == 1
 

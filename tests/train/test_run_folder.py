@@ -12,9 +12,9 @@ from saccade import names
 from saccade.decode import load
 from saccade.errors import UserError
 from saccade.train.distributed import Workers
-from saccade.train.loop import train
-from saccade.train.recipe import Recipe, load_kept_recipe, load_recipe
-from saccade.train.starting import held_by, leaving_no_false_start
+from saccade.train.recipe import Recipe, load_recipe, load_saved_recipe
+from saccade.train.run_folder import clean_up_failed_start, hold_folder
+from saccade.train.translation import train
 
 MakeRecipe = Callable[..., Recipe]
 SHORT = {"train.judge": "loss", "train.max_steps": 2}
@@ -55,7 +55,7 @@ def test_pairs_that_have_changed_are_noticed(make_recipe: MakeRecipe, pairs_file
 @pytest.mark.parametrize("mistake", [UserError("a mistake"), OSError(errno.ENAMETOOLONG, "File name too long")])
 def test_whatever_ends_a_run_before_its_first_step_leaves_nothing(mistake: Exception, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    with pytest.raises(type(mistake)), leaving_no_false_start(out):
+    with pytest.raises(type(mistake)), clean_up_failed_start(out):
         (out / "cache").mkdir(parents=True)
         raise mistake
     assert not out.exists()
@@ -93,7 +93,7 @@ def test_a_kept_recipe_runs_no_code_that_nobody_asked_for(
     monkeypatch.setattr(sys, "path", list(sys.path))
     (tmp_path / f"{name.partition(':')[0]}.py").write_text(OWN_ATTENTION, encoding="utf-8")
     with pytest.raises(UserError, match=f"recipe.toml: model.attention is '{name}'.*--trust-code"):
-        load_kept_recipe(out)
+        load_saved_recipe(out)
     (out / "config.json").touch()  # beside a model, a recipe is a part of its folder
     with pytest.raises(UserError, match="--trust-code"):
         load_recipe(out / "recipe.toml")
@@ -105,18 +105,18 @@ def test_a_kept_recipe_runs_no_code_that_nobody_asked_for(
     train(mine, tmp_path / "mine")
     assert (tmp_path / "ran").exists()
     assert load(tmp_path / "mine", device="cpu").model.config.attention == name
-    assert load_kept_recipe(tmp_path / "mine") == mine
+    assert load_saved_recipe(tmp_path / "mine") == mine
     monkeypatch.setattr(names, "_resolved", set())  # as in another process
     with pytest.raises(UserError, match="--trust-code"):
         load(tmp_path / "mine")
     with names.trusting_code(True):
-        assert load_kept_recipe(tmp_path / "mine") == mine
+        assert load_saved_recipe(tmp_path / "mine") == mine
 
 
 def test_the_leader_holds_the_folder_for_all_workers(tmp_path: Path) -> None:
-    with held_by(Workers(rank=1), tmp_path / "run"):
+    with hold_folder(Workers(rank=1), tmp_path / "run"):
         assert not (tmp_path / "run").exists()
-        with held_by(Workers(rank=0), tmp_path / "run"):
+        with hold_folder(Workers(rank=0), tmp_path / "run"):
             assert (tmp_path / "run" / ".lock").exists()
     assert not (tmp_path / "run").exists()
 

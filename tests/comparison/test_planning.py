@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from saccade.compare import SharedSettings, make_plan
+from saccade.comparison.options import CompareOptions
+from saccade.comparison.planning import make_plan
 from saccade.errors import UserError
 
 WriteRecipe = Callable[..., Path]
 TYPED = st.characters(codec="utf-8", exclude_characters="\0")  # what a command line can hold
-TASK = SharedSettings(data="task:phrasebook-en-fr", overrides=("data.count=100",), steps=7, seeds=(1, 4))
+TASK = CompareOptions(data="task:phrasebook-en-fr", settings=("data.count=100",), steps=7, seeds="1,4")
 
 
 def test_names_with_settings_share_data_and_budget() -> None:
@@ -38,7 +39,7 @@ def test_names_with_settings_share_data_and_budget() -> None:
 def test_recipes_keep_their_own_and_take_what_all_are_given(recipe: WriteRecipe) -> None:
     one, other = recipe("cho2014"), recipe("bahdanau2014")
     found = make_plan(
-        [f"{one}:hidden=6", f"{other}:as=other"], SharedSettings(minutes=0.5, overrides=("train.clip=none",))
+        [f"{one}:hidden=6", f"{other}:as=other"], CompareOptions(minutes=0.5, settings=("train.clip=none",))
     )
     assert [system.name for system in found.systems] == ["cho2014 hidden=6", "other"]
     assert found.recipes["cho2014 hidden=6"].settings.hidden == 6 and found.task is None
@@ -48,7 +49,7 @@ def test_recipes_keep_their_own_and_take_what_all_are_given(recipe: WriteRecipe)
 
 def test_folders_are_taken_as_they_are(folder_of: Callable[[str], Path]) -> None:
     one, other = folder_of("cho2014"), folder_of("vaswani2017")
-    found = make_plan([f"{one},{other}", str(one), f"{other}:as=again"], SharedSettings())
+    found = make_plan([f"{one},{other}", str(one), f"{other}:as=again"], CompareOptions())
     assert [system.name for system in found.systems] == ["cho2014,vaswani2017", "cho2014", "again"]
     assert found.systems[0].folders == (one, other) and found.points == [] and found.recipes == {}
 
@@ -57,7 +58,7 @@ def test_folders_with_commas_in_their_names(folder_of: Callable[[str], Path], tm
     runs = [tmp_path / name for name in ("system=a,seed=1", "system=a,seed=2")]
     for run in runs:
         run.symlink_to(folder_of("cho2014"))
-    found = make_plan([f"{runs[0]},{runs[1]}:as=both", f"{runs[1]}:as=one"], SharedSettings())
+    found = make_plan([f"{runs[0]},{runs[1]}:as=both", f"{runs[1]}:as=one"], CompareOptions())
     assert [system.folders for system in found.systems] == [tuple(runs), (runs[1],)]
 
 
@@ -70,29 +71,29 @@ def test_what_is_not_equal_is_said_or_allowed(recipe: WriteRecipe) -> None:
     ):
         asked = [one, f"{one}:{changed},as=other"]
         with pytest.raises(UserError) as mistake:
-            make_plan(asked, SharedSettings())
+            make_plan(asked, CompareOptions())
         assert str(mistake.value).startswith(said) and "--unequal" in str(mistake.value)
-        assert make_plan(asked, SharedSettings(), unequal=True).unequal == (said,)
-    assert make_plan([one, f"{one}:train.lr=1e-2,embedding=8,as=other"], SharedSettings()).unequal == ()
+        assert make_plan(asked, CompareOptions(unequal=True)).unequal == (said,)
+    assert make_plan([one, f"{one}:train.lr=1e-2,embedding=8,as=other"], CompareOptions()).unequal == ()
 
 
 def test_mistakes_are_one_line_before_anything_is_made(recipe: WriteRecipe, tmp_path: Path) -> None:
     one = str(recipe("cho2014"))
     for systems, asked, said in (
-        ([one], SharedSettings(), "give two or more"),
-        ([one, one], SharedSettings(), "two systems are called 'cho2014'"),
+        ([one], CompareOptions(), "two systems or more"),
+        ([one, one], CompareOptions(), "two systems are called 'cho2014'"),
         (["cho2014", "cho2015"], TASK, "did you mean 'cho2014'?"),
-        (["cho2014", "bahdanau2014"], SharedSettings(), "Give --data pairs.tsv, or --data task:NAME"),
-        ([one, "cho2014"], TASK, "which names its own data; leave --data out"),
+        (["cho2014", "bahdanau2014"], CompareOptions(), "give --data pairs.tsv, or --data task:NAME"),
+        ([one, "cho2014"], TASK, "names its own data; leave out --data"),
         (["cho2014:preset=huge", "bahdanau2014"], TASK, "model.preset: 'huge' given"),
         (["cho2014:hiden=3", "bahdanau2014"], TASK, "model.hiden: unknown key; did you mean 'hidden'?"),
         (["cho2014:hidden=3,tiny", "bahdanau2014"], TASK, "expected KEY=VALUE,KEY=VALUE after the colon"),
         (["luong2015:attention=luong2016", "bahdanau2014"], TASK, "luong2016"),
         (["runs/none", "bahdanau2014"], TASK, "runs/none"),
         ([str(tmp_path), "bahdanau2014"], TASK, str(tmp_path)),
-        (["cho2014", "bahdanau2014"], SharedSettings(data="task:phrasebok-en-fr"), "did you mean phrasebook-en-fr?"),
-        (["cho2014", "bahdanau2014"], SharedSettings(data="none.tsv"), "none.tsv"),
-        ([one, "none.toml"], SharedSettings(), "none.toml: cannot be read"),
+        (["cho2014", "bahdanau2014"], CompareOptions(data="task:phrasebok-en-fr"), "did you mean phrasebook-en-fr?"),
+        (["cho2014", "bahdanau2014"], CompareOptions(data="none.tsv"), "none.tsv"),
+        ([one, "none.toml"], CompareOptions(), "none.toml: cannot be read"),
     ):
         with pytest.raises(UserError) as mistake:
             make_plan(systems, asked)
@@ -103,6 +104,6 @@ def test_mistakes_are_one_line_before_anything_is_made(recipe: WriteRecipe, tmp_
 @given(st.text(TYPED, max_size=30), st.text(TYPED, max_size=30))
 def test_any_text_is_a_system_or_one_line(one: str, other: str) -> None:
     try:
-        make_plan([f"x{one}", f"y{other}"], SharedSettings())
+        make_plan([f"x{one}", f"y{other}"], CompareOptions())
     except UserError as mistake:
         assert str(mistake)

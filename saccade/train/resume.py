@@ -12,14 +12,14 @@ from typing import Any
 from saccade import config
 from saccade.data.formats import is_read_once
 from saccade.errors import UserError
-from saccade.train.recipe import Data, Recipe, load_kept_recipe, recipe_of
+from saccade.train.recipe import Data, Recipe, load_saved_recipe, recipe_of
 
 _PATHS = {"data.pairs", "data.targets", "data.valid", "data.valid_targets", "data.vocab_from", "train.init_from"}
 _ONE_CORPUS = ("pairs", "targets", "fields")  # keys that data.corpora stands in place of
 _MOST_NAMED = 3  # differences that an error names
 
 
-def resumed_recipe(out: Path, asked: Mapping[str, Any], where: str, mix: tuple[str, float] | None = None) -> Recipe:
+def recipe_to_resume(out: Path, asked: Mapping[str, Any], where: str, mix: tuple[str, float] | None = None) -> Recipe:
     """The recipe of the run in `out`, with the budget that is `asked` for; refuses anything else that differs.
 
     `asked` has the tables of a recipe, with only those keys that were given; `where` names it in an error. `mix` are
@@ -27,7 +27,7 @@ def resumed_recipe(out: Path, asked: Mapping[str, Any], where: str, mix: tuple[s
     """
     if not (out / "recipe.toml").exists():
         raise UserError(f"{out}: there is no run to resume; leave --resume out to start one")
-    kept = load_kept_recipe(out)
+    kept = load_saved_recipe(out)
     if isinstance(asked.get("data"), Mapping):
         asked = {**asked, "data": _sources(asked["data"], kept, out, where, mix)}
     wanted = recipe_of(_merged(_base(kept, asked), asked), where)

@@ -13,8 +13,8 @@ from saccade.decode import save
 from saccade.errors import UserError
 from saccade.models import Seq2Seq
 from saccade.text import Policy, Vocabularies
-from saccade.train import material as material_module
-from saccade.train.material import Material, load_material
+from saccade.train import dataset as material_module
+from saccade.train.dataset import Dataset, load_dataset
 from saccade.train.recipe import Data, Ingredient
 
 SMALL = Policy(kind="bpe", size=330)
@@ -31,26 +31,26 @@ def data(tmp_path: Path, pairs: list[TextPair]) -> Data:
 
 
 def test_pairs_are_held_out_and_never_trained_on(data: Data, tmp_path: Path, pairs: list[TextPair]) -> None:
-    material = load_material(replace(data, valid_share=0.3), tmp_path / "run", 1)
-    assert len(material.valid) == 2 and len(material.corpus) == 6
-    trained = {pairs[line - 1] for line in material.corpus.lines.tolist()}
-    assert trained.isdisjoint(material.valid) and trained | set(material.valid) == set(pairs)
+    dataset = load_dataset(replace(data, valid_share=0.3), tmp_path / "run", 1)
+    assert len(dataset.valid) == 2 and len(dataset.corpus) == 6
+    trained = {pairs[line - 1] for line in dataset.corpus.lines.tolist()}
+    assert trained.isdisjoint(dataset.valid) and trained | set(dataset.valid) == set(pairs)
 
 
 def test_validation_pairs_that_are_given(data: Data, tmp_path: Path, pairs: list[TextPair]) -> None:
     valid = write(tmp_path / "valid.tsv", [TextPair("a cat sleeps", "un chat dort"), TextPair("", "rien")])
-    material = load_material(replace(data, valid=valid), tmp_path / "run", 1)
-    assert [pair.source for pair in material.valid] == ["a cat sleeps"] and len(material.corpus) == len(pairs)
-    assert "validation: kept 1 of 2 pairs; left out 1 empty on a side (line 2)" in material.notes
+    dataset = load_dataset(replace(data, valid=valid), tmp_path / "run", 1)
+    assert [pair.source for pair in dataset.valid] == ["a cat sleeps"] and len(dataset.corpus) == len(pairs)
+    assert "validation: kept 1 of 2 pairs; left out 1 empty on a side (line 2)" in dataset.notes
 
 
 def test_validation_pairs_that_are_given_for_a_task(tmp_path: Path, pairs: list[TextPair]) -> None:
     task = Data(pairs="task:phrasebook-en-fr", count=60, words=(3, 5), vocabulary=SMALL)
-    drawn = load_material(task, tmp_path / "drawn", 1)
+    drawn = load_dataset(task, tmp_path / "drawn", 1)
     assert len(drawn.corpus) == 60 and len(drawn.valid) == 50
     trained = {tuple(drawn.corpus.source(i)) for i in range(60)}
     assert trained.isdisjoint(tuple(drawn.valid_corpus.source(i)) for i in range(50))
-    given = load_material(replace(task, valid=write(tmp_path / "v.tsv", pairs)), tmp_path / "given", 1)
+    given = load_dataset(replace(task, valid=write(tmp_path / "v.tsv", pairs)), tmp_path / "given", 1)
     assert list(given.valid) == pairs
 
 
@@ -59,20 +59,20 @@ def test_two_parallel_files(data: Data, tmp_path: Path, pairs: list[TextPair]) -
         lines = "".join(f"{getattr(pair, name)}\n" for pair in pairs)
         (tmp_path / f"{name}.txt").write_text(lines, encoding="utf-8")
     both = replace(data, pairs=str(tmp_path / "source.txt"), targets=str(tmp_path / "target.txt"))
-    assert load_material(both, tmp_path / "two", 1).valid == load_material(data, tmp_path / "one", 1).valid
+    assert load_dataset(both, tmp_path / "two", 1).valid == load_dataset(data, tmp_path / "one", 1).valid
 
 
 def test_what_is_left_out_is_reported(tmp_path: Path, pairs: list[TextPair]) -> None:
     odd = [TextPair("", "vide"), TextPair("long " * 90, "long"), TextPair(" ", "")]
     given = Data(pairs=write(tmp_path / "odd.tsv", [*pairs, *odd]), vocabulary=SMALL, longest=60)
-    note = load_material(given, tmp_path / "run", 1).notes[0]
+    note = load_dataset(given, tmp_path / "run", 1).notes[0]
     assert note.startswith(f"{given.pairs}: kept 7 of 10 pairs")
     assert "1 longer than 60 pieces on a side (line 10)" in note and "2 empty on a side (lines 9, 11)" in note
 
 
 def test_a_vocabulary_that_came_out_smaller_is_said(data: Data, tmp_path: Path) -> None:
     asked = replace(data, vocabulary=Policy(kind="unigram", size=5000))
-    assert any("5,000 asked for" in note for note in load_material(asked, tmp_path / "run", 1).notes)
+    assert any("5,000 asked for" in note for note in load_dataset(asked, tmp_path / "run", 1).notes)
 
 
 def test_a_vocabulary_is_borrowed_and_kept(
@@ -85,11 +85,11 @@ def test_a_vocabulary_is_borrowed_and_kept(
     save(tmp_path / "other", untrained("cho2014"), vocabularies)
     borrowing = replace(data, vocab_from=str(tmp_path / "other"))
     monkeypatch.setattr(Vocabularies, "train", None)
-    assert load_material(borrowing, tmp_path / "run", 1).vocabularies.hash == vocabularies.hash
+    assert load_dataset(borrowing, tmp_path / "run", 1).vocabularies.hash == vocabularies.hash
     (tmp_path / "other").rename(tmp_path / "gone")  # a resumed run does not need it
-    assert load_material(borrowing, tmp_path / "run", 1).vocabularies.hash == vocabularies.hash
+    assert load_dataset(borrowing, tmp_path / "run", 1).vocabularies.hash == vocabularies.hash
     with pytest.raises(UserError, match=r"data\.vocab_from: .*other is not a model folder"):
-        load_material(borrowing, tmp_path / "new", 1)
+        load_dataset(borrowing, tmp_path / "new", 1)
 
 
 def test_the_second_start_encodes_nothing_anew(
@@ -104,34 +104,34 @@ def test_the_second_start_encodes_nothing_anew(
         return corpus
 
     monkeypatch.setattr(Corpus, "encode", classmethod(counting))
-    first = load_material(data, tmp_path / "run", 1)
+    first = load_dataset(data, tmp_path / "run", 1)
     monkeypatch.setattr(Vocabularies, "train", None)  # neither is the vocabulary made again
-    second = load_material(data, tmp_path / "run", 1)
+    second = load_dataset(data, tmp_path / "run", 1)
     assert encoded == [7, 1, 1]  # the held-out pair alone, which is not kept
     assert second.corpus.source.ids.tolist() == first.corpus.source.ids.tolist()
     assert second.vocabularies.hash == first.vocabularies.hash
 
     write(tmp_path / "pairs.tsv", [*pairs, TextPair("the dog sleeps", "le chien dort")])
-    assert len(load_material(data, tmp_path / "run", 1).corpus) + 1 == 9
-    load_material(replace(data, longest=50), tmp_path / "run", 1)
+    assert len(load_dataset(data, tmp_path / "run", 1).corpus) + 1 == 9
+    load_dataset(replace(data, longest=50), tmp_path / "run", 1)
     assert len(encoded) == 7
 
 
 def test_the_validation_pairs_are_those_that_were_encoded(data: Data, tmp_path: Path) -> None:
     odd = [TextPair("it " * 80, "long"), TextPair("it sleeps", "il dort")]
     given = replace(data, valid=write(tmp_path / "v.tsv", odd), longest=40)
-    material = load_material(given, tmp_path / "run", 1)
-    assert len(material.valid) == len(material.valid_corpus) == 1 and material.valid[0].target == "il dort"
+    dataset = load_dataset(given, tmp_path / "run", 1)
+    assert len(dataset.valid) == len(dataset.valid_corpus) == 1 and dataset.valid[0].target == "il dort"
     write(tmp_path / "v.tsv", odd[:1])
     with pytest.raises(UserError, match=r"^validation: no pair is left: .* left out 1 longer than 40 pieces"):
-        load_material(given, tmp_path / "run", 1)
+        load_dataset(given, tmp_path / "run", 1)
 
 
 def test_the_longest_source_is_counted_in_words(tmp_path: Path) -> None:
     lines = ["a b c\tx", "extraordinarily\ty", "d e\tz", "f g h i j\tw", "k\tv"] * 3
     (tmp_path / "pairs.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     data = Data(pairs=str(tmp_path / "pairs.tsv"), vocabulary=Policy(kind="char", size=400), valid_most=1)
-    assert load_material(data, tmp_path / "run", seed=1).longest_source in (3, 5)  # the longest may be held out
+    assert load_dataset(data, tmp_path / "run", seed=1).longest_source in (3, 5)  # the longest may be held out
 
 
 def mixed(tmp_path: Path, pairs: list[TextPair], **settings: Any) -> Data:
@@ -145,13 +145,13 @@ def mixed(tmp_path: Path, pairs: list[TextPair], **settings: Any) -> Data:
     return Data(corpora=corpora, vocabulary=Policy(kind="bpe", size=360), valid_share=0.3, **settings)
 
 
-def texts(material: Material, epoch: int = 1) -> list[TextPair]:
+def texts(dataset: Dataset, epoch: int = 1) -> list[TextPair]:
     """All that an epoch trains on."""
-    read = material.vocabularies
+    read = dataset.vocabularies
     return [
         TextPair(read.source.decode(source.tolist()), read.target.decode(target.tolist()))
-        for number in range(material.corpus.windows)
-        for window in [material.corpus.window(1, epoch, number)]
+        for number in range(dataset.corpus.windows)
+        for window in [dataset.corpus.window(1, epoch, number)]
         for source, target in ((window.source(place), window.target(place)) for place in window.places.tolist())
     ]
 
@@ -159,39 +159,39 @@ def texts(material: Material, epoch: int = 1) -> list[TextPair]:
 @pytest.mark.parametrize("streaming", [False, True])
 def test_several_corpora_many_directions(streaming: bool, tmp_path: Path, pairs: list[TextPair]) -> None:
     data = mixed(tmp_path, pairs, streaming=streaming, buffer=25)
-    material = load_material(data, tmp_path / "run", 1)
-    assert list(material.vocabularies.source.tags) == ["<fr>", "<en>", "<de>"]
-    trained = texts(material)
+    dataset = load_dataset(data, tmp_path / "run", 1)
+    assert list(dataset.vocabularies.source.tags) == ["<fr>", "<en>", "<de>"]
+    trained = texts(dataset)
     forwards = [pair for pair in trained if pair.source.startswith("<fr> ")]
     backwards = [pair for pair in trained if pair.source.startswith("<en> ")]
     assert len(set(forwards)) == len(forwards) and len(trained) == len(forwards) + len(backwards) + 60
     assert all(backwards.count(pair) == 2 for pair in backwards)
     assert {TextPair(f"<en> {p.target}", p.source[5:]) for p in forwards} == set(backwards), "held out alike"
 
-    by_tag = [pair.source.split()[0] for pair in material.valid]
+    by_tag = [pair.source.split()[0] for pair in dataset.valid]
     assert {by_tag.count(tag) for tag in ("<fr>", "<en>")} == {2} and by_tag.count("<de>") == 50
     assert set(by_tag[:3]) == {"<fr>", "<en>", "<de>"}, "by turns"
-    held_out = {text for pair in material.valid if pair.source[:4] != "<de>" for text in (pair.source[5:], pair.target)}
+    held_out = {text for pair in dataset.valid if pair.source[:4] != "<de>" for text in (pair.source[5:], pair.target)}
     assert held_out.isdisjoint(text for pair in trained for text in (pair.source[5:], pair.target))
-    assert len(material.valid_corpus) == len(material.valid) == 54
-    assert [note.partition(": kept")[0] for note in material.notes][:3] == [
+    assert len(dataset.valid_corpus) == len(dataset.valid) == 54
+    assert [note.partition(": kept")[0] for note in dataset.notes][:3] == [
         f"{tmp_path / 'pairs.tsv'}, tagged <fr>",
         f"{tmp_path / 'pairs.tsv'}, reversed, tagged <en>, 2 times",
         "task:phrasebook-en-de, tagged <de>",
     ]
-    again = load_material(data, tmp_path / "run", 1)
-    assert sorted(texts(again)) == sorted(trained) and again.valid == material.valid and again.digest == material.digest
+    again = load_dataset(data, tmp_path / "run", 1)
+    assert sorted(texts(again)) == sorted(trained) and again.valid == dataset.valid and again.digest == dataset.digest
 
 
 def test_validation_of_one_of_several_corpora(tmp_path: Path, pairs: list[TextPair]) -> None:
     valid = write(tmp_path / "valid.tsv", [TextPair("a dog", "un chien")])
     data = mixed(tmp_path, pairs)
     own = tuple(replace(one, valid=valid) for one in data.corpora[:2])
-    material = load_material(replace(data, corpora=own), tmp_path / "own", 1)
-    assert list(material.valid) == [TextPair("<fr> a dog", "un chien"), TextPair("<en> un chien", "a dog")]
-    assert len(texts(material)) == 24, "none is held out"
+    dataset = load_dataset(replace(data, corpora=own), tmp_path / "own", 1)
+    assert list(dataset.valid) == [TextPair("<fr> a dog", "un chien"), TextPair("<en> un chien", "a dog")]
+    assert len(texts(dataset)) == 24, "none is held out"
     tagged = write(tmp_path / "tagged.tsv", [TextPair("<de> a dog", "ein Hund")])
-    whole = load_material(replace(data, valid=tagged), tmp_path / "whole", 1)
+    whole = load_dataset(replace(data, valid=tagged), tmp_path / "whole", 1)
     assert list(whole.valid) == [TextPair("<de> a dog", "ein Hund")] and len(texts(whole)) == 24 + 60
 
 
@@ -206,7 +206,7 @@ def test_cleaning_is_reported(streaming: bool, tmp_path: Path, pairs: list[TextP
         longest=60,
         streaming=streaming,
     )
-    note = load_material(given, tmp_path / "run", 1).notes[0]
+    note = load_dataset(given, tmp_path / "run", 1).notes[0]
     assert note == (
         f"{given.pairs}: kept 8 of 12 pairs; left out 1 empty on a side (line 12); "
         "left out 1 with two sides that are the same (line 10); left out 1 that came before (line 9); "
@@ -215,8 +215,8 @@ def test_cleaning_is_reported(streaming: bool, tmp_path: Path, pairs: list[TextP
 
 
 def test_a_stream_has_the_pairs_of_the_corpus(data: Data, tmp_path: Path) -> None:
-    whole = load_material(data, tmp_path / "whole", 1)
-    stream = load_material(replace(data, streaming=True, buffer=3), tmp_path / "stream", 1)
+    whole = load_dataset(data, tmp_path / "whole", 1)
+    stream = load_dataset(replace(data, streaming=True, buffer=3), tmp_path / "stream", 1)
     assert isinstance(stream.corpus, Stream) and stream.corpus.windows == 3
     assert sorted(texts(stream)) == sorted(texts(whole)) and stream.valid == whole.valid
     assert stream.longest_source == whole.longest_source and stream.digest == whole.digest
@@ -227,27 +227,27 @@ def test_a_stream_has_the_pairs_of_the_corpus(data: Data, tmp_path: Path) -> Non
 
 def test_large_files_are_streamed_unless_told(data: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(material_module, "_LARGE", 100)
-    assert isinstance(load_material(data, tmp_path / "auto", 1).corpus, Stream)
-    assert isinstance(load_material(replace(data, streaming=False), tmp_path / "not", 1).corpus, Corpus)
+    assert isinstance(load_dataset(data, tmp_path / "auto", 1).corpus, Stream)
+    assert isinstance(load_dataset(replace(data, streaming=False), tmp_path / "not", 1).corpus, Corpus)
 
 
 def test_sampling_streams(data: Data, tmp_path: Path, pairs: list[TextPair]) -> None:
-    material = load_material(replace(data, sampling=0.3), tmp_path / "run", 1)
-    assert isinstance(material.corpus, Stream)
-    first, second = (material.corpus.window(1, epoch, 0) for epoch in (1, 2))
+    dataset = load_dataset(replace(data, sampling=0.3), tmp_path / "run", 1)
+    assert isinstance(dataset.corpus, Stream)
+    first, second = (dataset.corpus.window(1, epoch, 0) for epoch in (1, 2))
     assert first.source.lengths.tolist() != second.source.lengths.tolist()
-    assert sorted(texts(material, 1)) == sorted(texts(material, 2))
-    assert set(texts(material)) < set(pairs)
+    assert sorted(texts(dataset, 1)) == sorted(texts(dataset, 2))
+    assert set(texts(dataset)) < set(pairs)
 
 
 def test_placeholders_are_trained_on_and_kept(tmp_path: Path) -> None:
     linked = [TextPair(f"see https://x.org/{n} now", f"voir https://x.org/{n}") for n in range(20)]
     data = Data(pairs=write(tmp_path / "p.tsv", linked), vocabulary=SMALL, placeholders=("url",))
-    material = load_material(data, tmp_path / "run", 1)
-    assert all("http" not in text for pair in texts(material) for text in pair)
-    assert material.vocabularies.mask("at https://y.org").shown is not None
-    assert Vocabularies.load(tmp_path / "run" / "vocabulary").placeholders == material.vocabularies.placeholders
-    assert all("https" in pair.target for pair in material.valid), "people's own texts"
+    dataset = load_dataset(data, tmp_path / "run", 1)
+    assert all("http" not in text for pair in texts(dataset) for text in pair)
+    assert dataset.vocabularies.mask("at https://y.org").shown is not None
+    assert Vocabularies.load(tmp_path / "run" / "vocabulary").placeholders == dataset.vocabularies.placeholders
+    assert all("https" in pair.target for pair in dataset.valid), "people's own texts"
 
 
 def test_a_borrowed_vocabulary_must_have_the_tags_and_placeholders(
@@ -257,9 +257,9 @@ def test_a_borrowed_vocabulary_must_have_the_tags_and_placeholders(
     vocabularies.save(tmp_path / "other")
     borrowing = replace(mixed(tmp_path, pairs), vocab_from=str(tmp_path / "other"))
     with pytest.raises(UserError, match=r"other has no tag <fr>; its tags: none"):
-        load_material(borrowing, tmp_path / "run", 1)
+        load_dataset(borrowing, tmp_path / "run", 1)
     with pytest.raises(UserError, match=r"other has other placeholders: none"):
-        load_material(replace(data, placeholders=("url",), vocab_from=str(tmp_path / "other")), tmp_path / "another", 1)
+        load_dataset(replace(data, placeholders=("url",), vocab_from=str(tmp_path / "other")), tmp_path / "another", 1)
 
 
 @pytest.mark.parametrize("form", ["jsonl", "csv"])
@@ -272,8 +272,8 @@ def test_other_forms(form: str, data: Data, tmp_path: Path, pairs: list[TextPair
         lines, fields = ["fr,en", *(f"{pair.target},{pair.source}" for pair in pairs)], ("en", "fr")
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     given = replace(data, pairs=str(path), fields=fields, valid=write(tmp_path / "valid.tsv", pairs[:1]))
-    material = load_material(given, tmp_path / "run", 1)
-    assert sorted(texts(material)) == sorted(pairs) and list(material.valid) == pairs[:1]
+    dataset = load_dataset(given, tmp_path / "run", 1)
+    assert sorted(texts(dataset)) == sorted(pairs) and list(dataset.valid) == pairs[:1]
 
 
 @pytest.mark.parametrize(
@@ -305,9 +305,9 @@ def test_a_wrong_ingredient(wrong: dict[str, Any], said: str) -> None:
 
 def test_a_drawn_file_that_was_cut_short_is_drawn_again(tmp_path: Path) -> None:
     data = Data(pairs="task:phrasebook-en-fr", count=60, words=(3, 5), vocabulary=SMALL)
-    first = load_material(data, tmp_path / "run", 1)
+    first = load_dataset(data, tmp_path / "run", 1)
     (drawn,) = (tmp_path / "run" / "cache").rglob("*.tsv")
     whole = drawn.read_bytes()
     drawn.write_bytes(whole[: len(whole) // 2])
-    second = load_material(data, tmp_path / "run", 1)
+    second = load_dataset(data, tmp_path / "run", 1)
     assert drawn.read_bytes() == whole and second.digest == first.digest and len(second.corpus) == len(first.corpus)

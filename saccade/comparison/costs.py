@@ -1,0 +1,165 @@
+"""The costs of a system: parameters, speed of training and of translation, and peak memory.
+
+Each system works in its own process, so that its memory can be measured, and the systems take turns: in every round
+each does the same work, one at a time. Other load on the machine can only slow a round down, so the fastest counts.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import pairwise
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+
+from saccade import model_folder
+from saccade.data.batching import Batch, find_batch_starts
+from saccade.decode import Search, load
+from saccade.errors import UserError
+from saccade.train.log import peak_memory
+from saccade.train.losses import Objective, batch_loss
+from saccade.train.optimisers import build_optimiser
+from saccade.train.recipe import Training
+
+SENTENCES = 64  # of the test set, spread over its lengths
+Measured = TypeVar("Measured")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    """The work that every system does while it is measured."""
+
+    sources: Sequence[str]
+    targets: Sequence[str]
+    search: Search
+    tokens: int  # of a training batch
+    device: str
+    threads: int
+
+    @classmethod
+    def sample(cls, sources: Sequence[str], targets: Sequence[str], **options: Any) -> "Workload":
+        """A part of the test set, from short sentences to long ones."""
+        order = sorted(range(len(sources)), key=lambda place: len(sources[place]))
+        places = order[:: max(1, len(order) // SENTENCES)][:SENTENCES]
+        return cls(
+            sources=[sources[place] for place in places], targets=[targets[place] for place in places], **options
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    parameters: int
+    trained: float  # target tokens per second: forward, backward and the update
+    translated: float  # sentences per second
+    memory: int  # peak in bytes: of the GPU if one is used, else resident
+    memory_before: int  # bytes that PyTorch takes before the model is loaded
+    device: str
+
+
+def measure_costs(
+    folders: Mapping[str, Path], workload: Workload, *, rounds: int = 5, progress: Callable[[int], None] | None = None
+) -> dict[str, Cost]:
+    """The cost of the model in each folder, by name. A first round warms up and does not count."""
+    for folder in folders.values():
+        model_folder.load_config(folder)  # refuses code that is not trusted, so that the processes need not ask again
+    server = get_context("forkserver")  # a plain fork could inherit locks held by other threads
+    server.set_forkserver_preload([__name__])
+    with ExitStack() as stack:
+        pools = {name: stack.enter_context(ProcessPoolExecutor(1, mp_context=server)) for name in folders}
+        facts = {
+            name: _result(name, pools[name].submit(_prepare, folder, workload)) for name, folder in folders.items()
+        }
+        measured: dict[str, list[tuple[float, float, int]]] = {name: [] for name in folders}
+        for _ in range(rounds + 1):
+            for name, pool in pools.items():
+                measured[name].append(_result(name, pool.submit(_run_round)))
+                if progress is not None:
+                    progress(1)
+    return {
+        name: Cost(
+            parameters=facts[name][0],
+            trained=max(speed for speed, _, _ in measurements[1:]),
+            translated=max(speed for _, speed, _ in measurements[1:]),
+            memory=measurements[-1][2],
+            memory_before=facts[name][1],
+            device=facts[name][2],
+        )
+        for name, measurements in measured.items()
+    }
+
+
+def _result(name: str, future: "Future[Measured]") -> Measured:
+    try:
+        return future.result()
+    except BrokenProcessPool as error:
+        raise UserError(
+            f"measuring {name}: its process was killed, perhaps because memory ran out; everything else is saved: "
+            "continue with --rounds 0, or with fewer systems"
+        ) from error
+
+
+class CostBench:
+    """One system, ready to train and to translate the workload."""
+
+    def __init__(self, folder: Path, workload: Workload) -> None:
+        self.workload, self.translator = workload, load(folder, device=workload.device, trust_code=True)
+        self.model = self.translator.model.train()
+        self.optimiser = build_optimiser(Training(lr=1e-30), self.model)  # changes no weight
+        sides = self.translator.vocabularies
+        sources = [sides.source.encode(text) for text in workload.sources]
+        targets = [sides.target.encode(text) for text in workload.targets]
+        lengths = np.array([max(map(len, pair)) + 1 for pair in zip(sources, targets, strict=True)])
+        order = np.argsort(lengths, kind="stable")
+        cuts = find_batch_starts(lengths[order], workload.tokens)
+        self.batches = [
+            Batch.of([sources[i] for i in order[a:b]], [targets[i] for i in order[a:b]], order[a:b].tolist()).to(
+                self.translator.device
+            )
+            for a, b in pairwise(cuts)
+        ]
+
+    def training_speed(self) -> float:
+        """Target tokens per second."""
+        tokens = sum(int(batch.target_readable.sum()) for batch in self.batches)
+        return tokens / self._seconds(self._train)
+
+    def translation_speed(self) -> float:
+        """Sentences per second."""
+        sources, search = self.workload.sources, self.workload.search
+        return len(sources) / self._seconds(lambda: self.translator.translate(sources, search))
+
+    def _train(self) -> None:
+        for batch in self.batches:
+            self.optimiser.zero_grad(set_to_none=True)
+            loss, _ = batch_loss(self.model, batch, Objective())
+            torch.autograd.backward(loss)
+            self.optimiser.step()
+
+    def _seconds(self, work: Callable[[], object]) -> float:
+        began = time.perf_counter()
+        work()
+        if self.translator.device.type == "cuda":
+            torch.cuda.synchronize(self.translator.device)
+        return time.perf_counter() - began
+
+
+_bench: CostBench | None = None  # the only one of this process
+
+
+def _prepare(folder: Path, workload: Workload) -> tuple[int, int, str]:
+    global _bench
+    torch.set_num_threads(workload.threads)
+    before = peak_memory()
+    _bench = CostBench(folder, workload)
+    return sum(p.numel() for p in _bench.model.parameters()), before, str(_bench.translator.device)
+
+
+def _run_round() -> tuple[float, float, int]:
+    assert _bench is not None
+    return _bench.training_speed(), _bench.translation_speed(), peak_memory()

@@ -1,0 +1,202 @@
+"""Scores of each system, tests of every pair of systems, and the sentences on which they differ most."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from saccade.evaluate import (
+    Difference,
+    Evaluation,
+    MeanScore,
+    evaluate,
+    mean_over_seeds,
+    significance_over_seeds,
+)
+from saccade.evaluate.scores import Counts
+from saccade.text import words
+from saccade.train.sweep import Result
+
+METRICS = ("bleu", "chrf", "exact")
+LONGEST_SHOWN = 14  # source words: the heatmaps of longer sentences do not fit side by side
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationSet:
+    """The test sentences of all systems."""
+
+    name: str
+    sources: Sequence[str]
+    references: Sequence[Sequence[str]]  # one or more for each source
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOutput:
+    """The translations of one model."""
+
+    folder: Path
+    texts: list[str]
+    training: Result | None = None  # None: the model was trained before
+
+    @property
+    def seed(self) -> int | None:
+        return None if self.training is None else self.training.seed
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgedRun(RunOutput):
+    evaluation: Evaluation
+
+    def to_dict(self) -> dict[str, Any]:
+        result, evaluation = self.training, self.evaluation.to_dict()
+        del evaluation["by_frequency"], evaluation["constraints"]
+        training = result and {"step": result.step, "seconds": result.seconds, "best": result.best}
+        return {"seed": self.seed, "folder": self.folder.name, "training": training, **evaluation}
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgedSystem:
+    """A system over all its runs."""
+
+    name: str
+    runs: tuple[JudgedRun, ...]
+    scores: Mapping[str, MeanScore]  # by metric
+
+    def lengths(self, metric: str) -> list[float | None]:
+        """The mean score in each range of source lengths; None where there is no sentence."""
+        rows = zip(*(run.evaluation.lengths for run in self.runs), strict=True)
+        return [fmean(cell.scores[metric] for cell in row if cell.scores) if row[0].scores else None for row in rows]
+
+    def behaviour(self) -> dict[str, float | None]:
+        """Means over runs."""
+        measured = [run.evaluation.behaviour.to_dict() for run in self.runs]
+        known = {name: [value for run in measured if (value := run[name]) is not None] for name in measured[0]}
+        return {name: fmean(values) if values else None for name, values in known.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairTest:
+    """The difference between two systems by one metric: `system` minus `baseline`."""
+
+    baseline: str
+    system: str
+    difference: Difference  # with p by the bootstrap over sentences and runs
+    corrected: float  # that p after Holm (1979), for all pairs of systems
+    randomised: float | None  # p by randomisation; None if the two systems have different numbers of runs
+    runs: int  # of the system that has fewer
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            **self.difference.to_dict(),
+            "baseline_score": self.difference.baseline,
+            "system_score": self.difference.system,
+            "p_holm": self.corrected,
+            "p_randomisation": self.randomised,
+            "baseline": self.baseline,
+            "system": self.system,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class DifferingSentence:
+    """A sentence on which the systems differ, with the output of each system's first run."""
+
+    place: int
+    source: str
+    reference: str
+    outputs: Mapping[str, str]
+    chrf: Mapping[str, float]  # of these outputs
+
+
+def judge_systems(
+    outputs: Mapping[str, Sequence[RunOutput]], pairs: EvaluationSet, *, longest_trained: int | None, resamples: int
+) -> tuple[JudgedSystem, ...]:
+    systems = []
+    for name, runs in outputs.items():
+        judged = tuple(
+            JudgedRun(
+                **vars(run),
+                evaluation=evaluate(
+                    run.texts,
+                    pairs.references,
+                    sources=pairs.sources,
+                    metrics=METRICS,
+                    resamples=resamples,
+                    longest_trained=longest_trained,
+                ),
+            )
+            for run in runs
+        )
+        means = mean_over_seeds([run.texts for run in runs], pairs.references, metrics=METRICS, resamples=resamples)
+        systems.append(JudgedSystem(name=name, runs=judged, scores={mean.metric: mean for mean in means}))
+    return tuple(systems)
+
+
+def compare_pairs(systems: Sequence[JudgedSystem], pairs: EvaluationSet, *, resamples: int) -> tuple[PairTest, ...]:
+    """Test every pair of systems by every metric, ordered by metric."""
+    tested: list[tuple[JudgedSystem, JudgedSystem, Difference, float | None]] = []
+    for baseline, system in combinations(systems, 2):
+        first, second = ([run.texts for run in side.runs] for side in (baseline, system))
+        found = significance_over_seeds(first, second, pairs.references, metrics=METRICS, resamples=resamples)
+        randomised: list[float | None] = [None] * len(found)
+        if len(first) == len(second):
+            swaps = significance_over_seeds(
+                first, second, pairs.references, metrics=METRICS, resamples=resamples, test="randomisation"
+            )
+            randomised = [difference.p for difference in swaps]
+        tested += [(baseline, system, difference, p) for difference, p in zip(found, randomised, strict=True)]
+    rows = []
+    for metric in METRICS:
+        of_metric = [row for row in tested if row[2].metric == metric]
+        corrected = correct_by_holm([difference.p for _, _, difference, _ in of_metric])
+        rows += [
+            PairTest(
+                baseline=baseline.name,
+                system=system.name,
+                difference=difference,
+                corrected=p,
+                randomised=swapped,
+                runs=min(len(baseline.runs), len(system.runs)),
+            )
+            for (baseline, system, difference, swapped), p in zip(of_metric, corrected, strict=True)
+        ]
+    return tuple(rows)
+
+
+def correct_by_holm(ps: Sequence[float]) -> list[float]:
+    """Holm (1979): multiply the smallest of m by m, the next by m − 1 …, and let none fall below one before it."""
+    corrected, least = [0.0] * len(ps), 0.0
+    for rank, place in enumerate(sorted(range(len(ps)), key=lambda place: ps[place])):
+        least = max(least, min(1.0, (len(ps) - rank) * ps[place]))
+        corrected[place] = least
+    return corrected
+
+
+def find_differing_sentences(
+    systems: Sequence[JudgedSystem], pairs: EvaluationSet, count: int
+) -> tuple[DifferingSentence, ...]:
+    """The sentences with the widest gap between the systems' chrF, each the mean over runs."""
+    sources, references = pairs.sources, pairs.references
+    chrf = {system.name: [_sentence_chrf(run.texts, references) for run in system.runs] for system in systems}
+    means = [[fmean(run[place] for run in runs) for runs in chrf.values()] for place in range(len(sources))]
+    short = [place for place, source in enumerate(sources) if len(words(source)) <= LONGEST_SHOWN]
+    order = sorted(short, key=lambda place: min(means[place]) - max(means[place]))
+    order = list({sources[place]: place for place in reversed(order)}.values())[::-1]  # each sentence once
+    return tuple(
+        DifferingSentence(
+            place=place,
+            source=sources[place],
+            reference=references[place][0],
+            outputs={system.name: system.runs[0].texts[place] for system in systems},
+            chrf={system.name: chrf[system.name][0][place] for system in systems},
+        )
+        for place in order[:count]
+        if max(means[place]) > min(means[place])
+    )
+
+
+def _sentence_chrf(texts: Sequence[str], references: Sequence[Sequence[str]]) -> list[float]:
+    counts = Counts(texts, references, metrics=["chrf"])
+    return [counts.scores([place])["chrf"] for place in range(len(texts))]

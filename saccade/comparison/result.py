@@ -1,0 +1,51 @@
+"""The result of a comparison."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from saccade.comparison.costs import Cost
+from saccade.comparison.judging import DifferingSentence, EvaluationSet, JudgedSystem, PairTest
+from saccade.comparison.options import CompareOptions
+from saccade.comparison.planning import Plan
+from saccade.decode import Attended, Search
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    plan: Plan
+    pairs: EvaluationSet
+    options: CompareOptions
+    search: Search
+    systems: tuple[JudgedSystem, ...]
+    pairwise: tuple[PairTest, ...]
+    costs: Mapping[str, Cost]
+    differing: tuple[DifferingSentence, ...]
+    attention: Mapping[str, Sequence[Attended] | str]  # on these sentences; without attention, how the model reads
+    settings: Mapping[str, Mapping[str, Any]]  # system → table → key → value
+    threads: int
+    provenance: Mapping[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON, without attention weights and without the outputs that the report does not show."""
+        effort = {key: getattr(self.options, key) for key in ("resamples", "rounds", "shown", "device", "batch_tokens")}
+        return {
+            "pairs": {"name": self.pairs.name, "sentences": len(self.pairs.sources)},
+            "unequal": list(self.plan.unequal),
+            "effort": {"search": asdict(self.search), **effort},
+            "systems": [self._system(system) for system in self.systems],
+            "pairwise": [pair.to_dict() for pair in self.pairwise],
+            "apart": [asdict(sentence) for sentence in self.differing],
+            "threads": self.threads,
+            "provenance": dict(self.provenance),
+        }
+
+    def _system(self, system: JudgedSystem) -> dict[str, Any]:
+        cost = self.costs.get(system.name)
+        return {
+            "name": system.name,
+            "scores": {name: score.to_dict() for name, score in system.scores.items()},
+            "cost": cost and asdict(cost),
+            "settings": self.settings[system.name],
+            "runs": [run.to_dict() for run in system.runs],
+        }
