@@ -46,6 +46,13 @@ class Outcome:
     step: int
     seconds: float
     best: dict[str, Any] | None
+    is_rank0: bool  # whether this process is the one that reports
+
+    def error(self) -> UserError:
+        """Why a run that diverged failed; rank 0 reports it."""
+        error = UserError(f"{self.folder}: {self.reason}")
+        error.elsewhere = not self.is_rank0
+        return error
 
 
 def train(
@@ -89,6 +96,7 @@ def train(
         step=state.step,
         seconds=state.seconds,
         best=state.best,
+        is_rank0=workers.is_rank0,
     )
 
 

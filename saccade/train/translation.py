@@ -1,5 +1,5 @@
 """Training a translation model."""
 
-from saccade.train.loop import Outcome, train
+from saccade.train.loop import Observer, Outcome, train
 
-__all__ = ["Outcome", "train"]
+__all__ = ["Observer", "Outcome", "train"]
