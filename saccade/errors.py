@@ -1,6 +1,7 @@
 """The exception for a user's mistake, and foreign text made safe to show in a message."""
 
 import re
+from collections.abc import Sequence
 
 # C0 and C1 controls with ESC and DEL; line and paragraph separators; characters that reorder what stands around them
 # (bidirectional embeddings, overrides and isolates); halves of surrogate pairs, which cannot be encoded at all. Letters
@@ -27,3 +28,15 @@ def printable(text: str, *, keep: str = "") -> str:
     return _UNSAFE.sub(
         lambda match: match[0] if match[0] in keep else match[0].encode("unicode_escape").decode("ascii"), text
     )
+
+
+def check_same_length(**columns: Sequence[object]) -> None:
+    """Refuse columns that are not lists, are empty, or differ in length."""
+    for name, column in columns.items():
+        if isinstance(column, str | bytes):
+            raise UserError(f"{name} is one string; expected a list with one entry per sentence")
+    counts = {name: len(column) for name, column in columns.items()}
+    if len(set(counts.values())) > 1:
+        raise UserError("need one line each, got " + " and ".join(f"{n} {name}" for name, n in counts.items()))
+    if not all(counts.values()):
+        raise UserError(f"nothing to score: {' and '.join(counts)} are empty")

@@ -14,10 +14,16 @@ from saccade.cli.translate import BatchTokens, ByOption, Device, Model, bar, int
 from saccade.errors import UserError
 
 if TYPE_CHECKING:
-    from saccade.decode.aligner import Aligned, Aligner
-    from saccade.decode.attended import Reader
-    from saccade.decode.readers import Choice
-    from saccade.evaluate import AlignmentScores, GoldLinks, Links, Symmetrisation
+    from saccade.align import (
+        AlignedPair,
+        Aligner,
+        AlignmentHead,
+        AlignmentScores,
+        GoldLinks,
+        HeadChoice,
+        Links,
+        Symmetrisation,
+    )
 
 FORMATS = ("pharaoh", "gold", "json")
 WHICH, BOTH, JUDGED = "Which weights align", "Both directions", "Choosing and judging"
@@ -89,16 +95,16 @@ def align(
         raise UserError(f"--valid-gold {valid_gold}: there are no --valid pairs that it is the gold of")
     reader = _reader(layer, head, mean, best_head, shift)
 
+    from saccade.align.aligner import Aligner
     from saccade.decode import load
-    from saccade.decode.aligner import Aligner
     from saccade.text.words import parse_unit
 
     aligner = Aligner(
         load(model, device=device),
         reader,
         reverse=None if reverse is None else load(reverse, device=device),
-        reverse_reader=reader,
-        how=cast("Symmetrisation", symmetrise),
+        reverse_head=reader,
+        symmetrisation=cast("Symmetrisation", symmetrise),
         tokenised=tokenised,
         by=parse_unit(by) if gold is None or by != "auto" else "word",
         batch_tokens=batch_tokens,
@@ -114,7 +120,7 @@ def align(
             if valid is not None:
                 on = pairs_of(valid, None, count=count, seed=seed + 1, gold=valid_gold)  # of a task, other pairs
                 known, _ = _gold(on, valid_gold, gold_base, aligner)
-            aligner, choice = aligner.chosen(on.pairs, known, every_head=best_head, every_shift=shift == "auto")
+            aligner, choice = aligner.with_best_head(on.pairs, known, every_head=best_head, every_shift=shift == "auto")
         told = _Told(aligner, truth, entropies=entropy or summary is not None)
         with written(out) as write, bar("aligning", total, hidden=out is None) as advance:
             for number, one in enumerate(aligner.align(source.pairs), 1):
@@ -127,23 +133,23 @@ def align(
         told.save(summary, choice, model=str(model), reverse=reverse and str(reverse), pairs=source.name)
 
 
-def _reader(layer: int | None, head: int | None, mean: bool, best_head: bool, shift: str | None) -> "Reader":
+def _reader(layer: int | None, head: int | None, mean: bool, best_head: bool, shift: str | None) -> "AlignmentHead":
     if sum((layer is not None or head is not None, mean, best_head)) > 1:
         raise UserError(
             "--layer and --head, --mean and --best-head each say which weights align; give one of the three"
         )
     if shift not in (None, "0", "1", "auto"):
         raise UserError(f"--shift {shift}: expected 0, 1 or auto")
-    from saccade.decode.attended import Reader
+    from saccade.align.attention import AlignmentHead
 
-    return Reader(layer="all" if mean else layer, head=head, shift=int(shift) if shift in ("0", "1") else None)
+    return AlignmentHead(layer="all" if mean else layer, head=head, shift=int(shift) if shift in ("0", "1") else None)
 
 
 def _gold(
     source: Source, gold: Path | None, base: int | None, aligner: "Aligner"
 ) -> "tuple[Sequence[GoldLinks] | None, int]":
     """And how many pairs there are: what is wrong with the last line is said before hours of work, not after."""
-    from saccade.evaluate import read_gold
+    from saccade.align import read_gold
 
     if gold is None:
         return source.gold if aligner.by == "word" else None, sum(1 for _ in source.pairs)
@@ -151,8 +157,8 @@ def _gold(
     return read_gold(gold, lengths=lengths, base=base), len(lengths)
 
 
-def _lines(one: "Aligned", number: int, form: str) -> list[str]:
-    from saccade.evaluate import format_gold, format_links
+def _lines(one: "AlignedPair", number: int, form: str) -> list[str]:
+    from saccade.align import format_gold, format_links
 
     if form == "pharaoh":
         return [format_links(one.links)]
@@ -173,26 +179,26 @@ class _Told:
     """What there is to say of all pairs, gathered as they pass."""
 
     def __init__(self, aligner: "Aligner", gold: "Sequence[GoldLinks] | None", *, entropies: bool) -> None:
-        from saccade.decode.aligner import Entropies
+        from saccade.align.aligner import HeadEntropies
 
         self.aligner, self.gold = aligner, gold
-        self.entropies, self._entropies_wanted = Entropies(), entropies
-        self.reader = aligner.reader
+        self.entropies, self._entropies_wanted = HeadEntropies(), entropies
+        self.reader = aligner.head
         self.found: list[Links] = []
         self.sizes: list[tuple[int, int]] = []
 
-    def add(self, one: "Aligned") -> None:
-        if one.attended is not None:
+    def add(self, one: "AlignedPair") -> None:
+        if one.attention is not None:
             if self._entropies_wanted:
-                self.entropies.add(one.attended)
-            self.reader = self.reader.settled(one.attended)
+                self.entropies.add(one.attention)
+            self.reader = self.reader.resolve(one.attention)
         if self.gold is not None:
             self.found.append(one.links)
             self.sizes.append((len(one.source), len(one.target)))
 
     def scores(self) -> "dict[str, AlignmentScores]":
         """Beside two aligners that read nothing."""
-        from saccade.evaluate import diagonal_links, score_alignments, score_uniform
+        from saccade.align import diagonal_links, score_alignments, score_uniform
 
         if self.gold is None:
             return {}
@@ -202,7 +208,7 @@ class _Told:
             "uniform": score_uniform(self.gold, self.sizes),
         }
 
-    def show(self, choice: "Choice | None", *, optimistic: bool, entropy: bool) -> None:
+    def show(self, choice: "HeadChoice | None", *, optimistic: bool, entropy: bool) -> None:
         """On standard error: standard output may hold the links."""
         if choice is not None:
             say(str(choice))
@@ -217,14 +223,14 @@ class _Told:
             heads = max(map(len, layers), default=0)
             print_table(["entropy, bits: layer", *(f"head {head}" for head in range(heads))], _filled(rows), err=True)
 
-    def save(self, path: Path, choice: "Choice | None", **about: Any) -> None:
+    def save(self, path: Path, choice: "HeadChoice | None", **about: Any) -> None:
         from dataclasses import asdict
 
         from saccade.files import write_atomically
 
         found = {
             **about,
-            "symmetrised": self.aligner.how if self.aligner.reverse is not None else None,
+            "symmetrised": self.aligner.symmetrisation if self.aligner.reverse is not None else None,
             "unit": self.aligner.by,
             "reader": asdict(self.reader),
             "choice": choice and choice.to_dict(),

@@ -16,7 +16,8 @@ from saccade.cli.translate import BatchTokens, ByOption, Device, interruptible
 from saccade.errors import UserError
 
 if TYPE_CHECKING:
-    from saccade.evaluate import Difference, GoldLinks
+    from saccade.align import GoldLinks
+    from saccade.evaluate import Difference
     from saccade.evaluate.significance import Test
 
 SYSTEMS, COUNTED, SHOWN = "Systems", "What is counted", "What is shown"
@@ -132,7 +133,7 @@ def evaluate(
 
 
 def _metrics(given: str) -> list[str]:
-    from saccade.evaluate.metrics import make_metrics
+    from saccade.metrics import make_metrics
 
     names = [name.strip() for name in given.split(",") if name.strip()]
     make_metrics(names, ["a"])  # a mistake, or an extra that is not there, is said before hours of work
@@ -142,7 +143,7 @@ def _metrics(given: str) -> list[str]:
 def _gold(
     source: Source | None, material: Material, path: Path | None, base: int | None, *, tokenised: bool
 ) -> "list[GoldLinks] | None":
-    from saccade.evaluate import read_gold
+    from saccade.align import read_gold
     from saccade.text import words
 
     if path is None:

@@ -11,7 +11,8 @@ from saccade.cli.material import Material
 from saccade.cli.systems import Run, System, examples_of
 
 if TYPE_CHECKING:
-    from saccade.evaluate import AlignmentScores, Difference, GoldLinks
+    from saccade.align import AlignmentScores, GoldLinks
+    from saccade.evaluate import Difference
     from saccade.text.words import UnitChoice
 
 BEHAVIOUR = {
@@ -39,7 +40,7 @@ class Results:
 
     def aligners(self) -> "dict[str, AlignmentScores]":
         """Two that read nothing, to compare with."""
-        from saccade.evaluate import diagonal_links, score_alignments, score_uniform
+        from saccade.align import diagonal_links, score_alignments, score_uniform
         from saccade.text import words
 
         if self.gold is None:

@@ -23,7 +23,7 @@ class Filling(NamedTuple):
         """None: they stay as they are."""
         if not self.wanted:
             return None
-        from saccade.decode.attended import NO_ATTENTION
+        from saccade.align.attention import NO_ATTENTION
         from saccade.decode.unknown_words import read_dictionary, replace_unknown
 
         if not translator.attends:

@@ -10,8 +10,8 @@ import typer
 from saccade.errors import UserError
 
 if TYPE_CHECKING:
+    from saccade.align import GoldLinks
     from saccade.data import TextPair
-    from saccade.evaluate import GoldLinks
 
 TASK = "task:"
 Line = TypeVar("Line")
@@ -48,8 +48,8 @@ def pairs_of(
     """`words` are the lengths of a task's sources, where they are not the usual ones.
 
     What can be read only once (standard input, a pipe) is put into the folder `kept`, where it is given."""
+    from saccade.align import GoldLinks
     from saccade.data import PairFiles, TextPair
-    from saccade.evaluate import GoldLinks
     from saccade.tasks import task
 
     if not given.startswith(TASK):

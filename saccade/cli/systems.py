@@ -12,8 +12,9 @@ from saccade.cli.translate import bar
 from saccade.errors import UserError
 
 if TYPE_CHECKING:
-    from saccade.decode import Attended, Search, Translator
-    from saccade.evaluate import AlignmentScores, Evaluation, GoldLinks
+    from saccade.align import AlignmentScores, GoldLinks, PairAttention
+    from saccade.decode import Search, Translator
+    from saccade.evaluate import Evaluation
 
 EXAMPLES, DRAWN = 8, 3  # in a report: sentences, and heatmaps of them
 
@@ -42,7 +43,7 @@ class Output:
     unread: list[tuple[int, int]] | None = None
     alignment: "AlignmentScores | None" = None  # of a model with attention, against gold
     longest_trained: int | None = None
-    drawn: "Sequence[Attended]" = ()
+    drawn: "Sequence[PairAttention]" = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +123,7 @@ def _output(path: Path, name: str, material: Material, how: Judging) -> Output:
     if material.sources is None:
         raise UserError(f"{path}: a model needs sources to translate; give PAIRS")
     texts, unread = _translated(translator, material.sources, how, name)
-    drawn: Sequence[Attended] = ()
+    drawn: Sequence[PairAttention] = ()
     if how.drawn and translator.attends:
         places = [place for place in examples_of(material) if texts[place].strip()][:DRAWN]
         drawn = translator.attend([material.sources[place] for place in places], [texts[place] for place in places])
@@ -155,13 +156,13 @@ def _translated(
 
 def _aligned(translator: "Translator", material: Material, how: Judging) -> "AlignmentScores | None":
     """Of the references, which the gold is about, forced through the model."""
-    from saccade.decode.aligner import Aligner
-    from saccade.decode.attended import Reader
-    from saccade.evaluate import score_alignments
+    from saccade.align import score_alignments
+    from saccade.align.aligner import Aligner
+    from saccade.align.attention import AlignmentHead
 
     if how.gold is None or not translator.attends:
         return None
-    reader = Reader(layer=how.layer)
+    reader = AlignmentHead(layer=how.layer)
     aligner = Aligner(translator, reader, tokenised=how.tokenised, by="word", batch_tokens=how.batch_tokens)
     return score_alignments([one.links for one in aligner.align(material.pairs)], how.gold)
 

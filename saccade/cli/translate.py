@@ -88,7 +88,7 @@ def translate(
         if path.is_dir():
             raise UserError(f"--{'out' if path is out else 'tree'} {path}: a folder; expected the name of a file")
 
-    from saccade.decode.attended import NO_ATTENTION
+    from saccade.align.attention import NO_ATTENTION
     from saccade.text.words import parse_unit
 
     unit = parse_unit(by)

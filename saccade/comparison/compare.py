@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from saccade import files, model_folder
+from saccade.align import PairAttention
 from saccade.comparison.costs import Cost, Workload, measure_costs
 from saccade.comparison.judging import (
     DifferingSentence,
@@ -28,7 +29,7 @@ from saccade.comparison.planning import Plan, make_plan
 from saccade.comparison.report import write_report
 from saccade.comparison.result import Comparison
 from saccade.data import PairFiles, TextPair
-from saccade.decode import Attended, Search, load
+from saccade.decode import Search, load
 from saccade.decode.search.options import DEFAULT_SEARCH
 from saccade.errors import UserError
 from saccade.files import parse_json
@@ -246,7 +247,7 @@ def _measure(
         return measure_costs(folders, workload, rounds=options.rounds, progress=advance)
 
 
-def _attend(name: str, folder: Path, differing: Sequence[DifferingSentence], device: str) -> list[Attended] | str:
+def _attend(name: str, folder: Path, differing: Sequence[DifferingSentence], device: str) -> list[PairAttention] | str:
     """Where the first run of a system read while it wrote its outputs."""
     translator = load(folder, device=device)
     if not translator.attends:

@@ -7,15 +7,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from saccade.evaluate import (
-    Difference,
-    Evaluation,
-    MeanScore,
-    evaluate,
-    mean_over_seeds,
-    significance_over_seeds,
-)
-from saccade.evaluate.scores import Counts
+from saccade.evaluate import Difference, Evaluation, MeanScore, evaluate, mean_over_seeds, significance_over_seeds
+from saccade.metrics import Counts
 from saccade.text import words
 from saccade.train.sweep import Result
 

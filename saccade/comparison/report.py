@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from saccade.align import PairAttention
 from saccade.comparison.judging import LONGEST_SHOWN, METRICS, DifferingSentence
 from saccade.comparison.result import Comparison
 from saccade.comparison.tables import (
@@ -14,7 +15,6 @@ from saccade.comparison.tables import (
     settings_tables,
     title,
 )
-from saccade.decode import Attended
 from saccade.inspect import MOST_DRAWN, Beside, Interval, Panel, Report
 from saccade.text.words import UnitChoice
 
@@ -129,7 +129,7 @@ def _beside(comparison: Comparison, place: int, by: UnitChoice) -> Beside:
 
 
 def _panel(
-    name: str, sentence: DifferingSentence, attention: Sequence[Attended] | str, place: int, by: UnitChoice
+    name: str, sentence: DifferingSentence, attention: Sequence[PairAttention] | str, place: int, by: UnitChoice
 ) -> Panel:
     said, text = f"chrF {sentence.chrf[name]:.1f}", sentence.outputs[name]
     if isinstance(attention, str):

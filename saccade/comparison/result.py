@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from saccade.align import PairAttention
 from saccade.comparison.costs import Cost
 from saccade.comparison.judging import DifferingSentence, EvaluationSet, JudgedSystem, PairTest
 from saccade.comparison.options import CompareOptions
 from saccade.comparison.planning import Plan
-from saccade.decode import Attended, Search
+from saccade.decode import Search
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +22,7 @@ class Comparison:
     pairwise: tuple[PairTest, ...]
     costs: Mapping[str, Cost]
     differing: tuple[DifferingSentence, ...]
-    attention: Mapping[str, Sequence[Attended] | str]  # on these sentences; without attention, how the model reads
+    attention: Mapping[str, Sequence[PairAttention] | str]  # on these sentences; without attention, how the model reads
     settings: Mapping[str, Mapping[str, Any]]  # system → table → key → value
     threads: int
     provenance: Mapping[str, Any]

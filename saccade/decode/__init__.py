@@ -7,11 +7,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from saccade.decode.aligner import Aligned as Aligned
-    from saccade.decode.aligner import Aligner as Aligner
-    from saccade.decode.attended import Attended as Attended
-    from saccade.decode.attended import Reader as Reader
-    from saccade.decode.attended import Segments as Segments
     from saccade.decode.calibrating import calibrate as calibrate
     from saccade.decode.confidence import Calibration as Calibration
     from saccade.decode.constraints.options import Constraints as Constraints
@@ -36,8 +31,6 @@ if TYPE_CHECKING:
     from saccade.decode.unknown_words import replace_unknown as replace_unknown
 
 _MODULES = {
-    "aligner": ("Aligned", "Aligner"),
-    "attended": ("Attended", "Reader", "Segments"),
     "calibrating": ("calibrate",),
     "confidence": ("Calibration",),
     "constraints.options": ("Constraints",),

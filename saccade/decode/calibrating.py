@@ -12,7 +12,7 @@ from saccade.decode.scoring import BATCH_TOKENS, TextPair, forced
 from saccade.decode.search.options import Search
 from saccade.decode.translator import OnProgress, Translator
 from saccade.errors import UserError
-from saccade.evaluate.metrics import make_metrics
+from saccade.metrics import Counts
 
 FEWEST = 20  # sentences: fewer say nothing about how often something is right
 
@@ -42,10 +42,8 @@ def calibrate(
     ]
     steps = [row.astype(np.float64) for row in forced(translator, ids, _guesses, batch_tokens=batch_tokens)]
     results = translator.translate([source for source, _ in written], how, progress=progress)
-    chrf = make_metrics(["chrf"], [target for _, target in written])["chrf"]
-    quality = np.array(
-        [chrf.sentence_score(one.text, [target]).score / 100 for one, (_, target) in zip(results, written, strict=True)]
-    )
+    counts = Counts([result.text for result in results], [target for _, target in written], metrics=["chrf"])
+    quality = np.array(counts.sentence_scores("chrf")) / 100
     means = np.array([np.mean(one.token_log_probs) for one in results])
     sentence = np.repeat(np.arange(len(steps)), [len(row) for row in steps])
     guessed, right = np.concatenate(steps).T

@@ -101,5 +101,5 @@ def combine(
         first.vocabularies,
         first.device,
         longest_trained=min(known, default=None),
-        reader=next((each.reader for each in translators.values() if each.attends), None),
+        alignment_head=next((each.alignment_head for each in translators.values() if each.attends), None),
     )

@@ -15,7 +15,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from saccade import config, files, model_folder, names
-from saccade.decode.attended import Reader
+from saccade.align.attention import AlignmentHead
 from saccade.decode.confidence import Calibration
 from saccade.decode.ensemble import Ensemble
 from saccade.decode.translator import Translator
@@ -65,7 +65,7 @@ class _Known:
     """What a folder may tell a translator beside the model; other values are its owner's."""
 
     calibration: Calibration | None = None
-    reader: Reader | None = None
+    reader: AlignmentHead | None = None
     longest_trained: Length | None = None
 
 
@@ -79,7 +79,14 @@ def load(folder: Path | str, *, device: str | torch.device = "auto", trust_code:
         model, vocabularies, extra, where = model_folder.open_model(Path(folder), _built)
     known = {field.name: extra[field.name] for field in dataclasses.fields(_Known) if field.name in extra}
     found = config.from_dict(_Known, known, where=where, at="extra")
-    return Translator(model.eval(), vocabularies, device, **vars(found))
+    return Translator(
+        model.eval(),
+        vocabularies,
+        device,
+        longest_trained=found.longest_trained,
+        calibration=found.calibration,
+        alignment_head=found.reader,
+    )
 
 
 def load_vocabularies(folder: Path | str) -> Vocabularies:

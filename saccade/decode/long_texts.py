@@ -11,9 +11,9 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
+from saccade.align.attention import PairAttention, SegmentedText, TokenWeights
 from saccade.attention import Learned
 from saccade.attention.scores import LocationOnly
-from saccade.decode.attended import Attended, PieceWeights, Segments
 from saccade.decode.constraints.options import Constraints
 from saccade.decode.search.options import Search
 from saccade.decode.translation import Translation
@@ -133,7 +133,7 @@ def _score(parts: Sequence[Translation], how: Search) -> float:
     return how.score(sum(part.log_prob for part in parts), sum(lengths)) + coverage
 
 
-def _attended(parts: Sequence[Translation]) -> Attended:
+def _attended(parts: Sequence[Translation]) -> PairAttention:
     """A block for each part: what one part reads of another is nothing. What was read of any end is in one column."""
     read = [part.attention for part in parts if part.attention is not None]
     source, target = _chained([one.source for one in read]), _chained([one.target for one in read])
@@ -142,18 +142,20 @@ def _attended(parts: Sequence[Translation]) -> Attended:
     blocks = list(zip(rows, columns, read))  # noqa: B905  (where each begins; the last number is where all end)
     layers = []
     for layer, first in enumerate(read[0].layers):
-        whole: PieceWeights = np.zeros((first.shape[0], len(target.ids) + 1, len(source.ids) + 1), np.float32)
+        whole: TokenWeights = np.zeros((first.shape[0], len(target.ids) + 1, len(source.ids) + 1), np.float32)
         # A part has a step more than pieces, at which two blocks meet: the one that aligns a piece is put down last.
-        for row, column, one in blocks[::-1] if read[0].usual.shift else blocks:
+        for row, column, one in blocks[::-1] if read[0].default_head.shift else blocks:
             here, steps = one.layers[layer], slice(row, row + len(one.target.ids) + 1)
             whole[:, steps] = 0
             whole[:, steps, column : column + len(one.source.ids)] = here[..., :-1]
             whole[:, steps, -1] = here[..., -1]
         layers.append(whole)
-    return Attended(source=source, target=target, layers=tuple(layers), usual=read[0].usual, end=read[0].end)
+    return PairAttention(
+        source=source, target=target, layers=tuple(layers), default_head=read[0].default_head, end=read[0].end
+    )
 
 
-def _chained(texts: Sequence[Segments]) -> Segments:
+def _chained(texts: Sequence[SegmentedText]) -> SegmentedText:
     spans: list[tuple[int, int]] = []
     places: list[int] = []
     before = 0
@@ -161,9 +163,9 @@ def _chained(texts: Sequence[Segments]) -> Segments:
         spans += [(first + before, end + before) for first, end in text.spans]
         places += [len(places) + place for place in text.text_places]
         before += len(text.words)
-    return Segments(
+    return SegmentedText(
         ids=tuple(one for text in texts for one in text.ids),
-        pieces=tuple(one for text in texts for one in text.pieces),
+        tokens=tuple(token for text in texts for token in text.tokens),
         spans=tuple(spans),
         words=tuple(word for text in texts for word in text.words),
         places=tuple(places),

@@ -5,20 +5,17 @@
 A sample weighs as often as it was drawn (Eikema 2020); a hypothesis of a beam by its probability among those there are.
 """
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from saccade.decode.translation import Translation
 from saccade.errors import UserError
-from saccade.evaluate.metrics import tokenisation
+from saccade.metrics import score_pairwise
 
 Utility = Literal["chrf", "bleu"]
 Weighing = Literal["count", "probability"]
-Matrix = NDArray[np.float64]  # (candidates, references)
 
 
 def minimise_risk(result: Translation, utility: Utility = "chrf", *, weigh: Weighing = "count") -> Translation:
@@ -37,40 +34,5 @@ def minimise_risk(result: Translation, utility: Utility = "chrf", *, weigh: Weig
     shares = np.array([*weights.values()]) / sum(weights.values())
     first = {one.text: one for one in reversed(every)}
     best, *others = (first[text] for text in texts)
-    expected = np.round(UTILITIES[utility](texts) @ shares, 9)  # what differs by rounding alone is equal
+    expected = np.round(score_pairwise(texts, utility) @ shares, 9)  # what differs by rounding alone is equal
     return replace(best, alternatives=tuple(others)).rescored(expected.tolist())
-
-
-def _chrf(texts: Sequence[str]) -> Matrix:
-    from sacrebleu.metrics.chrf import CHRF
-
-    metric = CHRF()
-    counted = metric._extract_reference_info(texts)["ref_ngrams"]  # once a text, not once a pair of texts
-
-    def score(one: int, other: int) -> float:
-        orders = zip(counted[one], counted[other], strict=True)
-        return metric._compute_f_score([n for pair in orders for n in metric._get_match_statistics(*pair)])
-
-    return _between(texts, score)
-
-
-def _bleu(texts: Sequence[str]) -> Matrix:
-    from sacrebleu.metrics.bleu import BLEU
-
-    metric = BLEU(tokenize=tokenisation(texts), effective_order=True, force=True)
-    cut = [metric._preprocess_segment(text) for text in texts]
-    counted = [metric._extract_reference_info([text]) for text in cut]
-
-    def score(one: int, other: int) -> float:
-        return metric._compute_score_from_stats(metric._compute_segment_statistics(cut[one], counted[other])).score
-
-    return _between(texts, score)
-
-
-def _between(texts: Sequence[str], score: Callable[[int, int], float]) -> Matrix:
-    """A text is wholly like itself, also a blank one, for which metrics have no number."""
-    places = range(len(texts))
-    return np.array([[100.0 if one == other else score(one, other) for other in places] for one in places])
-
-
-UTILITIES: Mapping[str, Callable[[Sequence[str]], Matrix]] = {"chrf": _chrf, "bleu": _bleu}

@@ -26,10 +26,9 @@ from saccade import config, files
 from saccade.decode.scoring import BATCH_TOKENS, TextPair, score_pairs
 from saccade.decode.translation import Translation
 from saccade.decode.translator import CHUNK, Translator
-from saccade.errors import UserError
-from saccade.evaluate.references import same_count
-from saccade.evaluate.scores import Counts
+from saccade.errors import UserError, check_same_length
 from saccade.files import parse_json
+from saccade.metrics import Counts
 from saccade.text import Tokeniser, words
 
 Metric = Literal["chrf", "bleu"]
@@ -138,7 +137,7 @@ class Reranker:
     ) -> RerankingWeights:
         """The weights whose choices score best on these references: one after the other is set to the best of a few
         values, as long as that helps. The model's own stays 1."""
-        same_count(results=results, references=references)
+        check_same_length(results=results, references=references)
         if metric not in get_args(Metric):
             raise UserError(f"weights are tuned for {' or '.join(get_args(Metric))}, got {metric!r}")
         every = [(one.text, reference) for r, reference in zip(results, references, strict=True) for one in r.n_best]

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from saccade.align import to_words
+from saccade.align.attention import SegmentedText
 from saccade.data.batching import Batch
-from saccade.decode.attended import Segments
 from saccade.decode.translator import CHUNK, Translator
-from saccade.evaluate import to_words
 
 BATCH_TOKENS = 4096  # target pieces at a time: a row of the vocabulary's size for each is in memory
 
@@ -38,7 +38,7 @@ class PairScore:
 
     source: str
     target: str
-    segments: Segments  # of the target: pieces, in the order in which the model writes them, and words
+    segments: SegmentedText  # of the target: pieces, in the order in which the model writes them, and words
     token_log_probs: tuple[float, ...]  # of each piece, and of the end; none where both sides are blank
 
     @property
@@ -71,7 +71,7 @@ class PairScore:
             "log_prob": self.log_prob,
             "mean": self.mean,
             "perplexity": self.perplexity,
-            "tokens": list(self.segments.pieces),
+            "tokens": list(self.segments.tokens),
             "token_log_probs": list(self.token_log_probs),
             "words": list(self.segments.words),
             "word_log_probs": list(self.word_log_probs),
@@ -114,7 +114,7 @@ def score_pairs(
     rest, sides = iter(pairs), translator.vocabularies
     while some := list(islice(rest, chunk)):
         masked = [sides.mask_pair(*pair) for pair in some]
-        cut = [Segments.of_text(right.text, sides.target, right.shown) for _, right in masked]
+        cut = [SegmentedText.from_text(right.text, sides.target, right.shown) for _, right in masked]
         ids = [(sides.source.encode(left.text), right.ids) for (left, _), right in zip(masked, cut, strict=True)]
         written = [place for place, pair in enumerate(some) if any(text.strip() for text in pair)]
         read = forced_log_probs(translator, [ids[place] for place in written], batch_tokens=batch_tokens)
@@ -123,7 +123,7 @@ def score_pairs(
             yield PairScore(
                 source=source,
                 target=target,
-                segments=segments if place in found else Segments(ids=(), pieces=(), spans=(), words=()),
+                segments=segments if place in found else SegmentedText(ids=(), tokens=(), spans=(), words=()),
                 token_log_probs=tuple(found[place].tolist()) if place in found else (),
             )
 

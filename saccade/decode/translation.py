@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from saccade.decode.attended import NO_ATTENTION, Attended, PieceWeights, Segments
+from saccade.align import Links
+from saccade.align.attention import NO_ATTENTION, PairAttention, SegmentedText, TokenWeights
 from saccade.decode.confidence import Calibration
 from saccade.decode.search.recording import SearchTree
 from saccade.errors import UserError
-from saccade.evaluate import Links
 from saccade.text.words import TextUnit, UnitChoice
 
 if TYPE_CHECKING:
@@ -49,12 +49,12 @@ class Translation:
     parts: tuple["Translation", ...] = ()  # of a text that was too long to be translated in one
     replaced: tuple[ReplacedWord, ...] = ()  # unknown words that were filled in
     tree: SearchTree | None = field(default=None, repr=False, compare=False)  # of the search, where it was recorded
-    attend: Callable[[], Attended] | None = field(default=None, repr=False, compare=False)
-    cut: Callable[[], Segments] | None = field(default=None, repr=False, compare=False)  # the pieces into words
+    attend: Callable[[], PairAttention] | None = field(default=None, repr=False, compare=False)
+    cut: Callable[[], SegmentedText] | None = field(default=None, repr=False, compare=False)  # the pieces into words
     calibration: Calibration | None = field(default=None, repr=False, compare=False)  # of the model that wrote it
 
     @cached_property
-    def attention(self) -> Attended | None:
+    def attention(self) -> PairAttention | None:
         return None if self.attend is None else self.attend()
 
     @property
@@ -82,9 +82,9 @@ class Translation:
         return tuple(zip(segments.words, found, strict=True))
 
     @property
-    def piece_weights(self) -> PieceWeights | None:
+    def piece_weights(self) -> TokenWeights | None:
         """(H, T, S + 1): a row a token, a column a piece of the source and one for its end"""
-        return None if self.attention is None else self.attention.pieces()
+        return None if self.attention is None else self.attention.token_weights()
 
     @property
     def unit(self) -> TextUnit | None:

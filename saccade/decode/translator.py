@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from saccade.align.attention import NO_ATTENTION, AlignmentHead, PairAttention, SegmentedText
 from saccade.data.batching import Batch, batch_by_length, pad_sources
-from saccade.decode.attended import NO_ATTENTION, Attended, Reader, Segments, attended
 from saccade.decode.confidence import Calibration
 from saccade.decode.constraints.options import Constraints
 from saccade.decode.constraints.rules import Rules
@@ -27,8 +27,7 @@ from saccade.decode.search.options import DEFAULT_SEARCH, Search
 from saccade.decode.search.recording import Recorder, SearchTree
 from saccade.decode.translation import Translation
 from saccade.device import find_device, is_out_of_memory, run_in_halves, split_in_half
-from saccade.errors import UserError
-from saccade.evaluate.references import same_count
+from saccade.errors import UserError, check_same_length
 from saccade.models.contract import Seq2Seq
 from saccade.text import Masked, Vocabularies
 
@@ -53,7 +52,7 @@ class Translator:
         *,
         longest_trained: int | None = None,  # words of a source
         calibration: Calibration | None = None,
-        reader: Reader | None = None,  # which of its weights align; None: as is usual for such a model
+        alignment_head: AlignmentHead | None = None,  # None: the default for such a model
     ) -> None:
         sizes = len(vocabularies.source), len(vocabularies.target)
         if sizes != (model.source_size, model.target_size):
@@ -65,7 +64,7 @@ class Translator:
         self.model = model.to(self.device)
         self.vocabularies = vocabularies
         self.calibration = calibration
-        self.reader = reader or Reader(shift=model.alignment_shift)
+        self.alignment_head = alignment_head or AlignmentHead(shift=model.alignment_shift)
         self.limits = LengthLimits.of_model(model, words=longest_trained)
 
     @property
@@ -96,7 +95,7 @@ class Translator:
         if isinstance(texts, str):
             raise UserError(f"translate takes a list of texts, got one string; write translate([{texts[:20]!r}])[0]")
         if isinstance(constraints, Sequence):
-            same_count(texts=texts, constraints=constraints)
+            check_same_length(texts=texts, constraints=constraints)
         options = _Options(how or DEFAULT_SEARCH, batch_tokens, record, weights, too_long, progress, watch)
         return self._translate(texts, list(islice(_each(constraints), len(texts))), 0, options)
 
@@ -128,18 +127,18 @@ class Translator:
 
     def attend(
         self, sources: Sequence[str], targets: Sequence[str], *, batch_tokens: int = BATCH_TOKENS
-    ) -> list[Attended]:
+    ) -> list[PairAttention]:
         """What the model reads of each source when it is made to write the target: one teacher-forced pass."""
-        same_count(sources=sources, targets=targets)
+        check_same_length(sources=sources, targets=targets)
         pairs = [self.segments(*pair) for pair in zip(sources, targets, strict=True)]
         return self._attend(pairs, batch_tokens)
 
-    def segments(self, source: str, target: str) -> tuple[Segments, Segments]:
+    def segments(self, source: str, target: str) -> tuple[SegmentedText, SegmentedText]:
         """A pair as the model has it, in pieces and words."""
         left, right = self.vocabularies.mask_pair(source, target)
         return (
-            Segments.of_text(left.text, self.vocabularies.source, left.shown),
-            Segments.of_text(right.text, self.vocabularies.target, right.shown),
+            SegmentedText.from_text(left.text, self.vocabularies.source, left.shown),
+            SegmentedText.from_text(right.text, self.vocabularies.target, right.shown),
         )
 
     def _translate(
@@ -214,7 +213,7 @@ class Translator:
             for i, (hypotheses, tree) in zip(chosen, results, strict=True):
                 found[written[i]], trees[written[i]] = hypotheses[: how.n_best], tree
             done([written[i] for i in chosen])
-        looked: list[Attended | None] = [None] * len(texts)
+        looked: list[PairAttention | None] = [None] * len(texts)
         if options.weights and self.attends:
             pairs = [self._segments(masked, best.tokens) for masked, (best, *_) in zip(read, found, strict=True)]
             looked = [*self._attend(pairs, options.batch_tokens)]
@@ -235,11 +234,11 @@ class Translator:
         read: Masked,
         found: Sequence[Hypothesis],
         tree: SearchTree | None = None,
-        looked: Attended | None = None,
+        looked: PairAttention | None = None,
     ) -> Translation:
         best, *others = found
         written = self.vocabularies.target.decode(best.tokens)
-        attend: Callable[[], Attended] | None = None
+        attend: Callable[[], PairAttention] | None = None
         if looked is not None:
             attend = partial(_same, looked)
         elif self.attends:
@@ -257,24 +256,24 @@ class Translator:
             unmet=best.unmet,
             tree=tree,
             attend=attend,
-            cut=partial(Segments.of_ids, best.tokens, self.vocabularies.target, read.shown),
+            cut=partial(SegmentedText.from_ids, best.tokens, self.vocabularies.target, read.shown),
             calibration=self.calibration,
         )
 
-    def _segments(self, source: Masked, target: Sequence[int]) -> tuple[Segments, Segments]:
+    def _segments(self, source: Masked, target: Sequence[int]) -> tuple[SegmentedText, SegmentedText]:
         return (
-            Segments.of_text(source.text, self.vocabularies.source, source.shown),
-            Segments.of_ids(target, self.vocabularies.target, source.shown),
+            SegmentedText.from_text(source.text, self.vocabularies.source, source.shown),
+            SegmentedText.from_ids(target, self.vocabularies.target, source.shown),
         )
 
-    def _attend_one(self, source: Masked, target: Sequence[int]) -> Attended:
+    def _attend_one(self, source: Masked, target: Sequence[int]) -> PairAttention:
         (one,) = self._attend([self._segments(source, target)], BATCH_TOKENS)
         return one
 
-    def _attend(self, pairs: Sequence[tuple[Segments, Segments]], batch_tokens: int) -> list[Attended]:
+    def _attend(self, pairs: Sequence[tuple[SegmentedText, SegmentedText]], batch_tokens: int) -> list[PairAttention]:
         if not self.attends:
             raise UserError(NO_ATTENTION)
-        found: dict[int, Attended] = {}
+        found: dict[int, PairAttention] = {}
 
         def read(chosen: list[int]) -> list[npt.NDArray[np.float32]]:
             sources, targets = zip(*(pairs[i] for i in chosen), strict=True)
@@ -285,10 +284,10 @@ class Translator:
 
         for part, sites in self.in_batches([max(len(s.ids), len(t.ids)) + 1 for s, t in pairs], batch_tokens, read):
             for row, i in enumerate(part):
-                found[i] = attended(
+                found[i] = PairAttention.from_batch(
                     *pairs[i],
                     [site[row] for site in sites],
-                    usual=self.reader,
+                    default_head=self.alignment_head,
                     tokeniser=self.vocabularies.source,
                 )
         return [found[i] for i in range(len(pairs))]
@@ -341,5 +340,5 @@ def _each(constraints: Constraints | Iterable[Constraints | None] | None) -> Ite
     return repeat(constraints) if constraints is None or isinstance(constraints, Constraints) else iter(constraints)
 
 
-def _same(looked: Attended) -> Attended:
+def _same(looked: PairAttention) -> PairAttention:
     return looked

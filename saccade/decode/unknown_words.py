@@ -13,8 +13,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
+from saccade.align.attention import NO_ATTENTION, PairAttention, SegmentedText
 from saccade.data import PairFiles
-from saccade.decode.attended import NO_ATTENTION, Attended, Segments
 from saccade.decode.translation import ReplacedWord, Translation
 from saccade.errors import UserError
 from saccade.text import UNK, Vocabularies
@@ -59,7 +59,7 @@ def replace_unknown(
 
 
 def _runs(
-    result: Translation, attention: Attended, vocabularies: Vocabularies, dictionary: Mapping[str, str]
+    result: Translation, attention: PairAttention, vocabularies: Vocabularies, dictionary: Mapping[str, str]
 ) -> list[_Run]:
     text, target = result.text, attention.target
     known, weights = word_spans(text), attention.words()
@@ -108,7 +108,7 @@ def _looked_up(word: str, dictionary: Mapping[str, str]) -> str:
     return found[:1].upper() + found[1:] if word[:1].isupper() else found
 
 
-def _filled(text: str, old: Segments, runs: Sequence[_Run]) -> tuple[str, Segments, tuple[ReplacedWord, ...]]:
+def _filled(text: str, old: SegmentedText, runs: Sequence[_Run]) -> tuple[str, SegmentedText, tuple[ReplacedWord, ...]]:
     """The new text, and the old pieces with the words that they belong to now."""
     written, moved, at = "", [], 0  # moved: for each run, where it stands now
     for run in runs:

@@ -7,8 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from saccade.evaluate.references import References, alternatives, same_count
-from saccade.evaluate.weights import weight_matrix
+from saccade.align.weights import weight_matrix
+from saccade.errors import check_same_length
+from saccade.metrics import References, alternatives
 from saccade.text.words import words
 
 LONGEST_LOOP = 4  # words
@@ -39,7 +40,7 @@ def behaviour(
     unread: Sequence[tuple[int, int]] | None = None,
 ) -> Behaviour:
     """`unread` is what `unread_words` says of each sentence, for a model whose weights are at hand."""
-    same_count(hypotheses=hypotheses, references=references, **({} if sources is None else {"sources": sources}))
+    check_same_length(hypotheses=hypotheses, references=references, **({} if sources is None else {"sources": sources}))
     written = [words(text) for text in hypotheses]
     known = [[words(one) for one in some] for some in alternatives(references)]
     nearest = [

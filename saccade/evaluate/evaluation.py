@@ -4,13 +4,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from saccade.errors import check_same_length
 from saccade.evaluate.behaviour import Behaviour, behaviour
-from saccade.evaluate.constraints import ConstraintScores, Phrases, by_constraint
-from saccade.evaluate.frequency import FREQUENCY_EDGES, FrequencyScores, by_frequency
-from saccade.evaluate.lengths import LENGTH_EDGES, LengthScores, counts_by_length
-from saccade.evaluate.metrics import Tokenisation
-from saccade.evaluate.references import References, same_count
-from saccade.evaluate.scores import Counts, Scores
+from saccade.evaluate.breakdowns import (
+    FREQUENCY_EDGES,
+    LENGTH_EDGES,
+    FrequencyScores,
+    LengthScores,
+    by_frequency,
+    counts_by_length,
+)
+from saccade.evaluate.phrases import ConstraintScores, Phrases, by_constraint
+from saccade.metrics import Counts, References, Scores, Tokenisation
 
 METRICS_SHOWN = ("bleu", "chrf", "ter", "wer", "per", "cer", "exact")
 RESAMPLES = 1000
@@ -55,7 +60,7 @@ def evaluate(
     With `sources`, by their length and how much was copied; `counts` of words in training (`word_counts`) for the
     ranges of frequency; phrases that each output must `include` or `exclude`; `unread` source words (`unread_words`).
     """
-    same_count(hypotheses=hypotheses, references=references, **({} if sources is None else {"sources": sources}))
+    check_same_length(hypotheses=hypotheses, references=references, **({} if sources is None else {"sources": sources}))
     counted = Counts(hypotheses, references, metrics=metrics, tokenise=tokenise)
     by_source: tuple[LengthScores, ...] = ()
     if sources is not None:

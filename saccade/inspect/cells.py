@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from saccade.evaluate.weights import Matrix
+from saccade.align.weights import Matrix
 
 # cividis (Nuñez, Anderton & Renslow 2018), readable by the colour-blind and in grey, in 21 equal steps.
 # fmt: off

@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
+from saccade.align.weights import weight_matrix
 from saccade.errors import UserError
-from saccade.evaluate.weights import weight_matrix
 from saccade.inspect.cells import CIVIDIS, ink, percent, scale, steps, visible
 from saccade.inspect.fonts import drawable
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from saccade.align.weights import weight_matrix
 from saccade.errors import UserError
-from saccade.evaluate.weights import weight_matrix
 from saccade.inspect.cells import percent, steps
 from saccade.inspect.chart import Interval, interval_chart, line_chart
 from saccade.inspect.page import escaped, page, shown

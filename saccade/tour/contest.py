@@ -18,7 +18,8 @@ from typing import Any
 
 from rich.console import Console
 
-from saccade.evaluate import GoldLinks, by_length, diagonal_links, score, score_alignments, score_uniform
+from saccade.align import GoldLinks, diagonal_links, score_alignments, score_uniform
+from saccade.evaluate import by_length, score
 from saccade.files import parse_json
 from saccade.models import MODELS
 from saccade.tasks import Pair, Phrasebook

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from saccade import config, model_folder
+from saccade.align.aligner import CHOICE_PAIRS, Aligner
+from saccade.align.attention import AlignmentHead, Layer
 from saccade.decode import loading
-from saccade.decode.aligner import CHOSEN_ON, Aligner
-from saccade.decode.attended import Layer, Reader
 from saccade.decode.calibrating import FEWEST, calibrate
 from saccade.decode.translator import Translator
 from saccade.models import Seq2Seq
@@ -110,19 +110,21 @@ def calibrate_best(run: TrainingRun) -> None:
 def choose_reader(run: TrainingRun) -> None:
     """Settle which of the weights of the model that was kept align words, on validation pairs: those that were guided,
     or those whose links foretell best. A layer, a head and a shift that suit one model ruin another's alignments."""
-    some, training = run.dataset.valid[:CHOSEN_ON], run.recipe.train
+    some, training = run.dataset.valid[:CHOICE_PAIRS], run.recipe.train
     if not run.model.cross or len(some) < FEWEST:
         return
 
     def choose() -> str:
         if training.guided:
             layer: Layer = "all" if training.guided_layer is None else training.guided_layer
-            reader = Reader(layer=layer, head=training.guided_head, shift=run.model.alignment_shift)
+            reader = AlignmentHead(layer=layer, head=training.guided_head, shift=run.model.alignment_shift)
             said = f"words are aligned by {reader}, as they were guided"
         else:
             aligner = Aligner(loading.load(run.out, device=run.device))
-            _, choice = aligner.chosen(((pair.source, pair.target) for pair in some), every_head=True, every_shift=True)
-            reader, said = choice.reader, f"{choice.unit}s are aligned by {choice}"
+            _, choice = aligner.with_best_head(
+                ((pair.source, pair.target) for pair in some), every_head=True, every_shift=True
+            )
+            reader, said = choice.head, f"{choice.unit}s are aligned by {choice}"
         model_folder.add_extra(run.out, reader=config.to_dict(reader))
         return said
 

@@ -16,11 +16,11 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from saccade.align import parse_gold
 from saccade.attention.trace import Trace
 from saccade.data import Corpus, read_lines
 from saccade.data.batching import Batch
 from saccade.errors import UserError
-from saccade.evaluate import parse_gold
 from saccade.models import Seq2Seq
 from saccade.text import HasTexts, Tokeniser, Vocabularies, words
 from saccade.train.dataset import Dataset

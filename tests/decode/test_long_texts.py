@@ -53,7 +53,7 @@ def test_the_attention_of_parts_is_that_of_the_whole(translator: Translator) -> 
         assert one.attention is not None and one.weights is not None and one.piece_weights is not None
         assert list(one.attention.source.words) == words(TEXT)
         assert one.weights.shape == (len(one.attention.target.words), len(words(TEXT)))
-        assert one.piece_weights.shape[1:] == (len(one.tokens), len(one.attention.source_pieces))
+        assert one.piece_weights.shape[1:] == (len(one.tokens), len(one.attention.source_tokens))
         assert one.piece_weights.sum(-1) == pytest.approx(1, abs=1e-4)
         row = column = 0
         for part in one.parts:

@@ -39,7 +39,7 @@ def test_a_translation_scores_as_its_text(right_to_left: bool, learnt: Translato
     translator = Translator(learnt.model, sides, "cpu")
     results = translator.translate([pair.source for pair in pairs])
     scored = score_pairs(translator, [(one.source, one.text) for one in results])
-    same = [(one, result) for one, result in zip(scored, results) if one.segments.pieces == result.tokens]
+    same = [(one, result) for one, result in zip(scored, results) if one.segments.tokens == result.tokens]
     assert len(same) >= 3  # a search may write a text in other pieces than it is cut into
     for one, result in same:
         assert one.log_prob == pytest.approx(result.log_prob, abs=1e-4)
@@ -73,7 +73,7 @@ def test_words_in_either_direction(learnt: Translator) -> None:
     assert min(range(4), key=lambda i: wrong.word_log_probs[i] - right.word_log_probs[i]) == 1
     turned = Translator(learnt.model, learnt.vocabularies.towards(right_to_left=True), "cpu")
     (other,) = score_pairs(turned, [pair])
-    assert other.segments.words == right.segments.words and other.segments.pieces == right.segments.pieces[::-1]
+    assert other.segments.words == right.segments.words and other.segments.tokens == right.segments.tokens[::-1]
 
 
 def test_a_stream_without_end_is_read_as_it_is_asked_for(learnt: Translator) -> None:
@@ -102,11 +102,11 @@ def test_tags_placeholders_and_ensembles(untrained: Any) -> None:
     model = MODELS["bahdanau2014"](MODELS["bahdanau2014"].PRESETS["tiny"], len(sides.source), len(sides.target)).eval()
     translator = Translator(model, sides, "cpu")
     (one,) = score_pairs(translator, [("<fr> see 345 now", "voir 345")])
-    assert one.segments.words == ("voir", "345") and one.segments.pieces[-1] == "345"
+    assert one.segments.words == ("voir", "345") and one.segments.tokens[-1] == "345"
     assert len(one.token_log_probs) == len("voir ") + 2  # a placeholder is one piece
     (result,) = translator.translate(["<fr> see 345 now"], Search(beam=4))
     (again,) = score_pairs(translator, [(result.source, result.text)])
-    if again.segments.pieces == result.tokens and not result.notes:
+    if again.segments.tokens == result.tokens and not result.notes:
         assert again.log_prob == pytest.approx(result.log_prob, abs=1e-4)
     both = combine({"a": translator, "b": translator})
     (twice,) = score_pairs(both, [("<fr> see 345 now", "voir 345")])

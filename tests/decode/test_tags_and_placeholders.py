@@ -48,7 +48,7 @@ def test_a_tag_decides_and_is_no_word_of_the_alignment(learnt: Translator) -> No
     french, german = learnt.translate(["<fr> the cat", "<de> the cat"])
     assert (french.text, german.text) == ("le chat", "die Katze")
     assert french.attention is not None and french.source == "<fr> the cat"
-    assert french.attention.source.words == ("the", "cat") and french.attention.source_pieces[0] == "<fr>"
+    assert french.attention.source.words == ("the", "cat") and french.attention.source_tokens[0] == "<fr>"
     assert french.weights is not None and french.weights.shape == (2, 2)
 
 

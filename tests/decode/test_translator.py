@@ -123,7 +123,7 @@ def test_forced_pairs_are_read_by_the_step_that_aligns(
         with torch.inference_mode(), model.trace() as trace:
             model(batch.source, batch.source_readable, batch.target_in)
         assert len(attended.layers) == len(model.cross)
-        for site, layer in zip(model.cross, map(attended.pieces, range(len(model.cross)))):
+        for site, layer in zip(model.cross, map(attended.token_weights, range(len(model.cross)))):
             expected = trace[site][0, :, shift : shift + len(target)]
             torch.testing.assert_close(torch.from_numpy(layer), expected, atol=1e-5, rtol=0)
         assert attended.words().shape == (len(words(pair.target)), len(words(pair.source)))

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from saccade.align import AlignmentHead, PairAttention, SegmentedText
 from saccade.data import TextPair
-from saccade.decode import Attended, Reader, Search, Segments, Translation, Translator, replace_unknown
+from saccade.decode import Search, Translation, Translator, replace_unknown
 from saccade.decode.unknown_words import read_dictionary
 from saccade.errors import UserError
 from saccade.models import MODELS, Seq2Seq
@@ -36,8 +37,8 @@ def vocabularies_of(kind: Any) -> Vocabularies:
 def result(vocabularies: Vocabularies, source: str, target: str, reads: Sequence[int]) -> Translation:
     """A translation whose target has unknown words, each piece of which read the source word of that number most."""
     ids = vocabularies.target.encode(target)
-    read = Segments.of_text(source, vocabularies.source)
-    wrote = Segments.of_ids(ids, vocabularies.target)
+    read = SegmentedText.from_text(source, vocabularies.source)
+    wrote = SegmentedText.from_ids(ids, vocabularies.target)
     weights = np.full((1, len(ids) + 1, len(read.ids) + 1), 0.01, np.float32)
     looked = iter(reads)
     for step, one in enumerate(ids):
@@ -45,7 +46,9 @@ def result(vocabularies: Vocabularies, source: str, target: str, reads: Sequence
             word = next(looked)
             (column, *_) = [k for k, (first, end) in enumerate(read.spans) if first <= word < end]
             weights[0, step, column] = 0.9
-    attended = Attended(source=read, target=wrote, layers=(weights,), usual=Reader(shift=0), end="</s>")
+    attended = PairAttention(
+        source=read, target=wrote, layers=(weights,), default_head=AlignmentHead(shift=0), end="</s>"
+    )
     return Translation(
         source=source,
         text=vocabularies.target.decode(ids),

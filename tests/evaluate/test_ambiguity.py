@@ -1,7 +1,7 @@
 import pytest
 
 from saccade.errors import UserError
-from saccade.evaluate.ambiguity import AmbiguousWord, by_distance, judge
+from saccade.evaluate.phrases import AmbiguousWord, by_distance, judge_sense
 
 
 def bank(distance: int) -> AmbiguousWord:
@@ -20,14 +20,14 @@ def bank(distance: int) -> AmbiguousWord:
     ],
 )
 def test_judging_by_whole_words(hypothesis: str, verdict: str) -> None:
-    assert judge(hypothesis, bank(1)) == verdict
+    assert judge_sense(hypothesis, bank(1)) == verdict
 
 
 def test_a_form_of_several_words_must_stand_together() -> None:
     item = AmbiguousWord(right=["河岸"], wrong=["银行"], distance=3)
-    assert judge("他在河岸上。", item) == "right"
-    assert judge("他在银行里。", item) == "wrong"
-    assert judge("河的右岸", item) == "neither"
+    assert judge_sense("他在河岸上。", item) == "right"
+    assert judge_sense("他在银行里。", item) == "wrong"
+    assert judge_sense("河的右岸", item) == "neither"
 
 
 def test_rows_count_every_item_once_beside_chance_and_control() -> None:

@@ -1,8 +1,8 @@
 import pytest
 
 from saccade.errors import UserError
-from saccade.evaluate.lengths import by_length
-from saccade.evaluate.scores import score
+from saccade.evaluate.breakdowns import by_length
+from saccade.metrics import score
 
 SOURCES = ["a b c d", "a b c d e", " ".join("abcdefghijkl"), " ".join("abcdefghijkl") + " m", "a " * 90]
 REFERENCES = [source.upper() for source in SOURCES]

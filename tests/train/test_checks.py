@@ -11,7 +11,7 @@ from test_loop import judged_as
 from test_resume import assert_same_run
 
 from saccade import Search, load, model_folder
-from saccade.decode import Reader
+from saccade.align import AlignmentHead
 from saccade.train import loop
 from saccade.train.checks import check
 from saccade.train.recipe import Recipe
@@ -111,16 +111,16 @@ def test_which_weights_align_is_settled_at_the_end(make_recipe: MakeRecipe, tmp_
     """On validation pairs, and kept with the model; a model that was guided aligns by what was."""
     layers = {"model.decoder_layers": 2, "data.valid_share": 0.3, "train.max_steps": 2}
     train(make_recipe("vaswani2017", **layers), tmp_path / "chosen")
-    reader = load(tmp_path / "chosen", device="cpu").reader
+    reader = load(tmp_path / "chosen", device="cpu").alignment_head
     assert reader.layer is not None and reader.shift in (0, 1)
     found = load(tmp_path / "chosen", device="cpu").attend(["the cat sleeps"], ["le chat dort"])
-    assert found[0].usual == reader
+    assert found[0].default_head == reader
     guided = {"data.pairs": "task:phrasebook-en-fr", "data.count": 60, "data.alignments": "task", "train.guided": 0.5}
     train(make_recipe("vaswani2017", **layers, **guided, **{"train.guided_layer": 0}), tmp_path / "guided")
-    assert load(tmp_path / "guided", device="cpu").reader == Reader(layer=0, shift=1)
+    assert load(tmp_path / "guided", device="cpu").alignment_head == AlignmentHead(layer=0, shift=1)
     few = {"data.valid_most": 5, "train.max_steps": 2}
     train(make_recipe("bahdanau2014", **few), tmp_path / "few")
-    assert load(tmp_path / "few", device="cpu").reader == Reader(shift=0)
+    assert load(tmp_path / "few", device="cpu").alignment_head == AlignmentHead(shift=0)
 
 
 def test_the_kept_model_knows_how_sure_it_is(make_recipe: MakeRecipe, tmp_path: Path) -> None:

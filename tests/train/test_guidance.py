@@ -9,10 +9,10 @@ import pytest
 import torch
 
 import saccade
+from saccade.align import GoldLinks, score_alignments
 from saccade.data import Corpus, ListedPairs, Selection, TextPair
 from saccade.data.batching import Batch
 from saccade.errors import UserError
-from saccade.evaluate import GoldLinks, score_alignments
 from saccade.models import Seq2Seq
 from saccade.tasks import task
 from saccade.text import Vocabularies

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from saccade.decode.attended import NO_ATTENTION
+from saccade.align.attention import NO_ATTENTION
 from saccade.decode.search.options import Search
 from saccade.errors import UserError
 from saccade.models.contract import Seq2Seq
