@@ -188,7 +188,7 @@ def test_mistakes_are_one_line_and_2_and_write_nothing(
         ((tmp_path / "fixed", tsv), "the model has no attention to align by"),
         ((model_folder, tsv, "--with", tmp_path / "fixed"), "the reverse model has no attention to align by"),
         ((model_folder, tmp_path / "none.tsv"), "no such file"),
-        ((model_folder, tsv, uneven), "expected pairs: the same number of lines"),
+        ((model_folder, tsv, uneven), "expected the same number of lines"),
         ((model_folder, tsv, "--gold", wrong), "wrong.txt:4: link 7-0 is out of range"),
         ((model_folder, tsv, "--gold", uneven), "1 lines of alignments for 4 pairs"),
         ((model_folder, tsv, "--by", "letter"), "--by letter: expected auto, piece, word"),
