@@ -50,9 +50,8 @@ class TrainingRequest(Checked):
     def folder(self) -> Path:
         if self.out is not None:
             return self.out
-        return Path("runs") / (
-            "stdin" if self.pairs == "-" else Path(self.pairs.removeprefix("task:")).name.split(".")[0]
-        )
+        name = "stdin" if self.pairs == "-" else Path(self.pairs.removeprefix("task:")).name.split(".")[0]
+        return Path("runs") / name
 
     @property
     def is_recipe(self) -> bool:

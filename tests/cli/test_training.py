@@ -170,9 +170,9 @@ def test_a_recipe_begun_with_weights(run: Run, refused: Callable[..., None], tsv
     assert_trained(run("r.toml", "--out", "n", "--init-from", "m", *SHORT), tmp_path / "n")
     refused("r.toml", "--out", "o", "--init-from", "m", "--set", "model.hidden=9", said="the cho2014 of m does not fit")
     refused("r.toml", "--out", "o", "--mix", "p.tsv", said="list what it is to mix in [[data.corpora]]")
-    refused("p.tsv", "--out", "o", "--init-from", "m", "--model", "vaswani2017", said="goes on with its cho2014")
+    refused("p.tsv", "--out", "o", "--init-from", "m", "--model", "vaswani2017", said="continues its cho2014")
     refused("p.tsv", "--out", "o", "--init-from", "nil", said="nil: no such folder")
-    refused("p.tsv", "--out", "o", "--mix", "p.tsv", "--mix-share", "1", said="must be between 0 and 1")
+    refused("p.tsv", "--out", "o", "--mix", "p.tsv", "--mix-share", "1", said="must be above 0 and below 1")
 
 
 def test_json(run: Run, tsv: bytes, tmp_path: Path) -> None:
