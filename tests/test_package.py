@@ -30,7 +30,7 @@ LAYERS = [
     {"tasks"},
     {"text"},
     {"config"},
-    {"device", "locking", "names", "provenance", "ranges"},
+    {"device", "locations", "locking", "names", "provenance", "ranges"},
     {"files"},
     {"errors"},
 ]

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from saccade.errors import UserError
+from saccade.locations import task_name
 
 if TYPE_CHECKING:
     from saccade.align import GoldLinks
     from saccade.data import TextPair
 
-TASK = "task:"
 Line = TypeVar("Line")
 
 Pairs = Annotated[str, typer.Argument(help="A TSV file, the sources of two files, or task:NAME.", show_default=False)]
@@ -52,7 +52,8 @@ def pairs_of(
     from saccade.data import PairFiles, TextPair
     from saccade.tasks import task
 
-    if not given.startswith(TASK):
+    name = task_name(given)
+    if name is None:
         if words is not None:
             raise UserError(f"--words {words[0]}-{words[1]} is for a task; {given} has the lengths that it has")
         files = PairFiles(given, targets)
@@ -60,7 +61,7 @@ def pairs_of(
     if targets is not None or gold is not None:
         raise UserError(f"{given} brings its own targets and gold alignments; leave out {targets or gold}")
     lengths = {} if words is None else {"words": words}
-    drawn = list(task(given.removeprefix(TASK)).pairs(count, seed, split="test", **lengths))
+    drawn = list(task(name).pairs(count, seed, split="test", **lengths))
     aligned = [GoldLinks.all_sure(pair.alignment) for pair in drawn if pair.alignment is not None]
     return Source(
         name=f"{given}, test split, seed {seed}" + ("" if words is None else f", {words[0]} to {words[1]} words"),

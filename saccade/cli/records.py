@@ -11,12 +11,12 @@ import typer
 
 from saccade.errors import UserError
 from saccade.files import parse_json
+from saccade.locations import STDIN
 
 if TYPE_CHECKING:
     from saccade.cli.searching import Asked
     from saccade.decode import Constraints
 
-STDIN = "-"
 OBJECTS = "JSON in and out"
 SOURCE = "source"
 CONSTRAINTS = "constraints"  # the field of an object that has its own
@@ -59,7 +59,7 @@ class Input:
         return line_error(self.file, number, what)
 
     def _record(self, number: int, line: str) -> Record:
-        from saccade.data.formats import get_text
+        from saccade.data.sources import get_text
         from saccade.data.text_files import display_name
         from saccade.decode import Constraints
 

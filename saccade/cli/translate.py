@@ -13,10 +13,11 @@ from saccade.cli.console import put, say
 from saccade.cli.filling import Filling, filling_options
 from saccade.cli.lines import Work, figures
 from saccade.cli.picking import Picking, picking_options
-from saccade.cli.records import STDIN, Answer, Input, Record, answer_options, input_options, with_constraints
+from saccade.cli.records import Answer, Input, Record, answer_options, input_options, with_constraints
 from saccade.cli.resuming import Journal, Passing, command_of, journal
 from saccade.cli.searching import Asked, Members, constraint_options, ensemble_options, search_options, takes
 from saccade.errors import UserError, printable
+from saccade.locations import is_stdin
 from saccade.locking import locked
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def translate(
         answer=answer,
         too_long=cast("TooLong", too_long),
         batch_tokens=batch_tokens,
-        chunk=1 if given.file == STDIN and sys.stdin.isatty() else chunk,
+        chunk=1 if is_stdin(given.file) and sys.stdin.isatty() else chunk,
         heatmap=heatmap,
         by=unit,
         fill=filling.of(translator, model),
@@ -165,7 +166,7 @@ def _records(given: Input, asked: Asked, work: Work) -> tuple[Generator[Record, 
         count = sum(1 for _ in checked())
         asked.of_lines(count)
         return checked(), count
-    if given.file == STDIN and sys.stdin.isatty():
+    if is_stdin(given.file) and sys.stdin.isatty():
         say("type a line to translate it; Ctrl-D ends")
     return checked(), None
 

@@ -33,6 +33,7 @@ from saccade.decode import Search, load
 from saccade.decode.search.options import DEFAULT_SEARCH
 from saccade.errors import UserError
 from saccade.files import parse_json
+from saccade.locations import task_name
 from saccade.locking import locked
 from saccade.provenance import provenance
 from saccade.tasks import task
@@ -81,11 +82,11 @@ def read_evaluation_set(plan: Plan, options: CompareOptions, say: Say) -> Evalua
         if plan.task is None:
             raise UserError("there are no test pairs; give --on test.tsv, or --on test.en --targets test.fr")
         on, words = plan.task[0], words or plan.task[1]
-    if on.startswith("task:"):
+    if (task_key := task_name(on)) is not None:
         if options.targets is not None:
             raise UserError(f"{on} has its own targets; leave out {options.targets}")
         lengths = {} if words is None else {"words": words}
-        drawn = task(on.removeprefix("task:")).pairs(options.count, seed=1, split="test", **lengths)
+        drawn = task(task_key).pairs(options.count, seed=1, split="test", **lengths)
         pairs = [TextPair(pair.source, pair.target) for pair in drawn]
         name = f"{on}, test split, seed 1" + ("" if words is None else f", {words[0]} to {words[1]} words")
     else:

@@ -19,6 +19,7 @@ from typing import Any
 from saccade import config, files, model_folder
 from saccade.comparison.options import CompareOptions
 from saccade.errors import UserError
+from saccade.locations import is_stdin
 from saccade.models.table import find_model
 from saccade.train.automatic import Facts, choose_recipe
 from saccade.train.recipe import Data, Recipe, read_recipe
@@ -145,7 +146,7 @@ def _automatic_recipe(
     model: str, own: Sequence[str], options: CompareOptions, facts: dict[str, Facts]
 ) -> dict[str, Any]:
     """The recipe that suits the data. A preset, where one is given, replaces the automatic size."""
-    if options.data is None or options.data == "-":
+    if options.data is None or is_stdin(options.data):
         raise UserError(f"{model} has no training data; give --data pairs.tsv, or --data task:NAME")
     overrides = [change for change in options.settings if change.startswith("data.")]
     mapping = config.override({"data": {"pairs": options.data}}, overrides)

@@ -3,12 +3,12 @@
 from saccade.data.cache import DamagedError, cache_folder, cache_key, load_or_build
 from saccade.data.cleaning import Cleaning, CleaningReport, LeftOut, Verdict
 from saccade.data.corpus import Corpus, Mixture, PairWindow, WindowSource
-from saccade.data.formats import Fields, PairFiles
+from saccade.data.formats import PairFiles, open_pairs
 from saccade.data.selection import Selection
-from saccade.data.sources import ListedPairs, PairSource, open_pairs
+from saccade.data.sources import Fields, ListedPairs, PairSource, TextPair, add_tag
 from saccade.data.split import Split
 from saccade.data.streaming import Stream
-from saccade.data.text_files import TextPair, add_tag, read_lines
+from saccade.data.text_files import read_lines
 
 __all__ = [
     "Cleaning",

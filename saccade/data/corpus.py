@@ -17,7 +17,7 @@ import numpy.typing as npt
 from saccade.data.cache import DamagedError, load_arrays, save_arrays
 from saccade.data.cleaning import CleaningReport, LeftOut
 from saccade.data.selection import Selection
-from saccade.data.text_files import add_tag
+from saccade.data.sources import add_tag
 from saccade.errors import UserError
 from saccade.text import Vocabularies
 

@@ -18,9 +18,8 @@ import numpy.typing as npt
 
 from saccade.data.cache import load_arrays, save_arrays
 from saccade.data.cleaning import SHOWN_LINES, Cleaning, CleaningReport, LeftOut, Scripts, Verdict
-from saccade.data.sources import PairSource
+from saccade.data.sources import PairSource, TextPair, add_tag
 from saccade.data.split import Split, text_key
-from saccade.data.text_files import TextPair, add_tag
 from saccade.text import Vocabularies, words
 
 STRIDE = 4096  # pairs from one remembered place to the next

@@ -1,48 +1,56 @@
-"""Pairs by what a recipe calls them: a file, two files, or a data set of Hugging Face's."""
+"""Pairs of texts, wherever they come from: they can be read again, from any mark on, one pair in memory at a time."""
 
-from collections.abc import Iterator, Sequence
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Protocol
+from typing import Any, NamedTuple
 
-from saccade.data.formats import Fields, MarkedPairs, PairFiles
-from saccade.data.huggingface import PREFIX, HubPairs
-from saccade.data.text_files import Mark, TextPair, hash_pairs
 from saccade.errors import UserError
 from saccade.text import HasTexts
 
+Fields = tuple[str, str]
+DEFAULT_FIELDS: Fields = ("source", "target")
 
-class PairSource(Protocol):
-    """Pairs that can be passed over again, from any mark on, a pair in memory at a time."""
-
-    def __iter__(self) -> Iterator[TextPair]: ...
-    def marked(self, mark: Mark | None = None) -> MarkedPairs: ...
-    def digest(self) -> str: ...
-    def size(self) -> int: ...
+Mark = tuple[int, ...]
+"""Where a pair begins: its line or row, counted from 1, then whatever its reader needs to start there again."""
 
 
-def open_pairs(
-    pairs: str, targets: str | None = None, *, fields: Fields | None = None, reverse: bool = False
-) -> PairSource:
-    """Nothing is read before it is asked for."""
-    found: PairSource
-    if pairs.startswith(PREFIX):
-        if targets is not None:
-            raise UserError(f"{pairs} has both sides; leave {targets} out")
-        found = HubPairs(pairs.removeprefix(PREFIX), fields)
-    else:
-        found = PairFiles(pairs, targets, fields)
-    return ReversedPairs(found) if reverse else found
+class TextPair(NamedTuple):
+    source: str
+    target: str
+
+
+MarkedPairs = Iterator[tuple[Mark, TextPair]]
+
+
+class PairSource(ABC):
+    def __iter__(self) -> Iterator[TextPair]:
+        return (pair for _, pair in self.marked())
+
+    @abstractmethod
+    def marked(self, mark: Mark | None = None) -> MarkedPairs:
+        """Read the pairs from a mark on, each with its own mark."""
+
+    def digest(self) -> str:
+        return hash_pairs(self)
+
+    def size(self) -> int:
+        """Return the size in bytes, as far as it is known without reading."""
+        return 0
+
+    def in_memory(self) -> "PairSource":
+        """Return the same pairs, read from disk at most once however often they are iterated."""
+        return self
 
 
 @dataclass(frozen=True)
-class ListedPairs:
+class ListedPairs(PairSource):
     """Pairs that are in memory already."""
 
     pairs: Sequence[HasTexts]
-
-    def __iter__(self) -> Iterator[TextPair]:
-        return (pair for _, pair in self.marked())
 
     def __str__(self) -> str:
         return "the pairs"
@@ -52,21 +60,12 @@ class ListedPairs:
         rest = islice(self.pairs, first - 1, None)
         return (((number,), TextPair(pair.source, pair.target)) for number, pair in enumerate(rest, first))
 
-    def digest(self) -> str:
-        return hash_pairs(self)
-
-    def size(self) -> int:
-        return 0
-
 
 @dataclass(frozen=True)
-class ReversedPairs:
+class ReversedPairs(PairSource):
     """The same pairs from target to source."""
 
     pairs: PairSource
-
-    def __iter__(self) -> Iterator[TextPair]:
-        return (pair for _, pair in self.marked())
 
     def __str__(self) -> str:
         return f"{self.pairs}, reversed"
@@ -79,3 +78,51 @@ class ReversedPairs:
 
     def size(self) -> int:
         return self.pairs.size()
+
+    def in_memory(self) -> PairSource:
+        return ReversedPairs(self.pairs.in_memory())
+
+
+def add_tag(pair: TextPair, tag: str | None) -> TextPair:
+    return pair if tag is None else TextPair(f"{tag} {pair.source}", pair.target)
+
+
+def hash_pairs(pairs: Iterable[TextPair]) -> str:
+    """Return the sha256 of all texts."""
+    digest = hashlib.sha256()
+    for pair in pairs:
+        digest.update(repr(pair).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+def get_pair(record: Mapping[str, Any], fields: Fields, place: str) -> TextPair:
+    """Return the texts of two fields of a record. A field may be nested: translation.en"""
+    source, target = (get_text(record, field, place, suggest_fields(record)) for field in fields)
+    return TextPair(source, target)
+
+
+def get_text(record: Mapping[str, Any], field: str, place: str, advice: str) -> str:
+    """Return the text of a field. `advice` ends the error message: how to name another field."""
+    value: Any = record
+    for part in [field] if field in record else field.split("."):
+        if not isinstance(value, Mapping) or part not in value:
+            problem = f"there is no {field!r}"
+            break
+        value = value[part]
+    else:
+        if isinstance(value, str):
+            return value
+        problem = f"{field!r} is {json.dumps(value, ensure_ascii=False, default=repr)[:30]}; expected a text"
+    raise UserError(f"{place}: {problem}; the texts there are {', '.join(_text_fields(record)) or 'none'}; {advice}")
+
+
+def suggest_fields(record: Mapping[str, Any]) -> str:
+    """Say what to type to name two fields of a record."""
+    names = _text_fields(record)
+    example = json.dumps(names[:2] if len(names) > 1 else ["en", "fr"], ensure_ascii=False)
+    return f"name two by --set 'data.fields={example}'"
+
+
+def _text_fields(record: Mapping[str, Any]) -> list[str]:
+    nested = [f"{key}.{inner}" for key, value in record.items() if isinstance(value, Mapping) for inner in value]
+    return nested + [key for key, value in record.items() if isinstance(value, str)]

@@ -18,7 +18,7 @@ import numpy as np
 from saccade.data.cleaning import Verdict
 from saccade.data.corpus import PairWindow, SideBuilder, count_passed
 from saccade.data.selection import Selection
-from saccade.data.text_files import TextPair, add_tag
+from saccade.data.sources import TextPair, add_tag
 from saccade.errors import UserError
 from saccade.text import Vocabularies
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from saccade.data.text_files import TextPair
+from saccade.data.sources import TextPair
 from saccade.text import Tokeniser, letters_by_script, words
 
 _COMMONEST = (1_000, 8_000, 32_000)

@@ -1,125 +1,142 @@
-"""Lines of text files: UTF-8, plain or compressed; every mistake named with its file and line.
+"""Lines of text files: UTF-8, plain or compressed. Every error names the file and the line.
 
-gzip and xz are told by their first bytes, whatever the name; `-` is standard input. A line ends with LF or CRLF; a byte
-order mark is left out.
+gzip and xz are recognised by their first bytes, whatever the file's name; `-` is standard input. A line ends with LF or
+CRLF; a byte order mark is removed.
 """
 
 import gzip
-import hashlib
 import io
 import lzma
 import shlex
 import sys
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+from saccade.data.sources import Mark
 from saccade.errors import UserError
+from saccade.locations import is_stdin
 from saccade.names import closest
 
-STDIN = "-"
-_XZ_MEMORY = 256 << 20  # bytes; what xz -9 makes needs a quarter of it
+LONGEST_LINE = 1 << 18  # bytes: longer than any text that a model of pairs reads, so that a missing line end is noticed
+_XZ_MEMORY = 256 << 20  # bytes; a file compressed by xz -9 needs a quarter of it
 _XZ_BYTES = 1 << 16  # read at a time
-_TOO_MUCH_MEMORY = "Memory usage limit exceeded"  # the words of Python's lzma
-LONGEST_LINE = 1 << 18  # bytes: longer than any text that a model of pairs reads, short enough to be a slip
+_XZ_REFUSED = "Memory usage limit exceeded"  # the message of Python's lzma
+_DAMAGE = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
 
 
-class TextPair(NamedTuple):
-    source: str
-    target: str
+class LoadedFile(NamedTuple):
+    """A file whose bytes were read once and stay in memory."""
+
+    path: Path | str
+    content: bytes
+
+    def __str__(self) -> str:
+        return str(self.path)
 
 
-def add_tag(pair: TextPair, tag: str | None) -> TextPair:
-    return pair if tag is None else TextPair(f"{tag} {pair.source}", pair.target)
+File = Path | str | LoadedFile
 
 
-def hash_pairs(pairs: Iterable[TextPair]) -> str:
-    """sha256 of all texts."""
-    whole = hashlib.sha256()
-    for pair in pairs:
-        whole.update(repr(pair).encode("utf-8", "surrogatepass"))
-    return whole.hexdigest()
+def read_lines(file: File) -> Iterator[str]:
+    """Read the lines of a text file, without their line ends. An empty file has none."""
+    return (line for _, line in marked_lines(file))
 
 
-Mark = tuple[int, ...]
-"""Where a pair begins: its line, or row, from 1; then whatever its reader needs to begin there again."""
-
-
-def read_lines(path: Path | str) -> Iterator[str]:
-    """The lines of a text file, without their ends. Of an empty file there are none."""
-    return (line for _, line in marked_lines(path))
-
-
-def marked_lines(path: Path | str, mark: Mark = (1, 0)) -> Iterator[tuple[Mark, str]]:
-    """The same from a mark on, each with its own: the line's number and byte. In a compressed file, what is before it
-    is read and dropped."""
-    with open_bytes(path) as raw, _unpacked(raw) as stream:
-        number, byte = mark
+def marked_lines(file: File, mark: Mark = (1, 0)) -> Iterator[tuple[Mark, str]]:
+    """Read the lines from a mark on, each with its own mark: its number and its first byte. A compressed file is
+    decompressed from its beginning."""
+    number, byte = mark
+    with open_bytes(file) as packed, _unpack(packed) as stream:
         try:
             if byte:
                 stream.seek(byte)
             while line := stream.readline(LONGEST_LINE + 2):
-                yield (number, byte), _text(line, path, number)
+                yield (number, byte), _decode(line, file, number)
                 number, byte = number + 1, byte + len(line)
-        except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:
-            if str(error) == _TOO_MUCH_MEMORY:
-                what = f"unpacking needs more than {_XZ_MEMORY >> 20} MiB of memory; compress the file again, by xz -9"
-                raise line_error(path, number, what) from None
-            raise line_error(
-                path, number, f"the compressed file is cut off or damaged ({error}); make it again"
-            ) from None
+        except _DAMAGE as error:
+            raise _damage_error(file, number, error) from None
 
 
-def _text(line: bytes, path: Path | str, number: int) -> str:
+def read_content(file: File) -> bytes:
+    """Read a whole file, decompressed."""
+    with open_bytes(file) as packed, _unpack(packed) as stream:
+        try:
+            return stream.read()
+        except _DAMAGE as error:
+            raise _damage_error(file, 1, error) from None
+
+
+def _damage_error(file: File, number: int, error: Exception) -> UserError:
+    problem = f"the compressed file is cut off or damaged ({error}); compress it again"
+    if str(error) == _XZ_REFUSED:
+        problem = f"unpacking needs more than {_XZ_MEMORY >> 20} MiB of memory; compress it again, with xz -9"
+    return line_error(file, number, problem)
+
+
+def _decode(line: bytes, file: File, number: int) -> str:
     if len(line.rstrip(b"\r\n")) > LONGEST_LINE:
-        raise line_error(path, number, f"more than {LONGEST_LINE:,} bytes without a line end; expected one text a line")
+        raise line_error(
+            file, number, f"more than {LONGEST_LINE:,} bytes without a line end; expected one text per line"
+        )
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError as error:
-        found = "utf16" if line.startswith((b"\xff\xfe", b"\xfe\xff")) else "latin1"
-        convert = f"iconv -f {found} -t utf8" + ("" if path == STDIN else f" {shlex.quote(str(path))}")
+        encoding = "utf16" if line.startswith((b"\xff\xfe", b"\xfe\xff")) else "latin1"
+        convert = f"iconv -f {encoding} -t utf8" + ("" if is_stdin(str(file)) else f" {shlex.quote(str(file))}")
         problem = f"byte {error.start + 1} of the line is 0x{line[error.start]:02X}, which is not UTF-8"
-        raise line_error(path, number, f"{problem}; if the file is in {found}, convert it: {convert}") from None
+        raise line_error(file, number, f"{problem}; if the file is in {encoding}, convert it: {convert}") from None
     if "\0" in text:
-        raise line_error(path, number, "holds a NUL character; expected text; without them: tr -d '\\000'")
+        raise line_error(file, number, "contains a NUL character; expected text; to remove them: tr -d '\\000'")
     if number == 1:
         text = text.removeprefix("\ufeff")
     return text.removesuffix("\n").removesuffix("\r")
 
 
-def line_error(path: Path | str, number: int, what: str) -> UserError:
-    return UserError(f"{display_name(path)}:{number}: {what}")
+def line_error(file: File, number: int, problem: str) -> UserError:
+    return UserError(f"{display_name(file)}:{number}: {problem}")
 
 
-def display_name(path: Path | str) -> str:
-    return "standard input" if path == STDIN else str(path)
+def display_name(file: File) -> str:
+    return "standard input" if is_stdin(str(file)) else str(file)
 
 
 @contextmanager
-def open_bytes(path: Path | str) -> Iterator[io.BufferedReader]:
-    """The raw bytes; what the system has against reading them is said in one line."""
-    if path == STDIN:
+def open_bytes(file: File) -> Iterator[io.BufferedReader]:
+    """Open a file as it is stored. If the system refuses, the error is one line."""
+    if isinstance(file, LoadedFile):
+        loaded: io.BufferedReader = io.BufferedReader(cast("io.RawIOBase", io.BytesIO(file.content)))
+        yield loaded
+        return
+    if is_stdin(file):
         stdin: io.BufferedReader = io.BufferedReader(cast("io.RawIOBase", sys.stdin.buffer))
         try:
             yield stdin
         finally:
             stdin.detach()  # leaves standard input open
         return
-    path = Path(path)
+    path = Path(file)
     try:
         with path.open("rb") as stream:
             yield stream
     except FileNotFoundError:
-        raise UserError(f"{path}: no such file{_nearest(path)}") from None
+        raise UserError(f"{path}: no such file{_suggest(path)}") from None
     except IsADirectoryError:
-        raise UserError(f"{path}: a folder; expected a file of pairs{_nearest(path / 'pairs.tsv')}") from None
+        raise UserError(f"{path}: a folder; expected a file of pairs{_suggest(path / 'pairs.tsv')}") from None
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
-def _nearest(path: Path) -> str:
+def load_file(file: File) -> LoadedFile:
+    if isinstance(file, LoadedFile):
+        return file
+    with open_bytes(file) as stream:
+        return LoadedFile(file, stream.read())
+
+
+def _suggest(path: Path) -> str:
     try:
         near = closest(path.name, (file.name for file in path.parent.iterdir()))
     except OSError:
@@ -128,7 +145,7 @@ def _nearest(path: Path) -> str:
 
 
 @contextmanager
-def _unpacked(stream: io.BufferedReader) -> Iterator[io.BufferedIOBase]:
+def _unpack(stream: io.BufferedReader) -> Iterator[io.BufferedIOBase]:
     start = stream.peek(6)
     if start.startswith(b"\x1f\x8b"):
         with gzip.open(stream) as unpacked:
@@ -141,7 +158,7 @@ def _unpacked(stream: io.BufferedReader) -> Iterator[io.BufferedIOBase]:
 
 
 class _XzReader(io.RawIOBase):
-    """The bytes in an xz file, from its beginning. `lzma.open` would allocate whatever the file's header asks for."""
+    """Decompresses an xz file. `lzma.open` would allocate as much memory as the file's header asks for."""
 
     def __init__(self, stream: io.BufferedReader) -> None:
         super().__init__()
@@ -154,7 +171,7 @@ class _XzReader(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         while True:
             packed = b""
-            if self._decoder.eof:  # a file may hold several streams, and zeros after each
+            if self._decoder.eof:  # a file may contain several streams, with zeros between them
                 packed = self._decoder.unused_data.lstrip(b"\0") or self._stream.read(_XZ_BYTES).lstrip(b"\0")
                 if not packed:
                     return 0

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Protocol, Self
 
@@ -37,14 +38,16 @@ class Vocabularies:
         cls,
         pairs: Iterable[HasTexts],
         policy: Policy | None = None,
+        target_policy: Policy | None = None,
         *,
         joint: bool = True,
         tags: Sequence[str] = (),
         placeholders: Placeholders | None = None,
         most_lines: int = MOST_LINES,
     ) -> Self:
-        """`pairs` is gone through twice, a side at a time, when not joint. Tags are for sources."""
-        options = {**asdict(policy or Policy()), "most_lines": most_lines, "symbols": SYMBOLS if placeholders else ()}
+        """Train one joint vocabulary, or one per side, if it is not `joint` or there is a `target_policy`. For two,
+        `pairs` is iterated twice. Tags belong to sources."""
+        policy = policy or Policy()
 
         def texts(*sides: int) -> Iterable[str]:
             for pair in pairs:
@@ -53,10 +56,12 @@ class Vocabularies:
                     both = [masked.text for masked in placeholders.mask_pair(pair.source, pair.target)]
                 yield from (both[side] for side in sides)
 
-        if joint:
-            both = Tokeniser.train(texts(0, 1), tags=tags, **options)
-            return cls(both, both, placeholders)
-        return cls(Tokeniser.train(texts(0), tags=tags, **options), Tokeniser.train(texts(1), **options), placeholders)
+        train = partial(Tokeniser.train, symbols=SYMBOLS if placeholders else (), most_lines=most_lines)
+        if joint and target_policy is None:
+            shared = train(texts(0, 1), tags=tags, **asdict(policy))
+            return cls(shared, shared, placeholders)
+        target = train(texts(1), **asdict(target_policy or policy))
+        return cls(train(texts(0), tags=tags, **asdict(policy)), target, placeholders)
 
     def mask(self, source: str) -> Masked:
         """A source as the model is to read it for translation; its tag, if it has one, is no placeholder."""

@@ -8,13 +8,10 @@ from typing import Annotated, Literal
 from saccade import tasks
 from saccade.data import Cleaning, Fields, PairFiles, PairSource, open_pairs
 from saccade.data.formats import has_named_fields
-from saccade.data.huggingface import PREFIX as HUB
-from saccade.data.text_files import STDIN
 from saccade.errors import UserError
+from saccade.locations import hub_name, is_stdin, task_name
 from saccade.ranges import BetweenZeroAndOne, Checked, Count, CountOrZero, Length, Range, Share
 from saccade.text import Placeholders, Policy
-
-TASK = "task:"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +40,7 @@ class Ingredient(Checked):
 
     @property
     def task(self) -> str | None:
-        return self.pairs.removeprefix(TASK) if self.pairs.startswith(TASK) else None
+        return task_name(self.pairs)
 
     def drawn(self, split: str, count: int, words: tuple[int, int] | None) -> Iterator[tasks.Pair]:
         """Pairs of a built-in task, the same ones at every call."""
@@ -63,7 +60,7 @@ class Ingredient(Checked):
 
     def kept_in(self, folder: Path) -> "Ingredient":
         """With what can be read only once copied into `folder`."""
-        if self.task is not None or self.pairs.startswith(HUB):
+        if self.task is not None or hub_name(self.pairs) is not None:
             return self
         kept = PairFiles(self.pairs, self.targets).buffered_in(folder)
         return replace(self, pairs=str(kept.source), targets=None if kept.target is None else str(kept.target))
@@ -84,6 +81,7 @@ class Data(Checked):
     clean: Cleaning = field(default_factory=Cleaning)
     longest: Length = 256  # pieces on a side; longer pairs are left out and reported
     vocabulary: Policy = field(default_factory=Policy)
+    target_vocabulary: Policy | None = None  # of the target side, where it is another kind; then joint is false
     joint: bool = True  # one vocabulary for both sides
     right_to_left: bool = False  # targets are read and written from their end; what a user sees is as ever
     vocab_from: str | None = None  # a model folder whose vocabulary to use
@@ -99,13 +97,17 @@ class Data(Checked):
         super().__post_init__()
         if self.corpora and (self.pairs or self.targets or self.fields):
             raise ValueError("give pairs, or corpora with pairs of their own, not both")
-        if any(STDIN in (one.pairs, one.targets) for one in self.corpora):
+        if any(is_stdin(one.pairs) or is_stdin(one.targets) for one in self.corpora):
             raise ValueError("of several corpora none can be read from standard input; put it in a file")
-        if self.sampling and self.vocabulary.kind in ("char", "word"):
-            raise ValueError(
-                f"sampling needs pieces that a word can be cut into, got {self.sampling} with a vocabulary of kind "
-                f"{self.vocabulary.kind!r}: set vocabulary.kind = 'unigram' or 'bpe', or sampling = 0"
-            )
+        if self.target_vocabulary is not None:
+            object.__setattr__(self, "joint", False)
+        for key in ("vocabulary", "target_vocabulary"):
+            policy = getattr(self, key)
+            if self.sampling and policy is not None and policy.kind in ("char", "word"):
+                raise ValueError(
+                    f"sampling needs pieces that a word can be cut into, got {self.sampling} with a vocabulary of kind "
+                    f"{policy.kind!r}: set {key}.kind = 'unigram' or 'bpe', or sampling = 0"
+                )
         if self.alignments is not None and (self.corpora or self.placeholders or self.streams):
             raise ValueError("alignments are of one corpus in memory, without placeholders or sampling")
         try:
@@ -162,4 +164,4 @@ class Data(Checked):
 
 def _has_names(pairs: str) -> bool:
     """Whether texts are found by a name there, not by their place."""
-    return pairs.startswith(HUB) or has_named_fields(pairs)
+    return hub_name(pairs) is not None or has_named_fields(pairs)

@@ -50,8 +50,10 @@ def load_dataset(data: Data, folder: Path, seed: int) -> Dataset:
     """Read, choose, hold out, train or borrow the vocabulary, encode; what is made is kept in `folder`/cache."""
     keep, ingredients = folder / "cache", data.ingredients
     sources = [_opened(one, data, keep) for one in ingredients]
-    digest = cache_key(*(source.digest() for source in sources))
     streams = data.streams or (data.streaming == "auto" and sum(source.size() for source in sources) > _LARGE)
+    if not streams:
+        sources = [source.in_memory() for source in sources]
+    digest = cache_key(*(source.digest() for source in sources))
     key, selections = _selections(data, sources, seed, keep, digest)
     vocabularies = _vocabularies(data, selections, folder, streams)
     key = cache_key(key, vocabularies.hash, data.longest)
@@ -168,7 +170,7 @@ def _valid(
             own = one.open_valid() or _valid_of_task(one, data, count) or ListedPairs(selection.held_out)
             each.append([add_tag(pair, one.tag) for pair in own])
         given = ListedPairs([pair for turn in zip_longest(*each) for pair in turn if pair is not None])
-    chosen = Selection.of(given)
+    chosen = Selection.of(given.in_memory())
     try:
         corpus = Corpus.encode(chosen, vocabularies, longest=data.longest)
     except UserError as error:
@@ -210,6 +212,7 @@ def _vocabularies(data: Data, selections: Sequence[Selection], folder: Path, str
         made = Vocabularies.train(
             _Kept(selections),
             data.vocabulary,
+            data.target_vocabulary,
             joint=data.joint,
             tags=data.tags,
             placeholders=Placeholders(data.placeholders) if data.placeholders else None,

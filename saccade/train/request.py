@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from saccade.errors import UserError
+from saccade.locations import is_stdin, task_name
 from saccade.ranges import BetweenZeroAndOne, Checked, Help
 
 _BUDGET = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)")
@@ -50,7 +51,7 @@ class TrainingRequest(Checked):
     def folder(self) -> Path:
         if self.out is not None:
             return self.out
-        name = "stdin" if self.pairs == "-" else Path(self.pairs.removeprefix("task:")).name.split(".")[0]
+        name = "stdin" if is_stdin(self.pairs) else Path(task_name(self.pairs) or self.pairs).name.split(".")[0]
         return Path("runs") / name
 
     @property

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from saccade import files, model_folder
 from saccade.data.batching import Batches
-from saccade.data.text_files import hash_pairs
+from saccade.data.sources import hash_pairs
 from saccade.errors import UserError
 from saccade.models import Seq2Seq
 from saccade.train.dataset import Dataset

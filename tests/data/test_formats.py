@@ -74,7 +74,10 @@ def test_a_pipe_is_kept_and_a_file_is_left_where_it_is(tmp_path: Path) -> None:
 
 BAD = {
     "no tab": (b"a\tb\nno tab here\n", r"pairs.tsv:2: 0 tabs .*expected one"),
-    "two tabs": (b"a\tb\tc\n", r"pairs.tsv:1: 2 tabs"),
+    "three columns": (
+        b"a\tb\tc\n",
+        r"pairs.tsv:1: 2 tabs .*--set 'data.fields=\[\"1\", \"2\"\]', or cut -f 1,2 \S*pairs.tsv > two.tsv",
+    ),
     "nul": (b"a\tb\na\0\tb\n", r"pairs.tsv:2: .*NUL"),
     "latin-1": (
         "a\tb\ncafé\tx\n".encode("latin-1"),
@@ -139,14 +142,18 @@ cells = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\t\
 
 
 @settings(deadline=None, max_examples=30)
-@given(pairs=st.lists(st.builds(TextPair, cells, cells), min_size=1), kind=st.sampled_from(["jsonl", "csv", "tsv"]))
+@given(
+    pairs=st.lists(st.builds(TextPair, cells, cells), min_size=1), kind=st.sampled_from(["jsonl", "json", "csv", "tsv"])
+)
 def test_every_form_reads_back_from_every_mark(
     pairs: list[TextPair], kind: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     path = tmp_path_factory.mktemp("read") / f"pairs.{kind}"
-    if kind == "jsonl":
+    if kind in ("jsonl", "json"):
         pairs = [TextPair(pair.source + "\n\t", pair.target) for pair in pairs]
         text = "".join(json.dumps(pair._asdict(), ensure_ascii=False) + "\n" for pair in pairs)
+        if kind == "json":
+            text = "[" + ",".join(text.split("\n")[:-1]) + "]"
     elif kind == "csv":
         pairs = [TextPair(pair.source, f'{pair.target}," \n;') for pair in pairs]
         written = io.StringIO()
@@ -184,6 +191,22 @@ def test_fields_by_name(tmp_path: Path) -> None:
     assert PairFiles(table, fields=("en", "de")).digest() != PairFiles(table, fields=("de", "en")).digest()
 
 
+def test_a_json_file_is_an_array_or_one_object_per_line(tmp_path: Path) -> None:
+    rows = [{"intent": "sort a list", "snippet": "sorted(xs)", "id": 3}, {"intent": "one", "snippet": "1"}]
+    fields = ("intent", "snippet")
+    expected = [("sort a list", "sorted(xs)"), ("one", "1")]
+    for text in (json.dumps(rows), json.dumps(rows, indent=2), "\ufeff\n" + json.dumps(rows)):
+        files = PairFiles(write(tmp_path / "conala.json", text.encode()), fields=fields)
+        assert list(files) == expected and list(files.records()) == rows
+    lines = "\n".join(map(json.dumps, rows))
+    assert list(PairFiles(write(tmp_path / "lines.json", lines.encode()), fields=fields)) == expected
+
+
+def test_the_attribution_of_a_manythings_file_is_not_read(tmp_path: Path) -> None:
+    line = "Go.\tVa !\tCC-BY 2.0 (France) Attribution: tatoeba.org #2877272 (CM) & #1158250 (Wittydev)\n"
+    assert list(PairFiles(write(tmp_path / "fra.txt", line.encode()))) == [("Go.", "Va !")]
+
+
 def test_columns_by_number(tmp_path: Path) -> None:
     table = write(tmp_path / "a.csv", b"1,one,un\n\n2,two,deux\n")
     assert list(PairFiles(table, fields=("2", "3"))) == [("one", "un"), ("", ""), ("two", "deux")]
@@ -196,7 +219,12 @@ BAD_FORMS = {
     "deep": ("a.jsonl", b"[" * 5000 + b"]" * 5000, None, r"a.jsonl:1: not JSON \(more than 100 lists or tables"),
     "digits": ("a.jsonl", b'{"source": ' + b"1" * 5000 + b"}", None, r"a.jsonl:1: not JSON"),
     "surrogate": ("a.jsonl", b'{"source": "\\ud800", "target": "b"}', None, r"a.jsonl:1: not JSON \(\\ud800 is half"),
-    "no object": ("a.jsonl", b'["a", "b"]\n', None, r"a.jsonl:1: \[\"a\", \"b\"\]… is no object"),
+    "no object": ("a.jsonl", b'["a", "b"]\n', None, r"a.jsonl:1: \[\"a\", \"b\"\]… is not an object"),
+    "array": ("a.jsonl", b'[{"source": "a",\n', None, r"a.jsonl:1: not JSON .*for an array of objects, name the file"),
+    "bad array": ("a.json", b'[{"source": "a"},\n', None, r"a.json: not JSON .*expected an array of objects"),
+    "empty array": ("a.json", b"[]", None, r"a.json: the array is empty"),
+    "bad item": ("a.json", b'[{"source": "a", "target": "b"}, 3]', None, r"a.json: item 2 is 3…, not an object"),
+    "item without field": ("a.json.gz", gzip.compress(b'[{"en": "a"}]'), None, r"a.json.gz: item 1: there is no 'sour"),
     "no field": (
         "a.jsonl",
         b'{"en": "a", "x": {"de": "b"}}\n',
@@ -208,11 +236,11 @@ BAD_FORMS = {
     "empty jsonl": ("a.jsonl.gz", gzip.compress(b""), None, r"a.jsonl.gz:1: the file is empty"),
     "not UTF-8": ("a.jsonl", b'{"source": "a", "target": "\xe9"}\n', None, r"a.jsonl:1: .*not UTF-8"),
     "no header": ("a.csv", b"a,b\nc,d\n", None, r"a.csv:1: the header has no 'source'; the texts there are a, b"),
-    "short row": ("a.csv", b"source,target\na,b\nc\n", None, r"a.csv:3: 1 columns; expected at least 2"),
+    "short row": ("a.csv", b"source,target\na,b\nc\n", None, r"a.csv:3: 1 column; expected at least 2"),
     "open quote": ("a.csv", b'source,target\na,b\nc,"d\ne,f\n', None, r"a.csv:3: not CSV .*is a quote not closed"),
     "header alone": ("a.csv", b"source,target\n", None, r"a.csv:1: the file is empty"),
     "empty csv": ("a.csv", b"", None, r"a.csv:1: the file is empty"),
-    "few columns": ("a.tsv", b"a\tb\n", ("1", "3"), r"a.tsv:1: 1 tabs in the line; expected at least 2, for column 3"),
+    "few columns": ("a.tsv", b"a\tb\n", ("1", "3"), r"a.tsv:1: 1 tab in the line; expected at least 2, for column 3"),
     "no such column": ("a.tsv", b"a\tb\n", ("1", "9" * 5000), r"a.tsv: a TSV has no header"),
     "named columns": ("a.tsv", b"a\tb\n", ("en", "de"), r"a.tsv: a TSV has no header"),
 }

@@ -55,7 +55,7 @@ def test_a_split_is_chosen(place: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "fields", "said"),
     [
-        ("splits@valid", FIELDS, "there is no split 'valid'; choose by @ one of train, test"),
+        ("splits@valid", FIELDS, "there is no split 'valid'; add @ and one of train, test"),
         ("disk", None, "disk:1: there is no 'target'; the texts there are translation.en, translation.fr, source;"),
         ("nowhere", FIELDS, "cannot be read: Couldn't find any data file"),
     ],

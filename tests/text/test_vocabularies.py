@@ -3,6 +3,7 @@ from typing import NamedTuple
 
 import pytest
 
+from saccade.data import TextPair
 from saccade.errors import UserError
 from saccade.text import Placeholders, Policy, Vocabularies
 from saccade.text.tokeniser import Kind
@@ -74,3 +75,14 @@ def test_damaged_placeholders_are_refused(tmp_path: Path) -> None:
     (tmp_path / "placeholders.json").write_text("[]")
     with pytest.raises(UserError, match=r"placeholders.json: damaged"):
         Vocabularies.load(tmp_path)
+
+
+def test_each_side_may_have_its_own_kind(tmp_path: Path) -> None:
+    pairs = [TextPair("cat", "K AE1 T"), TextPair("chat", "CH AE1 T"), TextPair("act", "AE1 K T")]
+    sides = Vocabularies.train(pairs, Policy(kind="char", size=300), Policy(kind="word", size=300))
+    assert not sides.joint
+    source, target = sides.encode(pairs[1])
+    assert sides.source.tokens(source) == ["c", "h", "a", "t"]
+    assert sides.target.tokens(target) == ["▁CH", "▁AE1", "▁T"] and sides.target.decode(target) == "CH AE1 T"
+    sides.save(tmp_path)
+    assert Vocabularies.load(tmp_path).hash == sides.hash
