@@ -1,18 +1,22 @@
-"""Files that are whole or not there: a kill or a full disk at any moment leaves the old contents or the new.
+"""Atomic writes: a kill or a full disk at any moment leaves all of the old contents or all of the new.
 
-One file is replaced by a rename. Several files that belong together need more, since no portable call replaces a
-folder that is not empty (`renameat2` with RENAME_EXCHANGE is of Linux and of some file systems only), and since a run's
-folder also holds what must stay where it is (a log that is open, a tokeniser that never changes). So a folder is
-written as a journal is:
+One file is replaced by a rename (`atomic_file`, `write_atomically`). Several files that belong together need more: no
+portable call replaces a folder that is not empty (`renameat2` with RENAME_EXCHANGE exists on Linux alone, for some file
+systems), and a run's folder also holds files that must stay in place (an open log, a tokeniser). So `atomic_folder`
+keeps a journal:
 
-1. all new files are written to `.writing-*` inside the folder, and synced;      killed here: the old contents hold
-2. `.writing-*` is renamed to `.committed`, in one atomic step;                   from here on: the new contents hold
-3. each file of `.committed` is moved to its place, and `.committed` removed.     killed here: the next writer goes on
+1. all new files are written to `.writing-*` inside the folder, and synced;     killed here: the old contents are valid
+2. `.writing-*` is renamed to `.committed`, in one atomic step;                 from here on, the new ones are valid
+3. each file of `.committed` is moved to its place, and `.committed` removed.   killed here: the next writer continues
 
-Only writers move files. A reader may have been given the folder by somebody else, so it changes nothing: `read` takes a
-file from `.committed` where it is there, and else from its place. Neither follows a symbolic link below the folder.
-One process at a time writes a folder: a second one removes the first one's `.writing-*` as a leftover, and the first
-one fails without having changed anything.
+Only writers move files. A reader may have got the folder from somebody else, so it changes nothing: `read` looks in
+`.committed` first, then at the file's place. Neither follows a symbolic link below the folder. One process at a time
+writes a folder: a second one removes the first one's `.writing-*` as a leftover, and the first one then fails without
+having changed anything.
+
+`parse_json` and `parse_toml` read text that somebody else wrote: whatever is wrong with it, they raise a ValueError.
+Python's own parsers also raise RecursionError, and accept what fails later: values nested so deeply that nothing can
+print them, and halves of surrogate pairs, which no file can hold.
 """
 
 import errno
@@ -43,14 +47,14 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 @contextmanager
 def atomic_folder(folder: Path) -> Iterator[Path]:
-    """Yields an empty folder; on leaving, all that was written there is in `folder`, or (on any error) none of it.
+    """Yield an empty folder to write to; at the end, all its files are in `folder`, or none after an error.
 
-    A file replaces the one of the same relative path; what has no new version stays. May be nested: the yielded folder
+    A file replaces the one of the same relative path; all other files stay. Blocks may be nested: the yielded folder
     is a folder like any other.
     """
     with _explained(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        settle(folder)
+        recover(folder)
         for leftover in folder.glob(_WRITING + "*"):
             shutil.rmtree(leftover) if _is_folder(leftover) else leftover.unlink()
         writing = folder / f"{_WRITING}{secrets.token_hex(4)}"  # not mkdtemp, which locks all other users out
@@ -63,11 +67,11 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
             shutil.rmtree(writing, ignore_errors=True)
             raise
         sync(folder)
-        settle(folder)
+        recover(folder)
 
 
-def settle(folder: Path) -> None:
-    """Finish what a killed writer had committed. Only whoever is about to write to the folder may call this."""
+def recover(folder: Path) -> None:
+    """Finish the work of a writer that was killed after its commit. For writers only: it moves files."""
     committed = folder / _COMMITTED
     if not _is_folder(committed):
         return
@@ -83,10 +87,7 @@ def settle(folder: Path) -> None:
 
 
 def read(folder: Path, name: str, *, most: int | None = None) -> bytes:
-    """The content of a file of the folder as it was last committed; changes nothing.
-
-    A file that has more than `most` bytes is refused before it is read.
-    """
+    """Read a file of the folder as it was last committed; a file of more than `most` bytes is refused unread."""
     while True:
         path = locate(folder, name)
         try:
@@ -103,9 +104,9 @@ def read(folder: Path, name: str, *, most: int | None = None) -> bytes:
 def locate(folder: Path, name: str) -> Path:
     """Where that file of the folder is now: in the journal if it is committed there, else at its place.
 
-    The journal is looked at first, since files move from there to their places and never back.
+    The journal comes first, since files move from there to their places and never back.
     """
-    place, committed = inside(folder, name), inside(folder, f"{_COMMITTED}/{name}")
+    place, committed = path_inside(folder, name), path_inside(folder, f"{_COMMITTED}/{name}")
     path = place if _mode(committed) is None else committed
     if not stat.S_ISREG(_mode(path) or stat.S_IFREG):
         raise UserError(f"{path}: not a regular file; copy the whole folder again")
@@ -117,24 +118,25 @@ def exists(folder: Path, name: str) -> bool:
     return _mode(locate(folder, name)) is not None or _mode(folder / name) is not None  # it may move in between
 
 
-def is_journalled(folder: Path) -> bool:
-    """Whether a writer of this folder was stopped, or is at work, before all files were at their places."""
+def has_journal(folder: Path) -> bool:
+    """Whether a writer has committed files that are not all at their places yet."""
     return _mode(folder / _COMMITTED) is not None
 
 
 def refuse_links(folder: Path) -> None:
-    """Nothing below the folder may be a symbolic link: what is written there could change files outside it."""
+    """Refuse a folder that contains symbolic links: writing through one would change files outside the folder."""
     for parent, folders, names in os.walk(folder):
         for name in (*folders, *names):
             _refuse_link(Path(parent, name))
 
 
-def write_atomically(path: Path, content: str | bytes) -> None:
-    """Write one file: `path` holds its old content or all of `content`, at any moment. Text is written as UTF-8."""
+@contextmanager
+def atomic_file(path: Path) -> Iterator[Path]:
+    """Yield a path to write to, which becomes `path` at the end; after an error, `path` is as it was."""
     with _explained(path):
         temporary = path.with_name(f".{path.name}-{secrets.token_hex(_TOKEN)}")  # its own: several may write one cache
         try:
-            temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+            yield temporary
             sync(temporary)
             temporary.replace(path)
         except BaseException:
@@ -143,15 +145,26 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         sync(path.parent)
 
 
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Write one file; text is written as UTF-8."""
+    with atomic_file(path) as temporary:
+        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def write_json(path: Path, value: Any, *, allow_nan: bool = True) -> None:
+    """Write one JSON file that people can read, too."""
+    write_atomically(path, json.dumps(value, ensure_ascii=False, allow_nan=allow_nan, indent=2) + "\n")
+
+
 def remove_leftovers(path: Path) -> None:
-    """What processes that were killed while they wrote `path` atomically have left; only for who holds its lock."""
+    """Remove temporary files of `path` that killed processes have left. Only the holder of its lock may call this."""
     hexadecimal = "[0-9a-f]" * (2 * _TOKEN)
     for leftover in path.parent.glob(f".{escape(path.name)}-{hexadecimal}"):
         leftover.unlink(missing_ok=True)
 
 
-def inside(folder: Path, name: str) -> Path:
-    """`folder / name` where that stays inside `folder` and passes no symbolic link; the folder itself may be one."""
+def path_inside(folder: Path, name: str) -> Path:
+    """`folder / name`, which must stay inside `folder` and pass no symbolic link; the folder itself may be one."""
     parts = PureWindowsPath(name)  # reads / and \\ both as separators, on every system
     if parts.anchor or ".." in parts.parts or not parts.parts or "\0" in name or not _is_encodable(name):
         raise UserError(f"{name!r} is not a file inside {folder}; expected a relative path without '..'")
@@ -162,15 +175,15 @@ def inside(folder: Path, name: str) -> Path:
     return path
 
 
-def listed(text: str) -> list[Path]:
-    """Paths with commas between them. What exists may have commas in its name, as the runs of a sweep do."""
-    parts, found = text.split(","), []
+def split_paths(text: str) -> list[Path]:
+    """Split paths at commas, except for commas in the name of an existing file, such as a run of a sweep."""
+    parts, paths = text.split(","), []
     while parts:
-        whole = (count for count in range(len(parts), 0, -1) if Path(",".join(parts[:count])).exists())
-        count = next(whole, 1)
-        found += [Path(",".join(parts[:count]))] if any(parts[:count]) else []
+        existing = (count for count in range(len(parts), 0, -1) if Path(",".join(parts[:count])).exists())
+        count = next(existing, 1)
+        paths += [Path(",".join(parts[:count]))] if any(parts[:count]) else []
         del parts[:count]
-    return found
+    return paths
 
 
 def sha256(content: bytes) -> str:
@@ -206,13 +219,13 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 @contextmanager
 def _explained(place: Path) -> Iterator[None]:
-    """A disk that is full or may not be written to is the user's to mend: say so, and that nothing was lost."""
+    """Report a full or read-only disk as a mistake that the user can mend, and say that nothing was lost."""
     try:
         yield
     except OSError as error:
         if error.errno in _FULL:
             raise UserError(
-                f"{place}: {error.strerror} while writing; what was there before is intact: free some space and go on"
+                f"{place}: {error.strerror} while writing; what was there before is intact: free some space, then retry"
             ) from error
         if error.errno in _FORBIDDEN:
             raise UserError(f"{place}: cannot be written: {error.strerror}; nothing there was changed") from error
@@ -231,13 +244,13 @@ def _move_files(committed: Path, folder: Path) -> None:
 
 
 def _is_folder(path: Path) -> bool:
-    """Whether it is a real folder, which a link to one is not."""
+    """Whether it is a folder; a link is refused."""
     _refuse_link(path)
     return path.is_dir()
 
 
 def _make_folder(place: Path) -> None:
-    """Durable before anything is moved there: else a crash may lose the folder, and with it what was moved."""
+    """Sync the new folder before files are moved there: a crash could lose it, and the files with it."""
     place.mkdir(exist_ok=True)
     sync(place.parent)
 
@@ -258,7 +271,7 @@ def _refuse_link(path: Path) -> None:
 
 
 def _mode(path: Path) -> int | None:
-    """Its type and permissions; None where there is nothing."""
+    """The type and permissions of a path; None if it does not exist."""
     try:
         return path.lstat().st_mode
     except OSError:
@@ -266,7 +279,7 @@ def _mode(path: Path) -> int | None:
 
 
 def sync_tree(folder: Path) -> None:
-    """Have everything in the folder on disk before anything that is written later."""
+    """Write everything in the folder to disk before anything that is written later."""
     for parent, _, names in os.walk(folder):
         for name in names:
             sync(Path(parent, name))
@@ -274,8 +287,8 @@ def sync_tree(folder: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """What was written to that file, or the names that were made, moved or removed in that folder, outlives a crash."""
-    if os.name == "nt" and path.is_dir():  # Windows opens no folders, and keeps their entries in order by itself
+    """Make a file's content, or a folder's entries, survive a crash."""
+    if os.name == "nt" and path.is_dir():  # Windows cannot open a folder, and orders changes to its entries itself
         return
     handle = os.open(path, os.O_RDONLY)
     try:

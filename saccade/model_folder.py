@@ -123,11 +123,10 @@ def load_config(folder: Path) -> ModelConfig:
 
 def add_extra(folder: Path, **extra: Any) -> None:
     """Keep these plain JSON values with a model that is there, in place of those of the same names."""
-    files.settle(folder)
+    files.recover(folder)
     _, described = _steadily(folder, _CONFIG, lambda: _model_config(folder))
     described["extra"] = {**described.get("extra", {}), **extra}
-    text = json.dumps(described, indent=2, ensure_ascii=False, allow_nan=False)
-    files.write_atomically(folder / _CONFIG, text + "\n")
+    files.write_json(folder / _CONFIG, described, allow_nan=False)
 
 
 def save_training(folder: Path, state: Any) -> None:

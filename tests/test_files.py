@@ -60,7 +60,7 @@ def test_what_a_kill_leaves_is_settled_or_cleaned(tmp_path: Path) -> None:
         folder = tmp_path / str(moment)
         save(folder, "old")
         killed = stopped_at(moment, folder)
-        files.settle(folder)
+        files.recover(folder)
         left = {name: text for name, text in contents(folder).items() if not name.startswith(".writing-")}
         assert left in (dict.fromkeys(("a", "b", "sub/c"), v) for v in ("old", "new")), f"mixed at moment {moment}"
         outcomes.add(left["a"])
@@ -133,7 +133,7 @@ def test_a_file_that_moves_while_it_is_read_is_read_at_its_place(
     read = Path.read_bytes
 
     def late(self: Path) -> bytes:
-        files.settle(committed)
+        files.recover(committed)
         return read(self)
 
     monkeypatch.setattr(Path, "read_bytes", late)
@@ -204,7 +204,7 @@ def test_several_may_settle_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         return rename(self, target)  # FileNotFoundError: it has gone
 
     monkeypatch.setattr(Path, "replace", late)
-    files.settle(tmp_path)
+    files.recover(tmp_path)
     assert contents(tmp_path) == {"a": "new", "b": "new"} and not (tmp_path / ".committed").exists()
 
 
@@ -253,18 +253,18 @@ def test_names_stay_inside_their_folder(tmp_path: Path, name: str) -> None:
     folder = tmp_path / "model"
     folder.mkdir()
     with pytest.raises(UserError, match="not a file inside"):
-        files.inside(folder, name)
+        files.path_inside(folder, name)
     (folder / "link").symlink_to(tmp_path)
     with pytest.raises(UserError, match="link: a symbolic link"):
-        files.inside(folder, "link/x")
-    assert files.inside(folder, "sub/spm.model") == folder / "sub" / "spm.model"
+        files.path_inside(folder, "link/x")
+    assert files.path_inside(folder, "sub/spm.model") == folder / "sub" / "spm.model"
 
 
 def test_paths_between_commas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("a", "a,b", "b", "lr=1,seed=1"):
         Path(name).touch()
-    assert list(map(str, files.listed("a"))) == ["a"]
-    assert list(map(str, files.listed("a,b"))) == ["a,b"]  # what exists, as it is
-    assert list(map(str, files.listed("lr=1,seed=1,b,,none"))) == ["lr=1,seed=1", "b", "none"]
-    assert files.listed("") == [] == files.listed(",")
+    assert list(map(str, files.split_paths("a"))) == ["a"]
+    assert list(map(str, files.split_paths("a,b"))) == ["a,b"]  # what exists, as it is
+    assert list(map(str, files.split_paths("lr=1,seed=1,b,,none"))) == ["lr=1,seed=1", "b", "none"]
+    assert files.split_paths("") == [] == files.split_paths(",")

@@ -211,13 +211,8 @@ class Attention(nn.Module):
             limits.append(memory.readable[:, None, :])
         if self.score.reach is not None:
             limits.append((memory.positions < self.score.reach)[:, None, :])
-        allowed = limits[0] if limits else None
-        for limit in limits[1:]:
-            allowed = limit & allowed
-        return (
-            None if allowed is None else allowed[:, None],
-            None if view.taper is None else view.taper[:, None],
-        )
+        allowed = reduce(torch.logical_and, limits)[:, None] if limits else None
+        return allowed, None if view.taper is None else view.taper[:, None]
 
     def _read(
         self, queries: Tensor, memory: Memory, where: Tensor, history: History | None, keep_weights: bool

@@ -226,7 +226,7 @@ class _Told:
     def save(self, path: Path, choice: "HeadChoice | None", **about: Any) -> None:
         from dataclasses import asdict
 
-        from saccade.files import write_atomically
+        from saccade.files import write_json
 
         found = {
             **about,
@@ -237,7 +237,7 @@ class _Told:
             "scores": {name: one.to_dict() for name, one in self.scores().items()},
             "entropy_bits": self.entropies.mean(),
         }
-        write_atomically(path, json.dumps(found, ensure_ascii=False, indent=2) + "\n")
+        write_json(path, found)
 
 
 def _filled(rows: list[list[str]]) -> list[list[str]]:

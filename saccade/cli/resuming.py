@@ -6,7 +6,6 @@ since what is translated together rounds together: a resumed run writes the same
 """
 
 import hashlib
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -20,7 +19,7 @@ import typer
 from saccade import __version__
 from saccade.cli.console import say
 from saccade.errors import UserError
-from saccade.files import locate, parse_json, remove_leftovers, sync, write_atomically
+from saccade.files import locate, parse_json, remove_leftovers, sync, write_json
 from saccade.locking import locked
 
 AGAIN = "give --restart to begin again"
@@ -110,7 +109,7 @@ class Journal:
 
     def _save(self, lines: int, digest: str, sizes: Mapping[str, int], state: Mapping[str, Any]) -> None:
         known = {"command": self._command, "lines": lines, "digest": digest, "sizes": sizes, "state": {**state}}
-        write_atomically(self._record, json.dumps(known, ensure_ascii=False, indent=2) + "\n")
+        write_json(self._record, known)
 
     def _recall(self) -> None:
         try:

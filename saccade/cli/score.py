@@ -140,6 +140,6 @@ def _tell(total: "ScoreTotals", summary: Path | None, **about: str) -> None:
         f"perplexity {total.perplexity:.4f} a piece, {total.word_perplexity:.4f} a word"
     )
     if summary is not None:
-        from saccade.files import write_atomically
+        from saccade.files import write_json
 
-        write_atomically(summary, json.dumps({**about, **total.as_dict()}, ensure_ascii=False, indent=2) + "\n")
+        write_json(summary, {**about, **total.as_dict()})

@@ -99,7 +99,7 @@ def examples_of(material: Material) -> list[int]:
 
 
 def _paths(given: str) -> list[Path]:
-    paths = files.listed(given)
+    paths = files.split_paths(given)
     if not paths:
         raise UserError("SYSTEM is empty; expected a model's folder or a file of outputs")
     return paths

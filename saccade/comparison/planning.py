@@ -135,7 +135,7 @@ def _split_settings(text: str) -> tuple[str, list[str]]:
 
 def _folders(text: str) -> tuple[Path, ...] | None:
     """None if the text does not name folders."""
-    paths = files.listed(text)
+    paths = files.split_paths(text)
     if not paths or text.endswith(".toml"):
         return None
     are_meant = any(path.exists() for path in paths) or "/" in text or len(paths) > 1

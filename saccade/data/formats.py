@@ -46,7 +46,7 @@ from saccade.data.text_files import (
     read_lines,
 )
 from saccade.errors import UserError
-from saccade.files import parse_json
+from saccade.files import atomic_file, parse_json
 from saccade.locations import hub_name, is_stdin
 
 _EMPTY = TextPair("", "")
@@ -307,7 +307,6 @@ def _empty_error(file: File) -> UserError:
 def _buffer(file: File, place: Path) -> File:
     if not is_read_once(file):
         return file
-    unfinished = place.with_name(f".{place.name}.unfinished")
-    with open_bytes(file) as stream, unfinished.open("wb") as copy:
+    with open_bytes(file) as stream, atomic_file(place) as temporary, temporary.open("wb") as copy:
         shutil.copyfileobj(stream, copy)
-    return unfinished.replace(place)
+    return place

@@ -11,7 +11,6 @@
 All are means, so that one set of weights serves long texts and short ones.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -52,7 +51,7 @@ class RerankingWeights:
     candidates: int
 
     def save(self, path: Path) -> None:
-        files.write_atomically(path, json.dumps(asdict(self), indent=2) + "\n")
+        files.write_json(path, asdict(self))
 
     @classmethod
     def load(cls, path: Path) -> "RerankingWeights":

@@ -5,7 +5,6 @@ report.table("Scores", ["model", "BLEU"], [["fixed context", 41.2], ["attention"
 report.save("report.html")
 """
 
-import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from saccade.align.weights import weight_matrix
 from saccade.errors import UserError
+from saccade.files import write_atomically
 from saccade.inspect.cells import percent, steps
 from saccade.inspect.chart import Interval, interval_chart, line_chart
 from saccade.inspect.page import escaped, page, shown
@@ -171,14 +171,10 @@ class Report:
     def save(self, path: str | Path) -> None:
         """Write the file whole or not at all."""
         path = Path(path)
-        unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
         try:
-            unfinished.write_text(self.html(), encoding="utf-8")
-            unfinished.replace(path)
+            write_atomically(path, self.html())
         except OSError as error:
             raise UserError(f"{path}: cannot write the report: {error.strerror}") from None
-        finally:
-            unfinished.unlink(missing_ok=True)
 
     def _add(self, heading: str, body: str) -> None:
         self._sections.append(f"<section><h2>{_inline(heading)}</h2>\n{body}</section>")

@@ -205,7 +205,7 @@ class _Kept:
 def _vocabularies(data: Data, selections: Sequence[Selection], folder: Path, streams: bool) -> Vocabularies:
     """Of this run where it has one already; else another model's, or made of the training pairs; kept with the run."""
     kept = folder / "vocabulary"
-    files.settle(kept)
+    files.recover(kept)
     if any(kept.glob("*.model")):
         return Vocabularies.load(kept)
     if data.vocab_from is None:

@@ -138,7 +138,7 @@ def load_recipe(path: Path, overrides: Iterable[str] = ()) -> Recipe:
 
 def load_saved_recipe(folder: Path, overrides: Iterable[str] = ()) -> Recipe:
     """Of the run in that folder, which somebody else may have made: it names no code from outside unless trusted."""
-    path = files.inside(folder, RECIPE)
+    path = files.path_inside(folder, RECIPE)
     mapping = config.load_toml(path)
     names.refuse_outside({"model": mapping.get("model")}, where=str(path))
     return recipe_of(config.override(mapping, overrides), str(path))
@@ -147,6 +147,6 @@ def load_saved_recipe(folder: Path, overrides: Iterable[str] = ()) -> Recipe:
 def read_recipe(path: Path) -> dict[str, Any]:
     """The plain values of a recipe file. Beside a model it is a part of the model folder, and trusted no more."""
     mapping = config.load_toml(path)
-    if (path.parent / "config.json").exists() or files.is_journalled(path.parent):
+    if (path.parent / "config.json").exists() or files.has_journal(path.parent):
         names.refuse_outside({"model": mapping.get("model")}, where=str(path))
     return mapping

@@ -23,7 +23,7 @@ def prepare(out: Path, recipe: Recipe, resume: bool) -> Recipe:
         refuse_used_folder(out)
     out.mkdir(parents=True, exist_ok=True)
     files.refuse_links(out)  # a run that somebody else made must not lead the log and the cache elsewhere
-    files.settle(out)
+    files.recover(out)
     for name in ("metrics.jsonl", "recipe.toml", "config.json"):
         files.remove_leftovers(out / name)
     if not resume:

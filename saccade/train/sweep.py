@@ -4,7 +4,6 @@ A finished run has a result.json in its folder and is not trained again; an inte
 """
 
 import hashlib
-import json
 import os
 import re
 import statistics
@@ -116,7 +115,7 @@ class Sweep:
         failed = "".join(f"\n- {failure}" for row in self.rows for failure in row.failed)
         text = f"# {self.recipe.stem}\n\n{lines}\n" + (f"{failed}\n" if failed else "")
         out.mkdir(parents=True, exist_ok=True)
-        files.write_atomically(out / "results.json", json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n")
+        files.write_json(out / "results.json", self.to_dict())
         files.write_atomically(out / "results.md", text)
 
 
@@ -254,7 +253,7 @@ def _run(point: Point, folder: Path, name: str, say: Say) -> Result:
         say(f"{name}: {outcome.reason}")
     found = result(outcome.best, outcome.step, outcome.seconds, outcome.reason)
     files.remove_leftovers(folder / _RESULT)
-    files.write_atomically(folder / _RESULT, json.dumps(asdict(found), indent=2) + "\n")
+    files.write_json(folder / _RESULT, asdict(found))
     return found
 
 

@@ -97,7 +97,7 @@ def test_a_journal_that_cannot_be_saved_names_what_the_same_command_finds(
         for line in range(4):
             kept.write("out", f"line {line}")
             if line == 2:
-                monkeypatch.setattr(resuming, "write_atomically", full)
+                monkeypatch.setattr(resuming, "write_json", full)
             kept.commit(line + 1)
     assert "the 2 lines that were done are in" in capsys.readouterr().err
     assert (tmp_path / "out.txt.unfinished").read_text() == "line 0\nline 1\n"

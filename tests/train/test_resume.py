@@ -41,7 +41,7 @@ def assert_same_run(out: Path, never_killed: Path) -> None:
 def assert_whole(out: Path) -> None:
     """What a kill leaves can be read: nothing, or a whole model."""
     try:
-        files.settle(out)
+        files.recover(out)
         if (out / "config.json").exists():
             model_folder.load_model(out)
     except FileNotFoundError:
