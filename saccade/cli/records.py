@@ -73,7 +73,7 @@ class Input:
             found, self.field, f"{display_name(self.file)}:{number}", "name the one to translate by --field"
         )
         try:
-            asked = None if found.get(CONSTRAINTS) is None else Constraints.of_dict(found[CONSTRAINTS])
+            asked = None if found.get(CONSTRAINTS) is None else Constraints.from_json(found[CONSTRAINTS])
         except UserError as error:
             raise self.mistake(number, f"constraints: {error}") from None
         return Record(

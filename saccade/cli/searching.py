@@ -107,10 +107,9 @@ def searching(
     groups = max(1, others.get("groups", 1))
     try:
         beam = -(-least // groups) * groups if beam is None else beam
-        return Search(beam=beam, length_penalty=length_penalty, n_best=n_best, repeats=repeats or None, **others)
-    except ValueError as error:
-        name, said = str(error).split(" ", 1)
-        raise UserError(f"--{name.replace('_', '-')} {said}") from error
+        return Search(beam=beam, length_penalty=length_penalty, n_best=n_best, repeats=repeats, **others)
+    except ranges.OptionError as error:
+        raise UserError(f"--{error.field.replace('_', '-')} {error.message}") from error
 
 
 class Asked(NamedTuple):
@@ -141,7 +140,10 @@ def constraint_options(
 ) -> Asked:
     from saccade.decode import Constraints
 
-    every = Constraints(prefix=prefix, outline=outline, include=tuple(include or ()), exclude=tuple(exclude or ()))
+    try:
+        every = Constraints(prefix=prefix, outline=outline, include=tuple(include or ()), exclude=tuple(exclude or ()))
+    except ranges.OptionError as error:
+        raise UserError(f"--{error.field} {error.message}") from error
     if every == Constraints():
         return Asked(None, constraints)
     if constraints is not None:
@@ -155,7 +157,7 @@ def read_constraints(file: Path) -> "Iterator[Constraints | None]":
 
     for number, line in enumerate(read_lines(file), 1):
         try:
-            yield Constraints.of_dict(parse_json(line)) if line.strip() else None
+            yield Constraints.from_json(parse_json(line)) if line.strip() else None
         except (ValueError, UserError) as error:
             raise line_error(file, number, str(error)) from None
 

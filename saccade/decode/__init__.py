@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from saccade.decode.reranking import RerankingWeights as RerankingWeights
     from saccade.decode.scoring import PairScore as PairScore
     from saccade.decode.scoring import score_pairs as score_pairs
-    from saccade.decode.search.loop import Hypothesis as Hypothesis
+    from saccade.decode.search.hypotheses import Hypothesis as Hypothesis
     from saccade.decode.search.loop import run_search as run_search
     from saccade.decode.search.options import DEFAULT_SEARCH as DEFAULT_SEARCH
     from saccade.decode.search.options import Search as Search
@@ -39,7 +39,8 @@ _MODULES = {
     "mbr": ("minimise_risk",),
     "reranking": ("Reranker", "RerankingWeights"),
     "scoring": ("PairScore", "score_pairs"),
-    "search.loop": ("Hypothesis", "run_search"),
+    "search.hypotheses": ("Hypothesis",),
+    "search.loop": ("run_search",),
     "search.options": ("DEFAULT_SEARCH", "Search"),
     "search.recording": ("Recorder", "SearchTree"),
     "translation": ("Translation",),

@@ -22,7 +22,8 @@ from saccade.decode.constraints.options import Constraints
 from saccade.decode.constraints.rules import Rules
 from saccade.decode.constraints.segmentations import TokenBytes
 from saccade.decode.long_texts import LengthLimits, TooLong, join_parts, split_text
-from saccade.decode.search.loop import Hypothesis, OnStep, run_search
+from saccade.decode.search.hypotheses import Hypothesis
+from saccade.decode.search.loop import OnStep, run_search
 from saccade.decode.search.options import DEFAULT_SEARCH, Search
 from saccade.decode.search.recording import Recorder, SearchTree
 from saccade.decode.translation import Translation
@@ -203,7 +204,7 @@ class Translator:
                 indices=indices,
                 rules=rules,
                 recorder=recorder,
-                watch=options.watch,
+                on_step=options.watch,
             )
             recorded = [recorder.trees[index] if recorder else None for index in indices]
             return list(zip(results, recorded, strict=True))
@@ -222,7 +223,7 @@ class Translator:
     def _rules(self, constraints: Constraints | None, read: Masked) -> Rules | None:
         if constraints is None or constraints == Constraints():
             return None
-        return Rules(constraints, self._lexicon.showing(read.shown))
+        return Rules(constraints, self._lexicon.with_placeholders(read.shown))
 
     @cached_property
     def _lexicon(self) -> TokenBytes:
@@ -332,7 +333,7 @@ _BLANK = Hypothesis(tokens=(), token_log_probs=(), log_prob=0.0, score=0.0, ende
 
 
 def _blank(constraints: Constraints | None) -> Hypothesis:
-    asked = () if constraints is None else constraints.asked
+    asked = () if constraints is None else constraints.required
     return replace(_BLANK, unmet=tuple(f"{phrase!r}: the source is blank" for phrase in asked))
 
 

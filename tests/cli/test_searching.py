@@ -42,7 +42,7 @@ def test_words_to_keep_and_to_bar(run: Run, model_folder: Path) -> None:  # noqa
     done = run("translate", model_folder, "--include", "chat noir", "--exclude", "noir", stdin=b"it sleeps\n\n")
     assert done.out == "il dort\n\n"
     assert done.err.splitlines() == [
-        "saccade: line 1: not met: 'chat noir': it says 'noir', which is barred",
+        "saccade: line 1: not met: 'chat noir': it contains 'noir', which is excluded",
         "saccade: line 2: not met: 'chat noir': the source is blank",
     ]
 
@@ -60,7 +60,7 @@ def test_a_file_of_constraints(run: Run, model_folder: Path, tmp_path: Path) -> 
         ('{"includes": []}', "asked.jsonl:2: expected an object with some of prefix"),
         ('{"include": "chien"}', "asked.jsonl:2: include: expected a list"),
         ('{"include": [""]}', "asked.jsonl:2: include takes a list of phrases"),
-        ('{"prefix": "a", "outline": "b"}', "asked.jsonl:2: a prefix and an outline"),
+        ('{"prefix": "a", "outline": "b"}', "asked.jsonl:2: prefix cannot be combined with an outline"),
     ):
         asked.write_text("\n".join([lines[0], bad, lines[2]]), encoding="utf-8")
         done = run("translate", model_folder, source, "--constraints", asked, "--out", tmp_path / "out.txt")
@@ -114,13 +114,13 @@ def test_an_ensemble(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--top-k", "3"), "--top-k is for samples"),
+        (("--top-k", "3"), "--top-k applies only to sampling"),
         (("--beam", "5", "--groups", "2"), "--groups must divide the beam of 5"),
         (("--length-norm", "google"), "--length-norm must be wu, mean, none"),
-        (("--shortest", "9", "--longest", "9"), "--shortest must leave room"),
+        (("--shortest", "9", "--longest", "9"), "--shortest must be below the longest of 9"),
         (("--no-repeat", "0"), "--no-repeat must be from 1 to"),
         (("--include", " "), "include takes a list of phrases"),
-        (("--outline", "…"), "gaps alone"),
+        (("--outline", "…"), "--outline must have words to keep"),
     ],
     ids=str,
 )

@@ -32,7 +32,7 @@ class Spelled:
         return "".join(SURFACES[piece] for piece in in_order).replace("▁", " ").removeprefix(" ")
 
     @property
-    def lexicon(self) -> TokenBytes:
+    def token_bytes(self) -> TokenBytes:
         return TokenBytes(self)  # type: ignore[arg-type]
 
 
@@ -96,7 +96,7 @@ def fits(text: str, parts: list[str]) -> bool:
     return rest(0, 0)
 
 
-def asked(text: str, constraints: Constraints) -> list[tuple[str, bool]]:
+def required(text: str, constraints: Constraints) -> list[tuple[str, bool]]:
     """What must be said, and whether it is."""
     found = [(phrase, has(text, phrase)) for phrase in constraints.include]
     if constraints.prefix:
@@ -106,21 +106,21 @@ def asked(text: str, constraints: Constraints) -> list[tuple[str, bool]]:
     return found
 
 
-def says_barred(text: str, constraints: Constraints) -> bool:
+def contains_excluded(text: str, constraints: Constraints) -> bool:
     return any(has(text, phrase) for phrase in constraints.exclude)
 
 
-def well_formed(tokens: Tokens, how: Search, exempt: int) -> bool:
+def well_formed(tokens: Tokens, search: Search, exempt: int) -> bool:
     """The rules of form, for all but the first `exempt` tokens."""
     for end in range(exempt + 1, len(tokens) + 1):
-        if how.no_repeat is not None and end > how.no_repeat:
-            runs = [tokens[i : i + how.no_repeat] for i in range(end - how.no_repeat + 1)]
+        if search.no_repeat is not None and end > search.no_repeat:
+            runs = [tokens[i : i + search.no_repeat] for i in range(end - search.no_repeat + 1)]
             if runs[-1] in runs[:-1]:
                 return False
-        if how.repeats is not None:
-            for size in range(1, end // (how.repeats + 1) + 1):
-                tail = tokens[end - size * (how.repeats + 1) : end]
-                if tail == tail[:size] * (how.repeats + 1):
+        if search.repeats:
+            for size in range(1, end // (search.repeats + 1) + 1):
+                tail = tokens[end - size * (search.repeats + 1) : end]
+                if tail == tail[:size] * (search.repeats + 1):
                     return False
     return True
 

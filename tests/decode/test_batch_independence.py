@@ -16,7 +16,7 @@ from saccade.decode import Hypothesis, Search, run_search
 from saccade.models import MODELS, Seq2Seq
 
 VOCABULARY, SENTENCES, TIE = 60, 650, 1e-3
-HOWS = (Search(longest=12), Search(beam=4, longest=12, no_repeat=3))
+SEARCHES = (Search(longest=12), Search(beam=4, longest=12, no_repeat=3))
 
 
 def untrained(name: str) -> Seq2Seq[Any, Any]:
@@ -39,12 +39,12 @@ def arrangements(lengths: list[int]) -> Iterator[tuple[list[list[int]], int]]:
 
 
 def found_in(
-    model: Seq2Seq[Any, Any], rows: list[list[int]], how: Search, batches: list[list[int]], padding: int
+    model: Seq2Seq[Any, Any], rows: list[list[int]], search: Search, batches: list[list[int]], padding: int
 ) -> dict[int, Hypothesis]:
     found = {}
     for places in batches:
         source, readable = (pad(part, (0, padding)) for part in pad_sources([rows[place] for place in places]))
-        for place, (best, *_) in zip(places, run_search(model, source, readable, how), strict=True):
+        for place, (best, *_) in zip(places, run_search(model, source, readable, search), strict=True):
             found[place] = best
     return found
 
@@ -57,9 +57,9 @@ def test_a_text_does_not_depend_on_its_batch(capsys: pytest.CaptureFixture[str])
     compared = ties = 0
     for name in MODELS:
         model = untrained(name)
-        for how in HOWS:
-            first, *others = (found_in(model, rows, how, *way) for way in arrangements([len(row) for row in rows]))
-            for other in (*others, found_in(model, rows, how, alone, 0)):
+        for search in SEARCHES:
+            first, *others = (found_in(model, rows, search, *way) for way in arrangements([len(row) for row in rows]))
+            for other in (*others, found_in(model, rows, search, alone, 0)):
                 compared += len(other)
                 for place, best in other.items():
                     if best.tokens != first[place].tokens:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from brute_force import Spelled, Watched, asked, says_barred
+from brute_force import Spelled, Watched, contains_excluded, required
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from search_models import one
@@ -17,9 +17,10 @@ from saccade.decode import Constraints, Search, Translator, run_search
 from saccade.decode.constraints.rules import Rules
 from saccade.errors import UserError
 from saccade.models import Seq2Seq
+from saccade.ranges import OptionError
 from saccade.text import EOS, Placeholders, Policy, Vocabularies, words
 
-HOWS = [
+SEARCHES = [
     Search(),
     Search(beam=2),
     Search(beam=4, n_best=3),
@@ -40,46 +41,48 @@ some, many = (settings(deadline=None, max_examples=count, derandomize=True) for 
 asking = given(
     seed=st.integers(0, 10**6),
     scale=st.sampled_from([1.0, 4.0]),
-    how=st.sampled_from(HOWS),
+    search=st.sampled_from(SEARCHES),
     constraints=wanted,
-    turned=st.booleans(),
+    reverse=st.booleans(),
 )
 asking_much = given(
     seed=st.integers(0, 10**6),
-    how=st.sampled_from(HOWS),
+    search=st.sampled_from(SEARCHES),
     constraints=st.just(Constraints()) | wanted,
-    barred=phrases,
+    excluded=phrases,
     form=st.sampled_from([{}, {"no_repeat": 2}, {"repeats": 1, "shortest": 3}, {"longest": 4}]),
-    turned=st.booleans(),
+    reverse=st.booleans(),
 )
 
 
-def check_met(seed: int, scale: float, how: Search, constraints: Constraints, turned: bool) -> None:
-    tokeniser, chain = Spelled(turned), Watched(seed, scale, places=40)
-    (found,) = run_search(chain, *one(*SOURCE), how, rules=[Rules(constraints, tokeniser.lexicon)])
+def check_met(seed: int, scale: float, search: Search, constraints: Constraints, reverse: bool) -> None:
+    tokeniser, chain = Spelled(reverse), Watched(seed, scale, places=40)
+    (found,) = run_search(chain, *one(*SOURCE), search, rules=[Rules(constraints, tokeniser.token_bytes)])
     assert found and not found[0].unmet
-    for hypothesis in found[: how.n_best]:
+    for hypothesis in found[: search.n_best]:
         text = tokeniser.decode(hypothesis.tokens)
-        missing = [label for label, met in asked(text, constraints) if not met]
+        missing = [label for label, met in required(text, constraints) if not met]
         assert not missing or not hypothesis.ended
         assert len(hypothesis.unmet) == len(missing)
 
 
 def check_reported(
-    seed: int, how: Search, constraints: Constraints, barred: tuple[str, ...], form: dict[str, Any], turned: bool
+    seed: int, search: Search, constraints: Constraints, excluded: tuple[str, ...], form: dict[str, Any], reverse: bool
 ) -> None:
-    tokeniser, chain = Spelled(turned), Watched(seed, 2.0, places=40)
-    constraints = replace(constraints, exclude=barred)
-    (found,) = run_search(chain, *one(*SOURCE), replace(how, **form), rules=[Rules(constraints, tokeniser.lexicon)])
+    tokeniser, chain = Spelled(reverse), Watched(seed, 2.0, places=40)
+    constraints = replace(constraints, exclude=excluded)
+    (found,) = run_search(
+        chain, *one(*SOURCE), replace(search, **form), rules=[Rules(constraints, tokeniser.token_bytes)]
+    )
     assert found
     for hypothesis in found:
         text = tokeniser.decode(hypothesis.tokens)
-        for label, met in asked(text, constraints):
+        for label, met in required(text, constraints):
             assert met or any(said.startswith(f"{label!r}: ") for said in hypothesis.unmet)
-        if says_barred(text, constraints):
-            assert not hypothesis.ended and any("which is barred" in said for said in hypothesis.unmet)
-        barred_now = sum("which is barred: " in said for said in hypothesis.unmet)
-        assert len(hypothesis.unmet) - barred_now == sum(not met for _, met in asked(text, constraints))
+        if contains_excluded(text, constraints):
+            assert not hypothesis.ended and any("which is excluded" in said for said in hypothesis.unmet)
+        barred_now = sum("which is excluded: " in said for said in hypothesis.unmet)
+        assert len(hypothesis.unmet) - barred_now == sum(not met for _, met in required(text, constraints))
 
 
 @some
@@ -109,48 +112,50 @@ def test_what_is_not_met_is_reported_always(**case: Any) -> None:
     check_reported(**case)
 
 
-@pytest.mark.parametrize("turned", [False, True])
-@pytest.mark.parametrize("how", HOWS)
-def test_what_is_cut_off_does_not_say_it_either(how: Search, turned: bool) -> None:
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("search", SEARCHES)
+def test_what_is_cut_off_does_not_say_it_either(search: Search, reverse: bool) -> None:
     """At the longest length a word is whole, though no piece has shown that it is."""
-    tokeniser, constraints = Spelled(turned), Constraints(exclude=("a", "b"))
+    tokeniser, constraints = Spelled(reverse), Constraints(exclude=("a", "b"))
     for seed in range(4):
         chain = Watched(seed, 3.0)
         chain.logits[..., EOS] = -math.inf
         (found,) = run_search(
-            chain, *one(*SOURCE), replace(how, longest=4), rules=[Rules(constraints, tokeniser.lexicon)]
+            chain, *one(*SOURCE), replace(search, longest=4), rules=[Rules(constraints, tokeniser.token_bytes)]
         )
         for hypothesis in found:
             assert not hypothesis.ended and hypothesis.unmet == ()
-            assert not says_barred(tokeniser.decode(hypothesis.tokens), constraints)
+            assert not contains_excluded(tokeniser.decode(hypothesis.tokens), constraints)
 
 
 def test_a_barred_word_at_the_end_needs_one_more_piece() -> None:
     """Written at the end, *a* may still become *ab*: it may not end there, and the room for that piece is kept."""
-    rules = Rules(Constraints(include=("b",), exclude=("a",)), Spelled().lexicon)
+    rules = Rules(Constraints(include=("b",), exclude=("a",)), Spelled().token_bytes)
     state, seen = rules.start, []
     for piece in (7, 6, 4, 6):  # "b ab"
-        after = rules.after(state, piece, last=False)
+        after = rules.advance(state, piece, is_last=False)
         assert after is not None
         state = after
-        seen.append((state.left, state.holds, rules.after(state, EOS, last=True) is not None))
+        seen.append((state.left, state.is_met, rules.advance(state, EOS, is_last=True) is not None))
     assert seen[1:] == [(0.0, True, True), (1.0, False, False), (0.0, True, True)]
-    said = rules.after(rules.start, 4, last=False)
-    assert said is not None and rules.after(said, 7, last=False) is None  # a space makes it the word *a*
-    assert rules.after(rules.start, 4, last=True) is None  # and so does the longest length
+    said = rules.advance(rules.start, 4, is_last=False)
+    assert said is not None and rules.advance(said, 7, is_last=False) is None  # a space makes it the word *a*
+    assert rules.advance(rules.start, 4, is_last=True) is None  # and so does the longest length
 
 
 def test_what_is_impossible_but_said_is_not_missing() -> None:
     """It is asked for and barred; and no two pieces may come twice, so that in the end only it can follow."""
     tokeniser, constraints = Spelled(), Constraints(include=("a", "b"), exclude=("a",))
     chain = Watched(0, 2.0, places=40)
-    (found,) = run_search(chain, *one(*SOURCE), Search(no_repeat=2), rules=[Rules(constraints, tokeniser.lexicon)])
+    (found,) = run_search(chain, *one(*SOURCE), Search(no_repeat=2), rules=[Rules(constraints, tokeniser.token_bytes)])
     (said,) = found[0].unmet
-    assert says_barred(tokeniser.decode(found[0].tokens), constraints) and said.startswith("'a', which is barred: ")
+    assert contains_excluded(tokeniser.decode(found[0].tokens), constraints) and said.startswith(
+        "'a', which is excluded: "
+    )
 
 
-def translated(translator: Translator, source: str, how: Search | None = None, **constraints: Any) -> str:
-    (result,) = translator.translate([source], how, constraints=Constraints(**constraints))
+def translated(translator: Translator, source: str, search: Search | None = None, **constraints: Any) -> str:
+    (result,) = translator.translate([source], search, constraints=Constraints(**constraints))
     assert result.unmet == (), result.unmet
     return result.text
 
@@ -167,9 +172,9 @@ def test_words_are_whole_words(learnt: Translator) -> None:
 
 def test_a_prefix_is_kept_and_its_last_word_completed(learnt: Translator) -> None:
     """In the pieces that the model knows: *cha* alone would be cut otherwise than *chat*."""
-    for how in (Search(), Search(beam=5)):
+    for search in (Search(), Search(beam=5)):
         for prefix in ("l", "le", "le ", "le c", "le cha", "le chat noir d", "le chat noir dort"):
-            (result,) = learnt.translate(["the black cat sleeps"], how, constraints=Constraints(prefix=prefix))
+            (result,) = learnt.translate(["the black cat sleeps"], search, constraints=Constraints(prefix=prefix))
             assert result.text == "le chat noir dort" and result.log_prob > -0.5
     assert translated(learnt, "the black cat sleeps", prefix="un ch").startswith("un ch")
     assert translated(learnt, "it sleeps", prefix="ß 黑").startswith("ß 黑")  # in bytes
@@ -204,14 +209,14 @@ def test_each_text_has_its_own(learnt: Translator, pairs: list[TextPair]) -> Non
 
 
 def test_reasons(learnt: Translator) -> None:
-    def unmet(how: Search | None = None, source: str = "it sleeps", **constraints: Any) -> tuple[str, ...]:
-        (result,) = learnt.translate([source], how, constraints=Constraints(**constraints))
+    def unmet(search: Search | None = None, source: str = "it sleeps", **constraints: Any) -> tuple[str, ...]:
+        (result,) = learnt.translate([source], search, constraints=Constraints(**constraints))
         assert result.as_dict()["unmet"] == list(result.unmet)
         return result.unmet
 
-    assert unmet(include=("chat noir",), exclude=("noir",)) == ("'chat noir': it says 'noir', which is barred",)
+    assert unmet(include=("chat noir",), exclude=("noir",)) == ("'chat noir': it contains 'noir', which is excluded",)
     (said,) = unmet(Search(longest=2), include=("extraordinairement chien",))
-    assert said == "'extraordinairement chien': not written within the longest length, which is 2 pieces"
+    assert said == "'extraordinairement chien': not written within the maximum length of 2 tokens"
     assert unmet(source=" ", include=("a",), exclude=("b",)) == ("'a': the source is blank",)
     (said,) = unmet(Search(beam=2, no_repeat=1), include=("a a a a",))
     assert said.startswith("'a a a a': ")
@@ -222,17 +227,19 @@ def test_a_vocabulary_that_cannot_write_it(untrained: Callable[..., Seq2Seq[Any,
     model = untrained("cho2014")
     model = type(model)(model.config, len(few.source), len(few.target)).eval()
     (result,) = Translator(model, few, "cpu").translate(["it"], constraints=Constraints(include=("ß",)))
-    assert result.unmet == ("'ß': the vocabulary has no pieces to write it with",)
+    assert result.unmet == ("'ß': the vocabulary has no tokens to write it with",)
 
 
 def test_from_right_to_left(learnt: Translator) -> None:
     """The same texts are met by a model that writes them from their end."""
-    turned = Translator(learnt.model, learnt.vocabularies.towards(right_to_left=True), "cpu")
-    assert turned.translate(["the cat sleeps"])[0].text != learnt.translate(["the cat sleeps"])[0].text
-    for how in (Search(), Search(beam=6)):
-        text = translated(turned, "the cat sleeps", how, prefix="un ch", include=("noir dort",), exclude=("le", "chat"))
+    reverse = Translator(learnt.model, learnt.vocabularies.towards(right_to_left=True), "cpu")
+    assert reverse.translate(["the cat sleeps"])[0].text != learnt.translate(["the cat sleeps"])[0].text
+    for search in (Search(), Search(beam=6)):
+        text = translated(
+            reverse, "the cat sleeps", search, prefix="un ch", include=("noir dort",), exclude=("le", "chat")
+        )
         assert text.startswith("un ch") and " noir dort" in text and not {"le", "chat"} & set(text.split())
-        assert words(translated(turned, "the cat sleeps", how, outline="… mange"))[-1] == "mange"
+        assert words(translated(reverse, "the cat sleeps", search, outline="… mange"))[-1] == "mange"
 
 
 def test_symbols_stand_for_what_they_replace(
@@ -243,27 +250,27 @@ def test_symbols_stand_for_what_they_replace(
     model = untrained("cho2014")
     model = type(model)(model.config, len(vocabularies.source), len(vocabularies.target)).eval()
     translator = Translator(model, vocabularies, "cpu")
-    how = Search(beam=3, longest=12)
-    assert "42" in words(translated(translator, "the cat 42", how, include=("42",)))
-    assert translated(translator, "the cat 42", how, prefix="le 42").startswith("le 42")
-    free = translated(translator, "the cat 42", how, exclude=("42",))
+    search = Search(beam=3, longest=12)
+    assert "42" in words(translated(translator, "the cat 42", search, include=("42",)))
+    assert translated(translator, "the cat 42", search, prefix="le 42").startswith("le 42")
+    free = translated(translator, "the cat 42", search, exclude=("42",))
     assert "42" not in words(free)
 
 
 def test_mistakes_are_named() -> None:
     for given_, said in (
-        ({"prefix": "a", "outline": "b …"}, "a prefix and an outline"),
-        ({"outline": " … "}, "gaps alone"),
+        ({"prefix": "a", "outline": "b …"}, "prefix cannot be combined with an outline"),
+        ({"outline": " … "}, "got only gaps"),
         ({"include": "chat"}, "include takes a list"),
         ({"exclude": (" ",)}, "exclude takes a list"),
     ):
-        with pytest.raises(UserError, match=said):
+        with pytest.raises(OptionError, match=said):
             Constraints(**given_)  # type: ignore[arg-type]
-    assert Constraints.of_dict({"include": ["a"], "prefix": "b"}) == Constraints(include=("a",), prefix="b")
+    assert Constraints.from_json({"include": ["a"], "prefix": "b"}) == Constraints(include=("a",), prefix="b")
     for bad, said in (
         ([], "expected an object"),
         ({"includes": []}, "expected an object"),
         ({"include": "a"}, "a list"),
     ):
         with pytest.raises(UserError, match=said):
-            Constraints.of_dict(bad)
+            Constraints.from_json(bad)

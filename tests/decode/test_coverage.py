@@ -14,8 +14,8 @@ LOOKING = [name for name in TINY if tiny(name).cross]
 
 @pytest.mark.parametrize("name", LOOKING)
 def test_it_counts_what_the_forced_pass_reads(name: str) -> None:
-    model, how = tiny(name, 3), Search(beam=3, coverage_penalty=0.7, length_norm="none", n_best=3)
-    for row, found in zip(SOURCES, run_search(model, *batch(*SOURCES), how)):
+    model, search = tiny(name, 3), Search(beam=3, coverage_penalty=0.7, length_norm="none", n_best=3)
+    for row, found in zip(SOURCES, run_search(model, *batch(*SOURCES), search)):
         for hypothesis in found:
             written = (*hypothesis.tokens, EOS) if hypothesis.ended else hypothesis.tokens
             with torch.no_grad(), model.trace() as trace:

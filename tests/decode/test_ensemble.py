@@ -68,10 +68,10 @@ def test_it_keeps_the_contract() -> None:
 
 @pytest.mark.parametrize("name", TINY)
 def test_a_model_with_itself_is_itself(name: str) -> None:
-    model, how = tiny(name, 4), Search(beam=3, n_best=3, longest=5)
-    alone = run_search(model, *batch(*SOURCES), how)
+    model, search = tiny(name, 4), Search(beam=3, n_best=3, longest=5)
+    alone = run_search(model, *batch(*SOURCES), search)
     for config in (Config(), Config(average="log-probabilities"), Config(weights=(1.0, 0.0))):
-        together = run_search(Ensemble([model, model], config), *batch(*SOURCES), how)
+        together = run_search(Ensemble([model, model], config), *batch(*SOURCES), search)
         assert [[h.tokens for h in found] for found in together] == [[h.tokens for h in found] for found in alone]
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from brute_force import PIECES, Spelled, Watched, asked, begun_with, every, says_barred, well_formed
+from brute_force import PIECES, Spelled, Watched, begun_with, contains_excluded, every, required, well_formed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from search_models import one
@@ -38,26 +38,26 @@ constraints = st.one_of(
 )
 
 
-def check(seed: int, scale: float, given_: dict[str, Any], wanted: dict[str, Any], turned: bool, longest: int) -> None:
-    chain, tokeniser, constraints = Watched(seed, scale), Spelled(turned), Constraints(**wanted)
+def check(seed: int, scale: float, given_: dict[str, Any], wanted: dict[str, Any], reverse: bool, longest: int) -> None:
+    chain, tokeniser, constraints = Watched(seed, scale), Spelled(reverse), Constraints(**wanted)
     wide = sum(len(PIECES) ** length for length in range(longest + 1))
     shortest = min(given_.get("shortest", 0), longest - 1)
     beam = wide * given_.get("groups", 1)
-    how = Search(**{**given_, "beam": beam, "longest": longest, "shortest": shortest})
-    rules = Rules(constraints, tokeniser.lexicon)
-    ((best, *_),) = run_search(chain, *one(*SOURCE), how, rules=[rules])
+    search = Search(**{**given_, "beam": beam, "longest": longest, "shortest": shortest})
+    rules = Rules(constraints, tokeniser.token_bytes)
+    ((best, *_),) = run_search(chain, *one(*SOURCE), search, rules=[rules])
     possible = {written: tokeniser.decode(written[:-1]) for written in every(longest)}
-    possible = {written: text for written, text in possible.items() if not says_barred(text, constraints)}
-    impossible = {label for label, _ in asked("", constraints) if any(repr(label) in said for said in best.unmet)}
+    possible = {written: text for written, text in possible.items() if not contains_excluded(text, constraints)}
+    impossible = {label for label, _ in required("", constraints) if any(repr(label) in said for said in best.unmet)}
     if best.ended:  # then what it lacks was known to be impossible from the start
         for text in possible.values():
-            assert not any(met for label, met in asked(text, constraints) if label in impossible)
+            assert not any(met for label, met in required(text, constraints) if label in impossible)
     may_be = {
-        written: how.score(chain.log_prob(SOURCE[0], written), len(written), chain.coverage(written))
+        written: search.score(chain.log_prob(SOURCE[0], written), len(written), chain.coverage(written))
         for written, text in possible.items()
-        if len(written) > how.shortest
-        and well_formed(written[:-1], how, begun_with(written[:-1], constraints, tokeniser))
-        and all(met for label, met in asked(text, constraints) if not (best.ended and label in impossible))
+        if len(written) > search.shortest
+        and well_formed(written[:-1], search, begun_with(written[:-1], constraints, tokeniser))
+        and all(met for label, met in required(text, constraints) if not (best.ended and label in impossible))
     }
     if not may_be:
         assert not best.ended
@@ -73,7 +73,7 @@ cases = given(
     scale=st.sampled_from([0.5, 2.0, 6.0]),
     given_=options,
     wanted=constraints,
-    turned=st.booleans(),
+    reverse=st.booleans(),
     longest=st.integers(1, 4),
 )
 

@@ -56,8 +56,8 @@ def test_a_model_comes_back_bit_equal(
     assert again.vocabularies.hash == vocabularies.hash
     for key, tensor in model.state_dict().items():
         assert torch.equal(again.model.state_dict()[key], tensor)
-    how = Search(beam=2, longest=5)
-    assert again.translate(["the cat"], how) == Translator(model, vocabularies, "cpu").translate(["the cat"], how)
+    search = Search(beam=2, longest=5)
+    assert again.translate(["the cat"], search) == Translator(model, vocabularies, "cpu").translate(["the cat"], search)
     assert model_folder.load_config(tmp_path / "model").extra == {"temperature": 1.5}
     save(tmp_path / "model", model, vocabularies)
     assert (tmp_path / "model" / "README.md").read_text(encoding="utf-8") == "# Card\n"

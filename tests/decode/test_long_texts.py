@@ -68,11 +68,11 @@ def test_the_attention_of_parts_is_that_of_the_whole(translator: Translator) -> 
 def test_what_parts_did_not_read_costs_the_whole(untrained: Untrained, vocabularies: Vocabularies) -> None:
     """The coverage penalty is a sum over the source, and so over its parts."""
     translator = Translator(untrained("bahdanau2014"), vocabularies, "cpu", longest_trained=5)
-    how = Search(longest=6, coverage_penalty=0.3)
-    (whole,) = translator.translate([TEXT], how, too_long="split")
-    costs = [part.score - how.score(part.log_prob, len(part.token_log_probs)) for part in whole.parts]
+    search = Search(longest=6, coverage_penalty=0.3)
+    (whole,) = translator.translate([TEXT], search, too_long="split")
+    costs = [part.score - search.score(part.log_prob, len(part.token_log_probs)) for part in whole.parts]
     assert len(costs) == 4 and max(costs) < 0
-    assert whole.score == pytest.approx(how.score(whole.log_prob, len(whole.token_log_probs)) + sum(costs), abs=1e-4)
+    assert whole.score == pytest.approx(search.score(whole.log_prob, len(whole.token_log_probs)) + sum(costs), abs=1e-4)
 
 
 def test_a_whole_has_ended_where_all_its_parts_have_and_such_come_first() -> None:
@@ -80,20 +80,20 @@ def test_a_whole_has_ended_where_all_its_parts_have_and_such_come_first() -> Non
         numbers = {"score": log_prob, "log_prob": log_prob, "token_log_probs": (log_prob,)}
         return Translation(source="x", text="y", tokens=(), ended=ended, alternatives=alternatives, **numbers)
 
-    how = Search(beam=4, n_best=4, length_norm="none")
-    found = join_parts("x x", [part(-1.0, True), part(-2.0, False, part(-3.0, True))], how)
+    search = Search(beam=4, n_best=4, length_norm="none")
+    found = join_parts("x x", [part(-1.0, True), part(-2.0, False, part(-3.0, True))], search)
     assert [(one.ended, one.score) for one in found.n_best] == [(True, -4.0), (False, -3.0)]
 
 
 def test_samples_of_parts_do_not_depend_on_company(translator: Translator) -> None:
-    how = Search(sample=True, longest=6, beam=2, n_best=2)
+    search = Search(sample=True, longest=6, beam=2, n_best=2)
     again = "It sleeps. It sleeps. It sleeps. It sleeps."
     one, other = (
-        [result.text for result in translator.translate([TEXT, again], how, too_long="split", batch_tokens=tokens)]
+        [result.text for result in translator.translate([TEXT, again], search, too_long="split", batch_tokens=tokens)]
         for tokens in (1, 8192)
     )
     assert one == other
-    (drawn,) = translator.translate([again], how, too_long="split")
+    (drawn,) = translator.translate([again], search, too_long="split")
     assert len({part.tokens for part in drawn.parts}) > 1  # each from a stream of its own
 
 

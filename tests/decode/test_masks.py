@@ -1,28 +1,31 @@
 """What may not be written next, against its definition in plain Python."""
 
+from functools import partial
+
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from saccade.decode.search import masks
-from saccade.decode.search.masks import no_endless_loop, no_run_twice, not_yet
+from saccade.decode.search.masks import mask_early_end, mask_loops, mask_repeated_ngrams
 from saccade.text import EOS
 
 V = 6
 written = st.lists(st.lists(st.integers(4, 5), min_size=7, max_size=7), min_size=2, max_size=2)
 
 
-def barred(mask: object, rows: list[list[int]], length: int) -> list[set[int]]:
+def forbidden(mask: masks.Mask, rows: list[list[int]], length: int) -> list[set[int]]:
     log_probs = torch.zeros(1, len(rows), V)
-    mask(log_probs, torch.tensor([[row[:length] for row in rows]]))  # type: ignore[operator]
-    return [{token for token in range(V) if row[token] == float("-inf")} for row in log_probs[0].tolist()]
+    masked = mask(log_probs, torch.tensor([[row[:length] for row in rows]]))
+    assert not log_probs.any()  # the caller's own is left alone
+    return [{token for token in range(V) if row[token] == float("-inf")} for row in masked[0].tolist()]
 
 
 @settings(deadline=None, max_examples=60)
 @given(rows=written, length=st.integers(0, 7), size=st.integers(1, 4))
 def test_no_run_comes_twice(rows: list[list[int]], length: int, size: int) -> None:
-    for row, found in zip(rows, barred(lambda *both: no_run_twice(size, *both), rows, length)):
+    for row, found in zip(rows, forbidden(partial(mask_repeated_ngrams, size=size), rows, length)):
         expected = set()
         for token in range(V):
             after = [*row[:length], token]
@@ -35,7 +38,7 @@ def test_no_run_comes_twice(rows: list[list[int]], length: int, size: int) -> No
 @settings(deadline=None, max_examples=60)
 @given(rows=written, length=st.integers(0, 7), most=st.integers(1, 3))
 def test_no_loop_is_endless(rows: list[list[int]], length: int, most: int) -> None:
-    for row, found in zip(rows, barred(lambda *both: no_endless_loop(most, *both), rows, length)):
+    for row, found in zip(rows, forbidden(partial(mask_loops, most=most), rows, length)):
         expected = set()
         for token in range(V):
             after = [*row[:length], token]
@@ -48,16 +51,23 @@ def test_no_loop_is_endless(rows: list[list[int]], length: int, most: int) -> No
 
 def test_a_long_text_costs_a_step_no_more_than_a_short_one(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
-    monkeypatch.setattr(masks, "_bar", lambda log_probs, tokens, which: sizes.append(tokens.numel()))
+    forbid = masks._forbid
+
+    def counted(log_probs: torch.Tensor, tokens: torch.Tensor, where: torch.Tensor) -> torch.Tensor:
+        sizes.append(tokens.numel())
+        return forbid(log_probs, tokens, where)
+
+    monkeypatch.setattr(masks, "_forbid", counted)
     text = torch.randint(4, 500, (1, 2, 6000), generator=torch.Generator().manual_seed(1))
-    no_endless_loop(8, torch.zeros(1, 2, V), text)
+    mask_loops(torch.zeros(1, 2, 500), text, most=8)
     assert not sizes  # nothing is in a row, so no size is looked at more closely
     text[..., -69:] = torch.tensor([7, 8, 9]).repeat(23)
-    no_endless_loop(8, torch.zeros(1, 2, V), text)
+    mask_loops(torch.zeros(1, 2, 500), text, most=8)
     assert 0 < len(sizes) < 30
 
 
 def test_short_sentences_may_not_end() -> None:
     log_probs = torch.zeros(3, 2, V)
-    not_yet([2, 3, 0], log_probs, torch.zeros(3, 2, 2))
-    assert (log_probs == float("-inf")).nonzero().tolist() == [[1, 0, EOS], [1, 1, EOS]]
+    masked = mask_early_end(log_probs, torch.zeros(3, 2, 2), [2, 3, 0])
+    assert not log_probs.any()
+    assert (masked == float("-inf")).nonzero().tolist() == [[1, 0, EOS], [1, 1, EOS]]

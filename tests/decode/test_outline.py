@@ -8,7 +8,7 @@ from brute_force import PIECES, SURFACES, Spelled
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from saccade.decode.constraints.outline import Outline, apart, settled, stands
+from saccade.decode.constraints.outline import Outline, contains_phrase, is_settled, is_word_boundary
 from saccade.decode.constraints.segmentations import TokenBytes
 from saccade.text import EOS, Placeholders, Policy, Vocabularies, word_spans
 from saccade.text.placeholders import SYMBOLS
@@ -17,63 +17,65 @@ quick = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCh
 
 
 @quick
-@given(data=st.data(), turned=st.booleans())
-def test_what_is_read_is_what_decoding_gives(vocabularies: Vocabularies, data: st.DataObject, turned: bool) -> None:
-    tokeniser = vocabularies.towards(right_to_left=turned).target
+@given(data=st.data(), reverse=st.booleans())
+def test_what_is_read_is_what_decoding_gives(vocabularies: Vocabularies, data: st.DataObject, reverse: bool) -> None:
+    tokeniser = vocabularies.towards(right_to_left=reverse).target
     ids = data.draw(st.lists(st.integers(4, len(tokeniser) - 1), max_size=8))
-    lexicon = TokenBytes(tokeniser)
-    line = lexicon.read(b"".join(lexicon.surfaces[piece] for piece in ids), whole=True)
-    assert (line[::-1] if turned else line) == tokeniser.decode(ids)
+    token_bytes = TokenBytes(tokeniser)
+    line = token_bytes.decode(b"".join(token_bytes.surfaces[piece] for piece in ids), whole=True)
+    assert (line[::-1] if reverse else line) == tokeniser.decode(ids)
 
 
 @quick
-@given(text=st.text("le chat黑房子ß▁ -", max_size=9), turned=st.booleans())
-def test_what_is_encoded_is_a_spelling(vocabularies: Vocabularies, text: str, turned: bool) -> None:
-    tokeniser = vocabularies.towards(right_to_left=turned).target
-    lexicon, ids = TokenBytes(tokeniser), tokeniser.encode(text)
-    written = b"".join(lexicon.surfaces[piece] for piece in ids)
-    line = lexicon.line(text)
+@given(text=st.text("le chat黑房子ß▁ -", max_size=9), reverse=st.booleans())
+def test_what_is_encoded_is_a_spelling(vocabularies: Vocabularies, text: str, reverse: bool) -> None:
+    tokeniser = vocabularies.towards(right_to_left=reverse).target
+    token_bytes, ids = TokenBytes(tokeniser), tokeniser.encode(text)
+    written = b"".join(token_bytes.surfaces[piece] for piece in ids)
+    line = token_bytes.line(text)
     if ids:
-        assert written == lexicon.written(line + lexicon.before if turned else lexicon.before + line)
-        spelling = lexicon.spelling(written)
-        assert spelling.least[0] <= len(ids)
+        assert written == token_bytes.encode(
+            line + token_bytes.text_prefix if reverse else token_bytes.text_prefix + line
+        )
+        segmentations = token_bytes.segmentations(written)
+        assert segmentations.fewest[0] <= len(ids)
         at = 0
         for piece in ids:
-            assert piece in spelling.every(at)
-            at += len(lexicon.surfaces[piece])
-    assert lexicon.read(written, whole=True) == line
+            assert piece in segmentations.all_next(at)
+            at += len(token_bytes.surfaces[piece])
+    assert token_bytes.decode(written, whole=True) == line
 
 
-@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("text", ["a", " a", "ab a", " aab", "b  a", "c"])
-def test_spellings_against_all_that_can_be_written(text: str, turned: bool) -> None:
-    lexicon = Spelled(turned).lexicon
-    target = lexicon.written(lexicon.line(text))
-    spelling = lexicon.spelling(target)
+def test_spellings_against_all_that_can_be_written(text: str, reverse: bool) -> None:
+    token_bytes = Spelled(reverse).token_bytes
+    target = token_bytes.encode(token_bytes.line(text))
+    segmentations = token_bytes.segmentations(target)
     surfaces = {piece: SURFACES[piece].replace("▁", " ") for piece in PIECES[1:]}
     ways = [
         way
         for length in range(len(text) + 1)
         for way in product(surfaces, repeat=length)
-        if "".join(surfaces[piece] for piece in (way[::-1] if turned else way)) == text
+        if "".join(surfaces[piece] for piece in (way[::-1] if reverse else way)) == text
     ]
-    assert spelling.least[0] == min(map(len, ways), default=math.inf)
-    assert set(spelling.soonest(0)) == {way[0] for way in ways if len(way) == spelling.least[0]}
-    assert {way[0] for way in ways} <= set(spelling.every(0))
-    assert spelling.every(len(target)) == [EOS]
+    assert segmentations.fewest[0] == min(map(len, ways), default=math.inf)
+    assert set(segmentations.shortest(0)) == {way[0] for way in ways if len(way) == segmentations.fewest[0]}
+    assert {way[0] for way in ways} <= set(segmentations.all_next(0))
+    assert segmentations.all_next(len(target)) == [EOS]
 
 
 def test_symbols_write_what_is_shown(vocabularies: Vocabularies) -> None:
     pairs = [type("Pair", (), {"source": f"the cat {n}", "target": f"le chat {n}"})() for n in range(40)]
     with_symbols = Vocabularies.train(pairs, Policy(kind="bpe", size=310), placeholders=Placeholders(("number",)))
     plain = TokenBytes(with_symbols.target)
-    shown = plain.showing({SYMBOLS[0]: "42 ▁"})
-    assert plain.showing(None) is plain
-    (symbol,) = plain.exactly(SYMBOLS[0].encode())
-    assert shown.exactly(shown.written("42 ▁")) == [symbol] and plain.surfaces[symbol] == SYMBOLS[0].encode()
-    assert shown.read(shown.surfaces[symbol], whole=True) == "42 ▁"
-    (other,) = plain.exactly(SYMBOLS[1].encode())
-    assert shown.surfaces[other] == b"" and not shown.exactly(SYMBOLS[1].encode())
+    shown = plain.with_placeholders({SYMBOLS[0]: "42 ▁"})
+    assert plain.with_placeholders(None) is plain
+    (symbol,) = plain.tokens_of(SYMBOLS[0].encode())
+    assert shown.tokens_of(shown.encode("42 ▁")) == [symbol] and plain.surfaces[symbol] == SYMBOLS[0].encode()
+    assert shown.decode(shown.surfaces[symbol], whole=True) == "42 ▁"
+    (other,) = plain.tokens_of(SYMBOLS[1].encode())
+    assert shown.surfaces[other] == b"" and not shown.tokens_of(SYMBOLS[1].encode())
 
 
 LINES = [
@@ -93,8 +95,8 @@ LINES = [
 def test_words_are_told_apart_from_both_sides(line: str) -> None:
     inside = {place for start, end in word_spans(line) for place in range(start + 1, end)}
     for at in range(len(line) + 1):
-        assert apart(line, at, turned=False) == (at not in inside)
-        assert apart(line[::-1], len(line) - at, turned=True) == (at not in inside)
+        assert is_word_boundary(line, at, reverse=False) == (at not in inside)
+        assert is_word_boundary(line[::-1], len(line) - at, reverse=True) == (at not in inside)
 
 
 @settings(deadline=None, max_examples=300)
@@ -102,25 +104,27 @@ def test_words_are_told_apart_from_both_sides(line: str) -> None:
     word=st.text("ab黑", min_size=1, max_size=2),
     after=st.text("a黑 -.'\u0301,", max_size=3),
     later=st.text("a黑 -.'\u0301,", max_size=2),
-    turned=st.booleans(),
+    reverse=st.booleans(),
 )
-def test_what_is_settled_stays(word: str, after: str, later: str, turned: bool) -> None:
-    if settled(after):
-        assert apart(word + after, len(word), turned=turned) == apart(word + after + later, len(word), turned=turned)
-        assert not stands(word + after, word, turned=turned, whole=False) or stands(
-            word + after + later, word, turned=turned, whole=True
+def test_what_is_settled_stays(word: str, after: str, later: str, reverse: bool) -> None:
+    if is_settled(after):
+        assert is_word_boundary(word + after, len(word), reverse=reverse) == is_word_boundary(
+            word + after + later, len(word), reverse=reverse
+        )
+        assert not contains_phrase(word + after, word, reverse=reverse, whole=False) or contains_phrase(
+            word + after + later, word, reverse=reverse, whole=True
         )
 
 
 def test_an_outline_by_hand() -> None:
-    lexicon = Spelled().lexicon
-    outline = Outline.of("a … b", ["a ", " b"], lexicon)
+    token_bytes = Spelled().token_bytes
+    outline = Outline.from_parts("a … b", ["a ", " b"], token_bytes)
 
     def progress(text: str) -> tuple[bool, float, float, bool]:
         found = outline.progress(text.encode())
-        return found.holds, found.needed, found.begun, found.waits
+        return found.is_met, found.needed, found.begun, found.must_wait
 
-    assert outline.least == 1 + 2  # "▁a", then "▁" and "b"
+    assert outline.fewest == 1 + 2  # "▁a", then "▁" and "b"
     assert progress("") == (False, 3, 0, False)
     assert progress(" a") == (False, 3, 1, True)  # the word may go on
     assert progress(" a ") == (False, 2, 1, True)  # the space of " b" is there
@@ -128,4 +132,4 @@ def test_an_outline_by_hand() -> None:
     assert progress(" a b") == (True, 2, 0, False)  # what must stand last is undone by whatever follows
     assert progress(" a ba")[0] is False and progress(" a b a b")[0]
     assert sorted(outline.allowed(b"") or []) == [4, 5, 7] and outline.allowed(b" a") is None
-    assert outline.broken(b" b") and outline.broken(b" ab") and not outline.broken(b" a b")
+    assert outline.is_broken(b" b") and outline.is_broken(b" ab") and not outline.is_broken(b" a b")

@@ -10,7 +10,7 @@ from saccade.decode import Recorder, Search, Translator, run_search
 from saccade.decode.search.recording import Node
 from saccade.text import BOS, EOS, PAD
 
-HOWS = [
+SEARCHES = [
     Search(),
     Search(beam=3, n_best=3),
     Search(beam=4, groups=2),
@@ -26,13 +26,13 @@ def path(nodes: list[Node], node: Node) -> tuple[int, ...]:
     return tokens
 
 
-@pytest.mark.parametrize("how", HOWS, ids=str)
-def test_the_tree_holds_the_results(how: Search) -> None:
+@pytest.mark.parametrize("search", SEARCHES, ids=str)
+def test_the_tree_holds_the_results(search: Search) -> None:
     chain, source, numbers = random_chain(21, 1.5), batch((4,), (5, 6), (6,)), [7, 3, 9]
-    expected = run_search(chain, *source, how, indices=numbers)
+    expected = run_search(chain, *source, search, indices=numbers)
     chain.rows.clear()
     recorder = Recorder()
-    assert run_search(chain, *source, how, indices=numbers, recorder=recorder) == expected
+    assert run_search(chain, *source, search, indices=numbers, recorder=recorder) == expected
     for number, found in zip(numbers, expected):
         tree = recorder.trees[number]
         root, *others = tree.nodes

@@ -47,10 +47,10 @@ def test_a_wide_beam_finds_the_exhaustive_optimum(name: str, seed: int, penalty:
     model, source, longest = tiny(name, seed, vocabulary=6), one(4, 5, EOS), 3
     words = (UNK, 4, 5)
     every = [(*words_, EOS) for length in range(longest) for words_ in product(words, repeat=length)]
-    how = Search(beam=len(every) + len(words) ** longest, length_penalty=penalty, n_best=n_best, longest=longest)
-    scores = {w[:-1]: how.score(sum(log_probs(model, *source, w)), len(w)) for w in every}
+    search = Search(beam=len(every) + len(words) ** longest, length_penalty=penalty, n_best=n_best, longest=longest)
+    scores = {w[:-1]: search.score(sum(log_probs(model, *source, w)), len(w)) for w in every}
     best = sorted(scores.values(), reverse=True)[:n_best]
-    (found,) = run_search(model, *source, how)
+    (found,) = run_search(model, *source, search)
     assert [h.score for h in found[:n_best]] == pytest.approx(best, abs=1e-5)
     assert [scores[h.tokens] for h in found[:n_best]] == pytest.approx(best, abs=1e-5)
 
@@ -72,9 +72,9 @@ def test_it_never_stops_too_early(
     chain, source = random_chain(seed, scale), one(4, EOS)
     n_best, shortest = data.draw(st.integers(1, beam)), data.draw(st.integers(0, min(3, longest - 1)))
     lengths = {"shortest": shortest, "longest": longest}
-    how = Search(beam=beam, length_norm=norm, length_penalty=penalty, n_best=n_best, **lengths)
-    (found,) = run_search(chain, *source, how)
-    expected = plain_beam(chain, *source, beam=beam, score=how.score, **lengths)
+    search = Search(beam=beam, length_norm=norm, length_penalty=penalty, n_best=n_best, **lengths)
+    (found,) = run_search(chain, *source, search)
+    expected = plain_beam(chain, *source, beam=beam, score=search.score, **lengths)
     assert [(h.ended, h.tokens) for h in found[:n_best]] == [(ended, tokens) for ended, _, tokens in expected[:n_best]]
     scores = [score for _, score, _ in expected[:n_best]]
     # With α = −3 a score is in the thousands, of which float32 has seven digits.
@@ -107,7 +107,7 @@ def test_it_stops_when_nothing_can_win() -> None:
     assert len(chain.rows) == 1
 
 
-HOWS = {
+SEARCHES = {
     "greedy": Search(),
     "beam": Search(beam=3, n_best=2),
     "beam, long preferred": Search(beam=3, length_penalty=3.0),
@@ -118,23 +118,26 @@ HOWS = {
     "samples": Search(beam=3, sample=True),
     "likely samples": Search(beam=3, sample=True, top_k=3, top_p=0.9, min_p=0.05, temperature=0.8),
 }
-hows = pytest.mark.parametrize("how", HOWS.values(), ids=HOWS)
+searches = pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
 
 
 def of_models(quick: str) -> pytest.MarkDecorator:
     """Every mode with every model takes a while: one stands for them."""
-    marked = [pytest.param(how, id=name, marks=() if name == quick else pytest.mark.slow) for name, how in HOWS.items()]
-    return pytest.mark.parametrize("how", marked)
+    marked = [
+        pytest.param(search, id=name, marks=() if name == quick else pytest.mark.slow)
+        for name, search in SEARCHES.items()
+    ]
+    return pytest.mark.parametrize("search", marked)
 
 
-@hows
+@searches
 @pytest.mark.parametrize("end", [-math.inf, -80.0])
-def test_every_mode_ends_where_the_model_never_does(how: Search, end: float) -> None:
+def test_every_mode_ends_where_the_model_never_does(search: Search, end: float) -> None:
     chain = random_chain(2, 0.5)
     chain.logits[..., EOS] = end
-    results = run_search(chain, *batch((4, 4, 4), (5,)), how)
+    results = run_search(chain, *batch((4, 4, 4), (5,)), search)
     for length, found in zip((3, 1), results, strict=True):
-        assert len(found) == how.beam if how.groups == 1 else found
+        assert len(found) == search.beam if search.groups == 1 else found
         for hypothesis in found:
             assert not hypothesis.ended
             assert len(hypothesis.tokens) == len(hypothesis.token_log_probs) == 2 * length + 10
@@ -178,28 +181,28 @@ def test_few_possible_outputs_give_few_hypotheses() -> None:
 
 @models
 @of_models("diverse beam, at least 2")
-def test_scores_are_the_forced_log_probabilities(name: str, how: Search) -> None:
+def test_scores_are_the_forced_log_probabilities(name: str, search: Search) -> None:
     model = tiny(name, 7)
-    for row, found in zip(SOURCES, run_search(model, *batch(*SOURCES), how)):
+    for row, found in zip(SOURCES, run_search(model, *batch(*SOURCES), search)):
         assert found
         for hypothesis in found[:2]:
             written = (*hypothesis.tokens, EOS) if hypothesis.ended else hypothesis.tokens
             assert hypothesis.token_log_probs == pytest.approx(log_probs(model, *one(*row), written), abs=1e-4)
             assert hypothesis.log_prob == pytest.approx(sum(hypothesis.token_log_probs), abs=1e-4)
-            length = (5 + len(written)) / 6 if how.length_norm == "wu" else len(written)
-            penalty = length**how.length_penalty
+            length = (5 + len(written)) / 6 if search.length_norm == "wu" else len(written)
+            penalty = length**search.length_penalty
             assert hypothesis.score == pytest.approx(hypothesis.log_prob / penalty)
 
 
 @models
 @of_models("likely samples")
-def test_results_do_not_depend_on_batch_or_padding(name: str, how: Search) -> None:
+def test_results_do_not_depend_on_batch_or_padding(name: str, search: Search) -> None:
     """Of 1 to 6 tokens, so sentences finish, and leave, at different steps."""
     model = tiny(name, 8)
-    together = run_search(model, *batch(*SOURCES), how)
-    backwards = run_search(model, *batch(*SOURCES[::-1]), how, indices=range(len(SOURCES))[::-1])
+    together = run_search(model, *batch(*SOURCES), search)
+    backwards = run_search(model, *batch(*SOURCES[::-1]), search, indices=range(len(SOURCES))[::-1])
     for i, row in enumerate(SOURCES):
-        (alone,) = run_search(model, *one(*row), how, indices=[i])
+        (alone,) = run_search(model, *one(*row), search, indices=[i])
         same(together[i], alone)
         same(backwards[-1 - i], alone)
 
@@ -209,23 +212,23 @@ def test_what_is_fixed_is_a_row_a_sentence_and_finished_sentences_leave() -> Non
     chain.logits[..., EOS] = -40.0
     chain.logits[0, 5, :, EOS] = 20.0  # sentence 5 ends at once, with all its hypotheses to come far behind
     chain.logits[1, 6, :, EOS] = 20.0  # sentence 6 after a word
-    for how in (Search(), Search(beam=3), Search(beam=3, sample=True), Search(beam=4, groups=2)):
+    for search in (Search(), Search(beam=3), Search(beam=3, sample=True), Search(beam=4, groups=2)):
         chain.rows.clear()
-        results = run_search(chain, *batch((4,), (5,), (6,)), how)
+        results = run_search(chain, *batch((4,), (5,), (6,)), search)
         counts = [sentences for sentences, _ in chain.rows]
-        assert [rows for _, rows in chain.rows] == [count * how.beam for count in counts]
+        assert [rows for _, rows in chain.rows] == [count * search.beam for count in counts]
         assert counts == sorted(counts, reverse=True) and set(counts) == {3, 2, 1} and len(counts) == 12
         assert [len(found[0].tokens) for found in results] == [12, 0, 1]
 
 
-@pytest.mark.parametrize("how", [{}, {"beam": 3}, {"beam": 4, "groups": 2}, {"beam": 2, "sample": True}], ids=str)
-def test_the_shortest_length_is_each_sentences_own(how: dict[str, int]) -> None:
+@pytest.mark.parametrize("search", [{}, {"beam": 3}, {"beam": 4, "groups": 2}, {"beam": 2, "sample": True}], ids=str)
+def test_the_shortest_length_is_each_sentences_own(search: dict[str, int]) -> None:
     """Half of 1, 6 and 3 tokens, in any order; the end is nearly sure at every step."""
     chain, sources, shortest = random_chain(10), [(4,), (5,) * 6, (6,) * 3], [1, 3, 2]
     chain.logits[..., EOS] = 30.0
     for order in ((0, 1, 2), (2, 0, 1), (1, 2, 0)):
         chain.rows.clear()
-        results = run_search(chain, *batch(*(sources[i] for i in order)), Search(shortest_ratio=0.5, **how))
+        results = run_search(chain, *batch(*(sources[i] for i in order)), Search(shortest_ratio=0.5, **search))
         assert [len(found[0].tokens) for found in results] == [shortest[i] for i in order]
         assert all(found[0].ended for found in results)
 
@@ -251,7 +254,7 @@ FIRST = {4: -1.0, 5: -1.15, 6: -1.6, UNK: -2.3}  # log-probabilities of the only
 
 
 @pytest.mark.parametrize(
-    ("how", "ends", "expected"),
+    ("search", "ends", "expected"),
     [
         # The groups hold 4 5 | 6 UNK.
         (Search(beam=4, groups=2, diversity=3.0, n_best=4), {}, {4: -1.0, 6: -1.6, 5: -1.15, UNK: -2.3}),
@@ -266,7 +269,7 @@ FIRST = {4: -1.0, 5: -1.15, 6: -1.6, UNK: -2.3}  # log-probabilities of the only
     ids=["apart", "overlapping"],
 )
 def test_the_best_of_each_group_come_first_and_each_finding_once(
-    how: Search, ends: dict[int, float], expected: dict[int, float]
+    search: Search, ends: dict[int, float], expected: dict[int, float]
 ) -> None:
     """One word, then the end, whose log-probability is 0 unless it is in `ends`. PAD, never written, has the rest."""
     chain = random_chain(1)
@@ -276,7 +279,7 @@ def test_the_best_of_each_group_come_first_and_each_finding_once(
     chain.logits[1, ..., EOS] = 0.0
     for word, end in ends.items():
         chain.logits[1, :, word, EOS], chain.logits[1, :, word, PAD] = end, math.log(1 - math.exp(end))
-    (found,) = run_search(chain, *one(4), replace(how, longest=3, length_norm="none"))
+    (found,) = run_search(chain, *one(4), replace(search, longest=3, length_norm="none"))
     assert [h.tokens for h in found] == [(word,) for word in expected]
     assert [h.score for h in found] == pytest.approx(list(expected.values()), abs=1e-5)
 

@@ -11,7 +11,7 @@ from saccade.text.tokeniser import EOS
 
 pytestmark = pytest.mark.gpu
 SOURCES = [(4, 5, 6, EOS), (5, EOS), (6, 6, 4, 4, 5, EOS)]
-HOWS = [
+SEARCHES = [
     Search(),
     Search(beam=4, n_best=2, no_repeat=2, repeats=1, shortest=2),
     Search(beam=6, groups=3, diversity=1.0),
@@ -22,31 +22,31 @@ HOWS = [
 def test_modes() -> None:
     for name in TINY:
         model = tiny(name, 5)
-        hows = [*HOWS, *([Search(beam=3, coverage_penalty=0.3)] if model.cross else [])]
-        for how in hows:
-            expected = run_search(model.cpu(), *batch(*SOURCES), how)
+        searches = [*SEARCHES, *([Search(beam=3, coverage_penalty=0.3)] if model.cross else [])]
+        for search in searches:
+            expected = run_search(model.cpu(), *batch(*SOURCES), search)
             recorder = Recorder()
-            found = run_search(model.cuda(), *(part.cuda() for part in batch(*SOURCES)), how, recorder=recorder)
+            found = run_search(model.cuda(), *(part.cuda() for part in batch(*SOURCES)), search, recorder=recorder)
             assert [[h.tokens for h in one] for one in found] == [[h.tokens for h in one] for one in expected], name
             assert len(recorder.trees) == len(SOURCES)
 
 
 def test_constraints() -> None:
-    asked = [Constraints(include=("ab", "b a"), exclude=("aa",)), None, Constraints(outline="a … b …")]
-    for turned in (False, True):
-        rules = [None if one is None else Rules(one, Spelled(turned).lexicon) for one in asked]
-        for how in HOWS:
+    required = [Constraints(include=("ab", "b a"), exclude=("aa",)), None, Constraints(outline="a … b …")]
+    for reverse in (False, True):
+        rules = [None if one is None else Rules(one, Spelled(reverse).token_bytes) for one in required]
+        for search in SEARCHES:
             chain = Watched(3, 2.0, places=40)
-            expected = run_search(chain, *batch(*SOURCES), how, rules=rules)
+            expected = run_search(chain, *batch(*SOURCES), search, rules=rules)
             chain.rows.clear()
             chain.logits, chain.looks = chain.logits.cuda(), chain.looks.cuda()
-            found = run_search(chain, *(part.cuda() for part in batch(*SOURCES)), how, rules=rules)
+            found = run_search(chain, *(part.cuda() for part in batch(*SOURCES)), search, rules=rules)
             assert [[h.tokens for h in one] for one in found] == [[h.tokens for h in one] for one in expected]
 
 
 def test_an_ensemble() -> None:
     pair = Ensemble([tiny("bahdanau2014", 1), tiny("vaswani2017", 2)])
-    expected = run_search(pair, *batch(*SOURCES), HOWS[1])
-    found = run_search(pair.cuda(), *(part.cuda() for part in batch(*SOURCES)), HOWS[1])
+    expected = run_search(pair, *batch(*SOURCES), SEARCHES[1])
+    found = run_search(pair.cuda(), *(part.cuda() for part in batch(*SOURCES)), SEARCHES[1])
     assert [[h.tokens for h in one] for one in found] == [[h.tokens for h in one] for one in expected]
     assert torch.cuda.memory_allocated() > 0

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saccade.decode import Search
+from saccade.decode import DEFAULT_SEARCH, Search
 
 BAD: list[dict[str, Any]] = [
     {"beam": 0},
@@ -32,7 +32,7 @@ BAD: list[dict[str, Any]] = [
     {"beam": 4, "sample": True, "groups": 2},
     {"beam": 4, "groups": 2, "diversity": -1.0},
     {"no_repeat": 0},
-    {"repeats": 0},
+    {"repeats": -1},
     {"longest": 0},
     {"longest_ratio": math.inf},
     {"shortest_ratio": -1.0},
@@ -49,10 +49,10 @@ def test_bad_settings_say_what_came(options: dict[str, Any]) -> None:
 
 
 def test_lengths_follow_the_source() -> None:
-    assert Search().lengths(7) == (0, 24) and Search().lengths(7, needed=3) == (0, 27)
-    assert Search(longest=5, shortest=2).lengths(70, needed=9) == (2, 5)
-    assert Search(longest_ratio=1.5, shortest_ratio=0.5).lengths(7) == (4, 21)
-    assert Search(shortest=100).lengths(1) == (11, 12)  # the longest goes before the shortest
+    assert Search().length_limits(7) == (0, 24) and Search().length_limits(7, required=3) == (0, 27)
+    assert Search(longest=5, shortest=2).length_limits(70, required=9) == (2, 5)
+    assert Search(longest_ratio=1.5, shortest_ratio=0.5).length_limits(7) == (4, 21)
+    assert Search(shortest=100).length_limits(1) == (11, 12)  # the longest goes before the shortest
 
 
 def test_scores_by_hand() -> None:
@@ -78,14 +78,23 @@ def test_scores_by_hand() -> None:
 def test_nothing_scores_more_than_the_most(
     norm: Any, penalty: float, log_prob: float, length: int, shortest: int, more: int, falls: float, coverage: float
 ) -> None:
-    how = Search(length_norm=norm, length_penalty=penalty, coverage_penalty=0.5)
+    search = Search(length_norm=norm, length_penalty=penalty, coverage_penalty=0.5)
     end = max(length, shortest) + 1 + more
     for longest in (end, end + 7):
-        most = how.most(log_prob, length, shortest, longest)
-        assert how.score(log_prob - falls, end, coverage) <= most + 1e-9
+        most = search.score_bound(log_prob, length, shortest, longest)
+        assert search.score(log_prob - falls, end, coverage) <= most + 1e-9
 
 
 def test_the_reference_has_every_option() -> None:
     page = (Path(__file__).parents[2] / "docs" / "decoding.md").read_text(encoding="utf-8")
     table = page.partition("| `Search(…)` |")[2].partition("\n\n")[0]
     assert all(f"`{option.name}`" in table for option in fields(Search))
+
+
+def test_changed_options_widen_the_beam_as_they_need() -> None:
+    assert DEFAULT_SEARCH.with_options() == DEFAULT_SEARCH
+    assert DEFAULT_SEARCH.with_options(n_best=3).beam == 5 and DEFAULT_SEARCH.with_options(n_best=7).beam == 7
+    assert DEFAULT_SEARCH.with_options(groups=3).beam == 6 and DEFAULT_SEARCH.with_options(groups=3, n_best=7).beam == 9
+    assert DEFAULT_SEARCH.with_options(sample=True).beam == 1
+    assert DEFAULT_SEARCH.with_options(sample=True, n_best=4).beam == 4
+    assert DEFAULT_SEARCH.with_options(beam=2).beam == 2

@@ -12,7 +12,7 @@ from test_search import SOURCES, same
 
 from saccade.decode.search.loop import run_search
 from saccade.decode.search.options import Search
-from saccade.decode.search.sampling import likely
+from saccade.decode.search.sampling import mask_improbable
 from saccade.text.tokeniser import BOS, EOS, PAD
 
 models = pytest.mark.parametrize("name", TINY)
@@ -20,16 +20,16 @@ models = pytest.mark.parametrize("name", TINY)
 
 def test_samples_are_drawn_by_seed_and_sentence() -> None:
     chain, source = random_chain(10, 1.0), batch((4,), (4,), (5,))
-    how = Search(beam=4, sample=True, seed=3)
+    search = Search(beam=4, sample=True, seed=3)
     runs = []
-    for each in (how, how, Search(beam=4, sample=True, seed=4)):
+    for each in (search, search, Search(beam=4, sample=True, seed=4)):
         chain.rows.clear()
         runs.append(run_search(chain, *source, each))
     first, again, other = runs
     assert first == again != other
     assert first[0] != first[1]  # the same words, but another sentence: a stream of its own
     chain.rows.clear()
-    (alone,) = run_search(chain, *one(5), how, indices=[2])
+    (alone,) = run_search(chain, *one(5), search, indices=[2])
     assert alone == first[2]
 
 
@@ -81,7 +81,7 @@ def test_what_is_likely_enough(logits: list[float], top_k: int | None, top_p: fl
     if max(logits) == -math.inf:
         logits[0] = 0.0
     given_ = torch.tensor(logits).log_softmax(-1)
-    kept = likely(given_[None], Search(sample=True, top_k=top_k, top_p=top_p, min_p=min_p))[0]
+    kept = mask_improbable(given_[None], Search(sample=True, top_k=top_k, top_p=top_p, min_p=min_p))[0]
     probs = given_.exp().tolist()
     assert kept[given_.argmax()] == given_.max()
     for p, before, after in zip(probs, given_.tolist(), kept.tolist()):
@@ -99,8 +99,11 @@ def test_only_what_is_likely_is_drawn() -> None:
     first = chain.logits[0, 4, BOS].clone()
     first[[PAD, BOS]] = -math.inf
     best = first.topk(2).indices.tolist()
-    for how in (Search(beam=500, sample=True, top_k=2, longest=1), Search(beam=500, sample=True, top_k=1, longest=1)):
+    for search in (
+        Search(beam=500, sample=True, top_k=2, longest=1),
+        Search(beam=500, sample=True, top_k=1, longest=1),
+    ):
         chain.rows.clear()
-        (found,) = run_search(chain, *one(4), how)
+        (found,) = run_search(chain, *one(4), search)
         drawn = {h.tokens[0] if h.tokens else EOS for h in found}
-        assert drawn == set(best[: how.top_k])
+        assert drawn == set(best[: search.top_k])

@@ -47,10 +47,10 @@ def test_blank_lines_stay_blank(learnt: Translator) -> None:
 
 def test_a_stream_gives_the_same_as_a_list(learnt: Translator, pairs: list[TextPair]) -> None:
     sources = ["", *(pair.source for pair in pairs)]
-    for how in (None, Search(sample=True, temperature=3.0, beam=2, n_best=2, longest=9)):
-        whole = learnt.translate(sources, how)
+    for search in (None, Search(sample=True, temperature=3.0, beam=2, n_best=2, longest=9)):
+        whole = learnt.translate(sources, search)
         for chunk in (1, 4, 100):
-            found = list(learnt.translate_stream(iter(sources), how, chunk=chunk))
+            found = list(learnt.translate_stream(iter(sources), search, chunk=chunk))
             assert [one.text for one in found] == [one.text for one in whole]
             assert [[a.text for a in one.alternatives] for one in found] == [
                 [a.text for a in one.alternatives] for one in whole

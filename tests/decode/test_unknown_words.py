@@ -150,9 +150,9 @@ def test_every_model(name: str, untrained: Callable[..., Seq2Seq[Any, Any]]) -> 
         "cpu",
         longest_trained=5,
     )
-    how = Search(sample=True, beam=4, n_best=4, longest=12, temperature=5.0)
+    search = Search(sample=True, beam=4, n_best=4, longest=12, temperature=5.0)
     texts = ["the Zebra sleeps. We see. Zoe and the cat", "the cat"]
-    found = translator.translate(texts, how, too_long="split")
+    found = translator.translate(texts, search, too_long="split")
     (unknown,) = vocabularies.target.tokens([UNK])
     assert any(unknown in one.tokens for some in found for one in (some, *some.alternatives))
     if not translator.attends:

@@ -1,50 +1,61 @@
 """What a translation must and must not contain."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from saccade.errors import UserError
+from saccade.ranges import Help, OptionError
 
 GAP = "…"
+_GROUP = "Required and excluded words"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Constraints:
-    """`outline` keeps its words in their order and lets the model write where … stands: "le … dort" is completed by
-    whole words, "le cha…" goes on with the word. "le … dort" ends in *dort*; "le … dort …" may go on."""
+    """An outline's words stand in the translation in this order, and the model writes the text at each gap (…).
 
-    prefix: str = ""  # the text begins with exactly this
-    outline: str = ""
-    include: tuple[str, ...] = ()  # phrases that must stand in the text
-    exclude: tuple[str, ...] = ()  # phrases that must not
+    At "le … dort" it writes whole words; at "le cha…" it completes the word. "le … dort" ends in *dort*, and
+    "le … dort …" may continue after it.
+    """
+
+    prefix: Annotated[str, Help("Begin the translation with exactly this text.", _GROUP)] = ""
+    outline: Annotated[str, Help(f'Keep these words in order and fill each gap {GAP}: "le {GAP} dort".', _GROUP)] = ""
+    include: Annotated[
+        tuple[str, ...], Help("A phrase that the translation must contain; repeat the option for several.", _GROUP)
+    ] = ()
+    exclude: Annotated[
+        tuple[str, ...], Help("A phrase that the translation must not contain; repeat the option for several.", _GROUP)
+    ] = ()
 
     def __post_init__(self) -> None:
         if self.prefix and self.outline:
-            raise UserError(
-                f"a prefix and an outline were given; write {self.prefix + GAP!r} before the outline's rest"
+            raise OptionError(
+                "prefix", f"cannot be combined with an outline; write {self.prefix + GAP!r} before the outline's rest"
             )
         if self.outline and not self.outline.replace(GAP, "").strip():
-            raise UserError(f"an outline of gaps alone, {self.outline!r}, asks for nothing; give words to keep")
+            raise OptionError("outline", f"must have words to keep, got only gaps: {self.outline!r}")
         for name in ("include", "exclude"):
-            given = getattr(self, name)
-            if isinstance(given, str) or not all(isinstance(phrase, str) and phrase.strip() for phrase in given):
-                raise UserError(f"{name} takes a list of phrases, each of at least one character; got {given!r}")
+            phrases = getattr(self, name)
+            if isinstance(phrases, str) or not all(isinstance(phrase, str) and phrase.strip() for phrase in phrases):
+                raise OptionError(name, f"takes a list of phrases, each of at least one character; got {phrases!r}")
 
     @property
-    def asked(self) -> tuple[str, ...]:
-        """All that must be written."""
+    def required(self) -> tuple[str, ...]:
+        """Every text that must be written."""
         return tuple(filter(None, (self.prefix, self.outline, *self.include)))
 
     @classmethod
-    def of_dict(cls, given: Any) -> "Constraints":
-        """From JSON."""
-        known = {"prefix": str, "outline": str, "include": list, "exclude": list}
-        if not isinstance(given, dict) or not given.keys() <= known.keys():
-            raise UserError(f"expected an object with some of {', '.join(known)}; got {str(given)[:60]}")
-        for name, value in given.items():
-            if not isinstance(value, known[name]):
-                raise UserError(
-                    f"{name}: expected {'a text' if known[name] is str else 'a list of texts'}; got {value!r}"
-                )
-        fields: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in given.items()}
-        return cls(**fields)
+    def from_json(cls, value: Any) -> "Constraints":
+        """Constraints from a parsed JSON object."""
+        kinds = {"prefix": str, "outline": str, "include": list, "exclude": list}
+        if not isinstance(value, dict) or not value.keys() <= kinds.keys():
+            raise UserError(f"expected an object with some of {', '.join(kinds)}; got {str(value)[:60]}")
+        for name, item in value.items():
+            if not isinstance(item, kinds[name]):
+                expected = "a text" if kinds[name] is str else "a list of texts"
+                raise UserError(f"{name}: expected {expected}; got {item!r}")
+        try:
+            fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in value.items()}
+            return cls(**fields)
+        except OptionError as error:
+            raise UserError(str(error)) from None

@@ -1,6 +1,6 @@
-"""A text with gaps, and how much of it is written: what must stand in a translation, in any pieces and word for word.
+"""A text with gaps, and how much of it is written. Its words must stand in a translation, in any tokens.
 
-A gap is where the model may write anything, or nothing. All is in the order of writing (see `spelling`).
+In a gap the model may write anything, or nothing. Everything is in the order of writing (see `segmentations`).
 """
 
 import math
@@ -11,169 +11,176 @@ from typing import NamedTuple
 from saccade.decode.constraints.segmentations import Segmentations, TokenBytes
 from saccade.text import word_spans
 
-_NEAR = 16  # characters on either side, of which the nearest few decide where a word ends
+_CONTEXT = 16  # characters on either side that can decide whether a word ends at a place
 _JOINERS = {"Mn", "Mc", "Me", "Cf", "Cc"}
 
-
-def apart(line: str, at: int, *, turned: bool) -> bool:
-    """Whether a word may begin or end at this place: it is inside none."""
-    start = max(0, at - _NEAR)
-    near, at = line[start : at + _NEAR], at - start
-    if turned:
-        near, at = near[::-1], len(near) - at
-    return not any(first < at < last for first, last in word_spans(near))
+Ways = list[tuple[Segmentations, bool]]  # and whether each may follow any text
 
 
-def settled(after: str) -> bool:
-    """Whether what is still to be written cannot change what is apart before `after`: a hyphen or a point joins the
-    words on its two sides, and a mark belongs to a letter that, from right to left, comes later."""
-    rest = [character for character in after[:_NEAR] if unicodedata.category(character) not in _JOINERS]
+def is_word_boundary(line: str, place: int, *, reverse: bool) -> bool:
+    """Whether a word may begin or end at this place: it is inside no word."""
+    start = max(0, place - _CONTEXT)
+    near, place = line[start : place + _CONTEXT], place - start
+    if reverse:
+        near, place = near[::-1], len(near) - place
+    return not any(first < place < end for first, end in word_spans(near))
+
+
+def is_settled(after: str) -> bool:
+    """Whether no further token can change the word boundary before `after`. A hyphen or a point joins the words on its
+    two sides, and a combining mark belongs to a letter that comes later when writing from right to left."""
+    rest = [character for character in after[:_CONTEXT] if unicodedata.category(character) not in _JOINERS]
     return len(rest) > 1 or (len(rest) == 1 and rest[0] not in "-.")
 
 
-def stands(line: str, phrase: str, *, turned: bool, whole: bool) -> bool:
-    """Whether a phrase stands in a line, word for word; of one that is not `whole`, whether it does for certain."""
-    at = line.find(phrase)
-    while at >= 0:
-        end = at + len(phrase)
-        if (whole or settled(line[end:])) and all(apart(line, place, turned=turned) for place in (at, end)):
+def contains_phrase(line: str, phrase: str, *, reverse: bool, whole: bool) -> bool:
+    """Whether a line contains a phrase, word for word; unless the line is `whole`, whether it does for certain."""
+    start = line.find(phrase)
+    while start >= 0:
+        end = start + len(phrase)
+        if (whole or is_settled(line[end:])) and all(
+            is_word_boundary(line, place, reverse=reverse) for place in (start, end)
+        ):
             return True
-        at = line.find(phrase, at + 1)
+        start = line.find(phrase, start + 1)
     return False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Segment:
-    """What stands between two gaps. It is a run of whole words, except where it joins a gap."""
+    """The words between two gaps. They are whole words, except where the segment joins a gap."""
 
     line: str
-    joins: tuple[bool, bool]  # on its first and on its last side
+    joins: tuple[bool, bool]  # at its beginning and at its end
     first: bool  # nothing may be written before it
     last: bool  # nothing may be written after it
 
-    def found(self, line: str, start: int, *, turned: bool) -> int | None:
-        """Where it ends in a line that is whole, at the first place where it is, from `start` on."""
-        at = len(line) - len(self.line) if self.last else line.find(self.line, start)
-        while at >= start and line.startswith(self.line, at) and not (self.first and at):
-            end = at + len(self.line)
-            sides = zip((at, end), self.joins, strict=True)
-            if all(joins or apart(line, place, turned=turned) for place, joins in sides):
+    def find_end(self, line: str, start: int, *, reverse: bool) -> int | None:
+        """Where its first occurrence from `start` on ends, in a line that is whole."""
+        place = len(line) - len(self.line) if self.last else line.find(self.line, start)
+        while place >= start and line.startswith(self.line, place) and not (self.first and place):
+            end = place + len(self.line)
+            sides = zip((place, end), self.joins, strict=True)
+            if all(joins or is_word_boundary(line, side, reverse=reverse) for side, joins in sides):
                 return end
             if self.first or self.last:
                 return None
-            at = line.find(self.line, at + 1)
+            place = line.find(self.line, place + 1)
         return None
 
 
 class OutlineProgress(NamedTuple):
-    """Of one outline: how many pieces the rest of it needs, and how many fewer if what is begun is gone on with."""
+    """How much of an outline is written."""
 
-    holds: bool
-    needed: float
-    begun: float
-    ways: tuple[tuple[Segmentations, int], ...] = ()  # to go on: what to write, and how much of it is written
-    waits: bool = False  # what comes next of it must stand last: all else goes before
+    is_met: bool
+    needed: float  # tokens that write the rest of it
+    begun: float  # how many fewer are needed if the part that has begun at the end of the text is continued
+    ways: tuple[tuple[Segmentations, int], ...] = ()  # to continue: the bytes to write, and how many are written
+    must_wait: bool = False  # its next segment must stand last, after all other constraints
 
 
 class Outline:
-    """One or more segments, in their order."""
+    """One or more segments, in order."""
 
-    def __init__(self, label: str, segments: tuple[Segment, ...], lexicon: TokenBytes) -> None:
-        self.label, self.segments, self._lexicon = label, segments, lexicon
-        self._ways = [self._ways_of(segment) for segment in segments]
-        self._needs = [_needed(ways) for ways in self._ways]
+    def __init__(self, label: str, segments: tuple[Segment, ...], tokens: TokenBytes) -> None:
+        self.label, self.segments, self._tokens = label, segments, tokens
+        self._ways = [self._ways_to_write(segment) for segment in segments]
+        self._fewest = [_count_fewest(ways) for ways in self._ways]
 
     @classmethod
-    def of(cls, label: str, parts: list[str], lexicon: TokenBytes, *, exact: bool = False) -> "Outline":
-        """`parts` are what stands between the gaps, the first and the last of them empty if it begins or ends with a
-        gap. White space beside a gap means that whole words stand there; an `exact` part keeps it as it is."""
+    def from_parts(cls, label: str, parts: list[str], tokens: TokenBytes, *, exact: bool = False) -> "Outline":
+        """`parts` are the texts between the gaps; the first or the last is empty if the outline begins or ends with a
+        gap. White space beside a gap means that whole words stand there; `exact` keeps it in the text."""
         segments = []
         for place, part in enumerate(parts):
             if not (part if exact else part.strip()):
                 continue
             first, last = place == 0, place == len(parts) - 1
             joins = (not first and not part[:1].isspace(), not last and not part[-1:].isspace())
-            line = lexicon.line(part if exact else part.strip())
-            if lexicon.turned:
+            line = tokens.line(part if exact else part.strip())
+            if tokens.reverse:
                 joins, first, last = joins[::-1], last, first
             segments.append(Segment(line=line, joins=joins, first=first, last=last))
-        return cls(label, tuple(segments[::-1] if lexicon.turned else segments), lexicon)
+        return cls(label, tuple(segments[::-1] if tokens.reverse else segments), tokens)
 
     @property
-    def least(self) -> float:
-        """The pieces that write all of it, wherever one is; ∞ if none can."""
-        return sum(self._needs)
+    def fewest(self) -> float:
+        """The number of tokens that write all of it; ∞ if none can."""
+        return sum(self._fewest)
 
     def progress(self, written: bytes) -> OutlineProgress:
-        line, turned = self._lexicon.read(written, whole=True), self._lexicon.turned
-        at, done, begun = 0, 0, 0.0
+        line, place, done, begun = self._tokens.decode(written, whole=True), 0, 0, 0.0
         for segment in self.segments:
-            end = segment.found(line, at, turned=turned)
+            end = segment.find_end(line, place, reverse=self._tokens.reverse)
             if end is None:
                 break
-            begun = 0.0 if settled(line[end:]) else self._needs[done]
-            at, done = end, done + 1
-        needed = sum(self._needs[done:])
+            begun = 0.0 if is_settled(line[end:]) else self._fewest[done]
+            place, done = end, done + 1
         if done == len(self.segments):
             return OutlineProgress(True, begun, 0.0 if self.segments[-1].last else begun)
-        ways = self._begun(written, done, at)
-        fewest = min((spelling.least[start] for spelling, start in ways), default=self._needs[done])
-        best = [(way, start) for way, start in ways if way.least[start] == fewest]
+        ways = self._ways_to_continue(written, done, place)
+        fewest = min((way.fewest[start] for way, start in ways), default=self._fewest[done])
+        best = [(way, start) for way, start in ways if way.fewest[start] == fewest]
         if line.endswith(" "):  # a second space is not needed
             best = [(way, start) for way, start in best if start or not way.target.startswith(b" ")] or best
-        gain = max(begun, self._needs[done] - fewest)
-        return OutlineProgress(False, needed + begun, gain, tuple(best), self.segments[done].last)
+        gain = max(begun, self._fewest[done] - fewest)
+        needed = sum(self._fewest[done:]) + begun
+        return OutlineProgress(False, needed, gain, tuple(best), self.segments[done].last)
 
     def allowed(self, written: bytes) -> list[int] | None:
-        """The pieces that may come next where it begins the text and is not complete; None: any."""
+        """The tokens that may come next while the text is within the outline's beginning; None: any."""
         if not self.segments[0].first:
             return None
-        alone, ways = self.segments[0].last, [spelling for spelling, _ in self._ways[0]]
-        if not alone and any(written.startswith(spelling.target) for spelling in ways):
+        ways = [way for way, _ in self._ways[0]]
+        if not self.segments[0].last and any(written.startswith(way.target) for way in ways):
             return None
-        open_ = [spelling for spelling in ways if spelling.target.startswith(written)]
-        return [piece for spelling in open_ for piece in spelling.every(len(written))] or None
+        possible = [way for way in ways if way.target.startswith(written)]
+        return [token for way in possible for token in way.all_next(len(written))] or None
 
-    def broken(self, written: bytes) -> bool:
-        """Whether it begins the text, and what is written cannot become it any more."""
-        segment, targets = self.segments[0], [spelling.target for spelling, _ in self._ways[0]]
+    def is_broken(self, written: bytes) -> bool:
+        """Whether the text must begin with this outline and no longer can."""
+        segment, targets = self.segments[0], [way.target for way, _ in self._ways[0]]
         if not segment.first or any(target.startswith(written) for target in targets):
             return False
         if segment.last or not any(written.startswith(target) for target in targets):
             return True
-        line, turned = self._lexicon.read(written, whole=False), self._lexicon.turned
-        return not segment.joins[1] and not apart(line, len(segment.line), turned=turned)
+        line = self._tokens.decode(written, whole=False)
+        return not segment.joins[1] and not is_word_boundary(line, len(segment.line), reverse=self._tokens.reverse)
 
-    def _ways_of(self, segment: Segment) -> list[tuple[Segmentations, bool]]:
-        """What may be written for a segment, and whether after anything: a space before it parts it from all."""
-        lexicon, lines = self._lexicon, [segment.line]
-        if segment.last if lexicon.turned else segment.first:  # at the front of the text, where decoding takes it off
-            before = lexicon.before
-            taken = segment.line.endswith(before) if lexicon.turned else segment.line.startswith(before)
-            lines = [segment.line + before if lexicon.turned else before + segment.line] + ([] if taken else lines)
+    def _ways_to_write(self, segment: Segment) -> Ways:
+        """The segmentations of a segment. With a space before it, it may follow any text."""
+        tokens, lines = self._tokens, [segment.line]
+        if segment.last if tokens.reverse else segment.first:  # at the front of the text, where decoding removes it
+            prefix = tokens.text_prefix
+            removed = segment.line.endswith(prefix) if tokens.reverse else segment.line.startswith(prefix)
+            lines = [segment.line + prefix if tokens.reverse else prefix + segment.line] + ([] if removed else lines)
         ways = [(line, segment.first) for line in lines]
         if not segment.first:
             ways += [(" " + line, True) for line in lines]
-        return [(lexicon.spelling(lexicon.written(line)), free) for line, free in ways]
+        return [(tokens.segmentations(tokens.encode(line)), follows_any) for line, follows_any in ways]
 
-    def _begun(self, written: bytes, which: int, start: int) -> list[tuple[Segmentations, int]]:
-        """All ways to go on with a segment, which may not begin before `start`."""
-        segment, lexicon, found = self.segments[which], self._lexicon, []
-        for spelling, free in self._ways[which]:
-            for size in range(len(spelling.target)):
-                if not written.endswith(spelling.target[:size]) or spelling.least[size] == math.inf:
+    def _ways_to_continue(self, written: bytes, index: int, start: int) -> list[tuple[Segmentations, int]]:
+        """All ways to continue with a segment, which may not begin before `start`."""
+        segment, tokens, ways = self.segments[index], self._tokens, []
+        for way, follows_any in self._ways[index]:
+            for size in range(len(way.target)):
+                if not written.endswith(way.target[:size]) or way.fewest[size] == math.inf:
                     continue
-                before = lexicon.read(written[: len(written) - size], whole=False)
+                before = tokens.decode(written[: len(written) - size], whole=False)
                 if len(before) < start or (segment.first and size < len(written)):
                     continue
-                # To begin where it joins what stands there would undo that, which may be asked for, too.
+                # A segment that begins by joining a word would change that word, which may be required, too.
                 joined = segment.joins[0] and size > 0
-                if free or joined or apart(before + segment.line, len(before), turned=lexicon.turned):
-                    found.append((spelling, size))
-        return found
+                if (
+                    follows_any
+                    or joined
+                    or is_word_boundary(before + segment.line, len(before), reverse=tokens.reverse)
+                ):
+                    ways.append((way, size))
+        return ways
 
 
-def _needed(ways: list[tuple[Segmentations, bool]]) -> float:
-    """Pieces, wherever one is."""
-    free = min((spelling.least[0] for spelling, free in ways if free), default=math.inf)
-    return free if free < math.inf else min(spelling.least[0] for spelling, _ in ways)
+def _count_fewest(ways: Ways) -> float:
+    """The fewest tokens that write a segment after any text."""
+    fewest = min((way.fewest[0] for way, follows_any in ways if follows_any), default=math.inf)
+    return fewest if fewest < math.inf else min(way.fewest[0] for way, _ in ways)

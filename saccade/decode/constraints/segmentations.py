@@ -1,7 +1,7 @@
-"""Every way to write a given text in pieces: which piece may come next, and how few can finish it.
+"""Every way to write a text in tokens: which token may come next, and how few tokens complete the text.
 
-All is in the order of writing. A model that writes from right to left writes each piece's bytes, and the pieces, from
-the last to the first; a *line* is the text in that order, character by character.
+Bytes and lines are in the order of writing. A model that writes from right to left writes the tokens, and the bytes of
+each token, from the last to the first. A *line* is a text in that order, character by character.
 """
 
 import math
@@ -15,105 +15,109 @@ from saccade.text import EOS, UNK, Tokeniser
 from saccade.text.placeholders import SYMBOLS
 from saccade.text.policy import FROM_SENTENCEPIECE, TO_SENTENCEPIECE, normalise_text, text_prefix
 
-_CONTINUATION = bytes(range(0x80, 0xC0))  # of a character in UTF-8
+_CONTINUATION_BYTES = bytes(range(0x80, 0xC0))  # of a character in UTF-8
 
 
 class TokenBytes:
-    """What each piece of a vocabulary writes, and which pieces write given bytes."""
+    """The bytes that each token of a vocabulary writes, and the tokens that write given bytes."""
 
     def __init__(self, tokeniser: Tokeniser) -> None:
-        self._policy, self.turned = tokeniser.policy, tokeniser.right_to_left
-        self.before = text_prefix(tokeniser.policy)  # what decoding takes off the front of a text
-        # A space is written by ▁ and by the byte of a space alike.
-        self.surfaces = [self._turn(surface.replace("▁".encode(), b" ")) for surface in tokeniser.surfaces]
-        self._pieces: dict[bytes, list[int]] = {}
-        not_written = {UNK, *tokeniser.tags.values()}
-        for piece, surface in enumerate(self.surfaces):
-            if piece not in not_written:
-                self._pieces.setdefault(surface, []).append(piece)
-        self._look_up()
+        self._policy, self.reverse = tokeniser.policy, tokeniser.right_to_left
+        self.text_prefix = text_prefix(tokeniser.policy)  # removed from the front of a text by decoding
+        # Both ▁ and the byte of a space write a space.
+        self.surfaces = [self._in_order(surface.replace("▁".encode(), b" ")) for surface in tokeniser.surfaces]
+        self._tokens: dict[bytes, list[int]] = {}
+        never_written = {UNK, *tokeniser.tags.values()}
+        for token, surface in enumerate(self.surfaces):
+            if token not in never_written:
+                self._tokens.setdefault(surface, []).append(token)
+        self._index()
 
-    def showing(self, shown: Mapping[str, str] | None) -> "TokenBytes":
-        """The same where a symbol writes what is `shown` for it, and nothing if nothing is."""
+    def with_placeholders(self, shown: Mapping[str, str] | None) -> "TokenBytes":
+        """A copy in which each placeholder symbol writes its text in `shown`, and nothing if it has none there."""
         if shown is None:
             return self
         other = copy(self)
-        other.surfaces, other._pieces = [*self.surfaces], dict(self._pieces)
+        other.surfaces, other._tokens = [*self.surfaces], dict(self._tokens)
         for symbol in SYMBOLS:
-            text = self._turn(shown.get(symbol, "").translate(TO_SENTENCEPIECE).encode())
-            for space in ("", " "):  # a vocabulary of words has it twice
-                before = self.written(symbol + space if self.turned else space + symbol)
-                after = before.replace(self.written(symbol), text)
-                for piece in other._pieces.pop(before, ()):
-                    other.surfaces[piece] = after
-                    other._pieces[after] = [*other._pieces.get(after, ()), piece]
-        other._look_up()
+            text = self._in_order(shown.get(symbol, "").translate(TO_SENTENCEPIECE).encode())
+            for space in ("", " "):  # a vocabulary of words has the symbol with and without a space
+                before = self.encode(symbol + space if self.reverse else space + symbol)
+                after = before.replace(self.encode(symbol), text)
+                for token in other._tokens.pop(before, ()):
+                    other.surfaces[token] = after
+                    other._tokens[after] = [*other._tokens.get(after, ()), token]
+        other._index()
         return other
 
-    def _look_up(self) -> None:
-        self._pieces.pop(b"", None)  # what writes nothing
-        self._sorted = sorted(self._pieces)
+    def _index(self) -> None:
+        self._tokens.pop(b"", None)
+        self._sorted = sorted(self._tokens)
         self.longest = max(map(len, self._sorted), default=0)
-        self.spelling = lru_cache(1 << 12)(self._spelling)
+        self.segmentations = lru_cache(1 << 12)(self._segmentations)
 
     def line(self, text: str) -> str:
         text = normalise_text(text, self._policy)
-        return text[::-1] if self.turned else text
+        return text[::-1] if self.reverse else text
 
-    def written(self, line: str) -> bytes:
-        return self._turn((line[::-1] if self.turned else line).translate(TO_SENTENCEPIECE).encode())
+    def encode(self, line: str) -> bytes:
+        return self._in_order((line[::-1] if self.reverse else line).translate(TO_SENTENCEPIECE).encode())
 
-    def read(self, written: bytes, *, whole: bool) -> str:
-        """The line that `Tokeniser.decode` would give; where not `whole`, there may be more to come."""
-        in_order = self._turn(written)
-        if not whole and self.turned:  # a character may lack its first bytes, or else its last
-            in_order = in_order.lstrip(_CONTINUATION)
-        text = getincrementaldecoder("utf-8")("replace").decode(in_order, final=whole).translate(FROM_SENTENCEPIECE)
-        if whole or not self.turned:
-            text = text.removeprefix(self.before)
-        return text[::-1] if self.turned else text
+    def decode(self, written: bytes, *, whole: bool) -> str:
+        """The line that `Tokeniser.decode` returns for these bytes; unless `whole`, more may follow."""
+        left_to_right = self._in_order(written)
+        if not whole and self.reverse:  # a character may lack its first bytes, rather than its last
+            left_to_right = left_to_right.lstrip(_CONTINUATION_BYTES)
+        decoder = getincrementaldecoder("utf-8")("replace")
+        text = decoder.decode(left_to_right, final=whole).translate(FROM_SENTENCEPIECE)
+        if whole or not self.reverse:
+            text = text.removeprefix(self.text_prefix)
+        return text[::-1] if self.reverse else text
 
-    def exactly(self, written: bytes) -> Sequence[int]:
-        return self._pieces.get(written, ())
+    def tokens_of(self, written: bytes) -> Sequence[int]:
+        """The tokens that write exactly these bytes."""
+        return self._tokens.get(written, ())
 
-    def beyond(self, written: bytes) -> list[int]:
-        """The pieces that write this and more."""
-        found: list[int] = []
+    def tokens_beyond(self, written: bytes) -> list[int]:
+        """The tokens that write these bytes and more."""
+        tokens: list[int] = []
         for place in range(bisect_left(self._sorted, written), len(self._sorted)):
             surface = self._sorted[place]
             if not surface.startswith(written):
                 break
             if surface != written:
-                found += self._pieces[surface]
-        return found
+                tokens += self._tokens[surface]
+        return tokens
 
-    def _turn(self, written: bytes) -> bytes:
-        return written[::-1] if self.turned else written
+    def _in_order(self, written: bytes) -> bytes:
+        return written[::-1] if self.reverse else written
 
-    def _spelling(self, target: bytes) -> "Segmentations":
+    def _segmentations(self, target: bytes) -> "Segmentations":
         return Segmentations(target, self)
 
 
 class Segmentations:
-    """The ways to write `target`. `least[i]` pieces write what is left of it after i bytes; ∞ where none can."""
+    """The ways to write `target` in tokens. `fewest[i]` tokens write the rest of it after i bytes; ∞ if none can."""
 
-    def __init__(self, target: bytes, lexicon: TokenBytes) -> None:
-        self.target, self._lexicon = target, lexicon
-        self.least = [math.inf] * len(target) + [0.0]
+    def __init__(self, target: bytes, tokens: TokenBytes) -> None:
+        self.target, self._tokens = target, tokens
+        self.fewest = [math.inf] * len(target) + [0.0]
         for start in reversed(range(len(target))):
-            self.least[start] = min((1 + self.least[end] for end, _ in self._on(start)), default=math.inf)
+            self.fewest[start] = min((1 + self.fewest[end] for end, _ in self._continue(start)), default=math.inf)
 
-    def soonest(self, start: int) -> list[int]:
-        """The pieces from here on by which the fewest finish it."""
-        return [piece for end, pieces in self._on(start) if self.least[end] < self.least[start] for piece in pieces]
+    def shortest(self, start: int) -> list[int]:
+        """The next tokens of the ways that need the fewest."""
+        return [
+            token for end, tokens in self._continue(start) if self.fewest[end] < self.fewest[start] for token in tokens
+        ]
 
-    def every(self, start: int) -> list[int]:
-        """All pieces that go on from here, those that go on beyond the end, too; at the end, the end symbol."""
+    def all_next(self, start: int) -> list[int]:
+        """All tokens that can come next, including those that write beyond the end; at the end, the end symbol."""
         if start == len(self.target):
             return [EOS]
-        within = [piece for end, pieces in self._on(start) if self.least[end] < math.inf for piece in pieces]
-        return within + self._lexicon.beyond(self.target[start:])
+        within = [token for end, tokens in self._continue(start) if self.fewest[end] < math.inf for token in tokens]
+        return within + self._tokens.tokens_beyond(self.target[start:])
 
-    def _on(self, start: int) -> list[tuple[int, Sequence[int]]]:
-        ends = range(start + 1, min(len(self.target), start + self._lexicon.longest) + 1)
-        return [(end, pieces) for end in ends if (pieces := self._lexicon.exactly(self.target[start:end]))]
+    def _continue(self, start: int) -> list[tuple[int, Sequence[int]]]:
+        ends = range(start + 1, min(len(self.target), start + self._tokens.longest) + 1)
+        return [(end, tokens) for end in ends if (tokens := self._tokens.tokens_of(self.target[start:end]))]

@@ -1,250 +1,223 @@
-"""One search over the contract, for every model: greedy, beam, diverse beam or sampling, with or without constraints.
+"""One search for every model: greedy, beam, diverse beam or sampling, with or without constraints.
 
-A beam of K keeps K hypotheses of a sentence, as Sutskever 2014 and Bahdanau 2014 did: of all their continuations the
-best are kept, one that ends gives up its place, and the search is over when no place is left, or when nothing that is
-still open could beat what is finished. So a beam of 1 is greedy search, and a length penalty cannot stop it too early.
-
-    log-probabilities → masks and constraints → scores → the choice      all in `choice`
+A beam of K keeps K hypotheses per sentence (Sutskever 2014, Bahdanau 2014). At each step the best of all their
+continuations are kept. A hypothesis that ends gives up its place. The search of a sentence is over when no place is
+left, or when no open hypothesis could still beat the finished ones. So a beam of 1 is greedy search, and a length
+penalty cannot stop the search too early.
 """
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from contextlib import nullcontext
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.utils import parametrize
 
+from saccade.align.attention import NO_ATTENTION
 from saccade.decode.constraints.choice import ConstrainedChoice
 from saccade.decode.constraints.rules import Rules
-from saccade.decode.search.coverage import SourceCoverage
-from saccade.decode.search.expansion import Asking, Chooser, Chosen
+from saccade.decode.search.expansion import Expander
+from saccade.decode.search.hypotheses import NEVER, Expansion, Hypothesis, OpenHypotheses, SentenceSearch
 from saccade.decode.search.options import Search
 from saccade.decode.search.recording import Recorder
+from saccade.errors import UserError
 from saccade.models.contract import Seq2Seq, take_rows
-from saccade.text.tokeniser import BOS, EOS
+from saccade.text.tokeniser import BOS, EOS, PAD
 
-OnStep = Callable[[int, int], None]  # told after each step how many tokens are written, and the most there may be
-_STUCK = "nothing that the other rules allow could follow"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Hypothesis:
-    tokens: tuple[int, ...]  # without start and end
-    token_log_probs: tuple[float, ...]  # of each token, and of the end where it ended: the model's own
-    log_prob: float
-    score: float
-    ended: bool  # False: cut off at the longest length, or where nothing may follow
-    unmet: tuple[str, ...] = ()  # constraints that it does not meet, each with the reason
-
-
-class OpenHypotheses(NamedTuple):
-    """The open hypotheses, a row a sentence."""
-
-    totals: Tensor  # (B, N) log-probability so far; −∞: no hypothesis
-    history: Tensor  # (B, N, t + 1) from the start symbol on
-    gained: Tensor  # (B, N, t) log-probability of each token
-    covered: Tensor | None  # (B, N, S) attention that each source piece has had
-
-    def followed(self, chosen: Chosen, log_probs: Tensor) -> "OpenHypotheses":
-        rows, tokens, alive, _ = chosen
-        step = log_probs.flatten(1).gather(1, rows * log_probs.shape[-1] + tokens)
-        return OpenHypotheses(
-            (self.totals.gather(1, rows) + step).masked_fill(~alive, float("-inf")),
-            torch.cat([_of_rows(self.history, rows), tokens[..., None]], -1),
-            torch.cat([_of_rows(self.gained, rows), step[..., None]], -1),
-            None if self.covered is None else _of_rows(self.covered, rows),
-        )
-
-
-@dataclass
-class _Sentence:
-    """What is known of one sentence during a search."""
-
-    index: int
-    shortest: int
-    longest: int
-    places: list[int]  # of each group
-    closed: list[list[Hypothesis]]  # in each group
-    guide: ConstrainedChoice | None = None
-
-    @property
-    def asking(self) -> Asking:
-        return Asking(self.index, self.shortest, self.places, self.guide)
+OnStep = Callable[[int, int], None]  # called after each step with the number of tokens written, and the maximum
+_STUCK = "no token that the other rules allow could follow"
+_LEAST_COVERED = 1e-9  # sparse attention may never read a token; log 0 would outweigh everything
 
 
 def run_search(
     model: Seq2Seq[Any, Any],
     source: Tensor,  # (B, S)
     readable: Tensor,  # (B, S)
-    how: Search | None = None,
+    search: Search | None = None,
     *,
-    indices: Sequence[int] | None = None,  # of the sentences in the whole input, for the streams of samples
-    rules: Sequence[Rules | None] | None = None,  # of each sentence
+    indices: Sequence[int] | None = None,  # the sentences' numbers in the whole input
+    rules: Sequence[Rules | None] | None = None,  # the constraints of each sentence
     recorder: Recorder | None = None,
-    watch: OnStep | None = None,
+    on_step: OnStep | None = None,
 ) -> list[list[Hypothesis]]:
-    """For each sentence its hypotheses, best first: those that ended, then those cut off."""
-    how = how or Search()
-    sentences = _sentences(readable.sum(1).tolist(), how, indices, rules)
-    numbers = [sentence.index for sentence in sentences]
+    """The hypotheses of each sentence, best first: those that ended, then those that were cut off."""
+    search = search or Search()
+    if search.coverage_penalty > 0 and not model.cross:
+        raise UserError(f"a coverage penalty needs attention weights, but {NO_ATTENTION}")
+    sentences = _start_sentences(readable.sum(1).tolist(), search, indices, rules)
     if recorder is not None:
-        recorder.begin(numbers, how.beam)
-    with torch.inference_mode(), parametrize.cached():  # normalised weights are made once a search, not once a step
-        _search(model, source, readable, how, sentences, recorder, watch)
-    found = [_ranked(sentence, how) for sentence in sentences]
+        recorder.begin([sentence.index for sentence in sentences], search.beam)
+    with torch.inference_mode(), parametrize.cached():  # normalised weights are computed once per search
+        _extend(model, source, readable, search, sentences, recorder, on_step)
+    results = [_rank(sentence, search) for sentence in sentences]
     if recorder is not None:
-        recorder.finish(numbers, found)
-    return found
+        recorder.finish([sentence.index for sentence in sentences], results)
+    return results
 
 
-def _sentences(
-    lengths: list[int], how: Search, indices: Sequence[int] | None, rules: Sequence[Rules | None] | None
-) -> list[_Sentence]:
-    groups, width = how.layout
-    found = []
-    for length, index, rule in zip(
-        lengths,
-        range(len(lengths)) if indices is None else indices,
-        [None] * len(lengths) if rules is None else rules,
-        strict=True,
-    ):
-        shortest, longest = how.lengths(length, 0 if rule is None else int(rule.start.left))
-        sentence = _Sentence(index, shortest, longest, [width] * groups, [[] for _ in range(groups)])
-        sentence.guide = None if rule is None else ConstrainedChoice(rule, how.beam, longest)
-        found.append(sentence)
-    return found
-
-
-def _search(
+def _extend(
     model: Seq2Seq[Any, Any],
     source: Tensor,
     readable: Tensor,
-    how: Search,
-    open_: list[_Sentence],
+    search: Search,
+    sentences: list[SentenceSearch],
     recorder: Recorder | None,
-    watch: OnStep | None,
+    on_step: OnStep | None,
 ) -> None:
-    (groups, width), device, count = how.layout, source.device, len(open_)
-    choose, coverage = Chooser(how), SourceCoverage(model, how)
+    """Extend all hypotheses by one token at a time, until every sentence has finished."""
+    expand, device = Expander(search), source.device
     fixed, moving = model.start(source, readable)
-    moving = take_rows(moving, torch.arange(count, device=device).repeat_interleave(how.beam))
-    totals = torch.full((count, groups, width), float("-inf"), device=device)
-    totals[..., 0] = 0.0
-    kept = OpenHypotheses(
-        totals.flatten(1),
-        torch.full((count, how.beam, 1), BOS, device=device),
-        torch.zeros((count, how.beam, 0), device=device),
-        coverage.begin(source, readable),
-    )
-    while open_:
-        token = kept.history[:, :, -1].flatten()
-        t = torch.full_like(token, kept.gained.shape[-1])
-        logits, moving, covered = coverage.step(token, t, fixed, moving, kept.covered)
-        log_probs = torch.unflatten(torch.log_softmax(logits.float(), -1), 0, (-1, how.beam))  # (B, N, V)
-        chosen = choose(log_probs, kept.totals, kept.history[..., 1:], [one.asking for one in open_])
-        before = kept._replace(covered=covered)
-        kept = before.followed(chosen, log_probs)
+    moving = take_rows(moving, torch.arange(len(sentences), device=device).repeat_interleave(search.beam))
+    hypotheses = _start_hypotheses(source, readable, search)
+    while sentences:
+        token = hypotheses.history[:, :, -1].flatten()  # (B·N,)
+        t = torch.full_like(token, hypotheses.log_probs.shape[-1])
+        with nullcontext() if hypotheses.covered is None else model.trace() as trace:
+            logits, moving = model.step(token, t, fixed, moving)
+        if hypotheses.covered is not None and trace is not None:
+            reads = torch.stack([trace[site].float().mean((1, 2)) for site in model.cross]).mean(0)  # (B·N, S)
+            hypotheses = hypotheses._replace(covered=hypotheses.covered + torch.unflatten(reads, 0, (-1, search.beam)))
+        log_probs = torch.unflatten(torch.log_softmax(logits.float(), -1), 0, (-1, search.beam))  # (B, N, V)
+        log_probs[..., PAD] = log_probs[..., BOS] = NEVER
+        expansion = expand(log_probs, hypotheses.totals, hypotheses.history[..., 1:], sentences)
         if recorder is not None:
-            recorder.step([one.index for one in open_], chosen, before.totals, log_probs)
-        if watch is not None:
-            watch(kept.gained.shape[-1], max(one.longest for one in open_))
-        kept = kept._replace(totals=_close(open_, before, kept, how, coverage))
-        going = [b for b, sentence in enumerate(open_) if any(sentence.places)]
-        stay = torch.tensor(going, device=device, dtype=torch.long)
-        if len(going) < len(open_) or width > 1:
-            offsets = torch.arange(len(open_), device=device)[:, None] * how.beam
-            moving = take_rows(moving, (offsets + chosen.rows)[stay].flatten())
-        if len(going) < len(open_):  # finished sentences leave the batch
-            fixed, kept = take_rows((fixed, kept), stay)
-            open_ = [open_[b] for b in going]
+            recorder.step([sentence.index for sentence in sentences], expansion, hypotheses.totals, log_probs)
+        before, hypotheses = hypotheses, _follow(hypotheses, expansion, log_probs)
+        if on_step is not None:
+            on_step(hypotheses.log_probs.shape[-1], max(sentence.longest for sentence in sentences))
+        hypotheses = hypotheses._replace(totals=_finish(sentences, before, hypotheses, search))
+        going = [b for b, sentence in enumerate(sentences) if any(sentence.places)]
+        rows = torch.tensor(going, device=device, dtype=torch.long)
+        if len(going) < len(sentences) or search.layout[1] > 1:
+            offsets = torch.arange(len(sentences), device=device)[:, None] * search.beam
+            moving = take_rows(moving, (offsets + expansion.rows)[rows].flatten())
+        if len(going) < len(sentences):  # finished sentences leave the batch
+            fixed, hypotheses = take_rows((fixed, hypotheses), rows)
+            sentences = [sentences[b] for b in going]
 
 
-def _of_rows(kept: Tensor, rows: Tensor) -> Tensor:
-    """(B, N, …) with the hypotheses of each sentence taken from `rows` (B, N)"""
-    return kept.gather(1, rows[..., None].expand(-1, -1, kept.shape[-1]))
+def _start_sentences(
+    lengths: list[int], search: Search, indices: Sequence[int] | None, rules: Sequence[Rules | None] | None
+) -> list[SentenceSearch]:
+    groups, width = search.layout
+    indices = range(len(lengths)) if indices is None else indices
+    rules = [None] * len(lengths) if rules is None else rules
+    sentences = []
+    for length, index, rule in zip(lengths, indices, rules, strict=True):
+        shortest, longest = search.length_limits(length, 0 if rule is None else int(rule.start.left))
+        constrained = None if rule is None else ConstrainedChoice(rule, search.beam, longest)
+        finished: list[list[Hypothesis]] = [[] for _ in range(groups)]
+        sentences.append(SentenceSearch(index, shortest, longest, [width] * groups, finished, constrained))
+    return sentences
 
 
-def _close(
-    open_: list[_Sentence], before: OpenHypotheses, kept: OpenHypotheses, how: Search, coverage: SourceCoverage
-) -> Tensor:
-    """Take out the hypotheses that ended or are too long; a group with no place left, or that cannot win, is done."""
-    length, width = kept.gained.shape[-1], how.layout[1]
-    ends, values = kept.history[:, :, -1].eq(EOS).tolist(), kept.totals.tolist()
-    closed = torch.zeros_like(kept.totals, dtype=torch.bool)
-    for b, sentence in enumerate(open_):
-        too_long = length >= sentence.longest
+def _start_hypotheses(source: Tensor, readable: Tensor, search: Search) -> OpenHypotheses:
+    """One hypothesis per group, of the start symbol alone."""
+    (groups, width), count, device = search.layout, len(source), source.device
+    totals = torch.full((count, groups, width), NEVER, device=device)
+    totals[..., 0] = 0.0
+    covered = None
+    if search.coverage_penalty > 0:  # padding and the end symbol count as covered
+        covered = (~readable | (source == EOS)).float()[:, None].repeat(1, search.beam, 1)
+    return OpenHypotheses(
+        totals.flatten(1),
+        torch.full((count, search.beam, 1), BOS, device=device),
+        torch.zeros((count, search.beam, 0), device=device),
+        covered,
+    )
+
+
+def _follow(hypotheses: OpenHypotheses, expansion: Expansion, log_probs: Tensor) -> OpenHypotheses:
+    """The hypotheses with the chosen tokens."""
+    rows, tokens, alive, _ = expansion
+    step = log_probs.flatten(1).gather(1, rows * log_probs.shape[-1] + tokens)
+
+    def take(values: Tensor) -> Tensor:  # (B, N, …)
+        return values.gather(1, rows[..., None].expand(-1, -1, values.shape[-1]))
+
+    return OpenHypotheses(
+        (hypotheses.totals.gather(1, rows) + step).masked_fill(~alive, NEVER),
+        torch.cat([take(hypotheses.history), tokens[..., None]], -1),
+        torch.cat([take(hypotheses.log_probs), step[..., None]], -1),
+        None if hypotheses.covered is None else take(hypotheses.covered),
+    )
+
+
+def _finish(sentences: list[SentenceSearch], before: OpenHypotheses, now: OpenHypotheses, search: Search) -> Tensor:
+    """Move the hypotheses that ended or reached the maximum length from `now` to the finished ones, and close groups
+    that cannot improve. Return the totals of those that stay open."""
+    length, width = now.log_probs.shape[-1], search.layout[1]
+    ends, totals = now.history[:, :, -1].eq(EOS).tolist(), now.totals.tolist()
+    closed = torch.zeros_like(now.totals, dtype=torch.bool)
+    for b, sentence in enumerate(sentences):
         for g, places in enumerate(sentence.places):
             group = range(g * width, (g + 1) * width)
             for n in group:
-                if values[b][n] == float("-inf") or not (ends[b][n] or too_long):
-                    continue
-                sentence.closed[g].append(_hypothesis(sentence, kept, b, n, how, coverage))
-                sentence.places[g] -= 1
-                closed[b, n], values[b][n] = True, float("-inf")
-            best_open = max(values[b][n] for n in group)
-            if best_open == float("-inf"):
-                if places and not sentence.closed[g]:  # nothing may follow what there was
-                    there = [n for n in group if before.totals[b, n] > float("-inf")]
-                    sentence.closed[g] += [_hypothesis(sentence, before, b, n, how, coverage, _STUCK) for n in there]
+                if totals[b][n] != NEVER and (ends[b][n] or length >= sentence.longest):
+                    sentence.finished[g].append(_hypothesis(sentence, now, b, n, search))
+                    sentence.places[g] -= 1
+                    closed[b, n], totals[b][n] = True, NEVER
+            best_open = max(totals[b][n] for n in group)
+            if best_open == NEVER:
+                if places and not sentence.finished[g]:  # no token was allowed
+                    stuck = [n for n in group if before.totals[b, n] > NEVER]
+                    sentence.finished[g] += [_hypothesis(sentence, before, b, n, search, _STUCK) for n in stuck]
                 sentence.places[g] = 0
-            elif not how.sample and _cannot_win(best_open, length, sentence, g, how):
+            elif not search.sample and _cannot_improve(best_open, length, sentence, g, search):
                 sentence.places[g] = 0
-    return kept.totals.masked_fill(closed, float("-inf"))
+    return now.totals.masked_fill(closed, NEVER)
 
 
 def _hypothesis(
-    sentence: _Sentence,
-    kept: OpenHypotheses,
-    b: int,
-    n: int,
-    how: Search,
-    coverage: SourceCoverage,
-    why: str | None = None,
+    sentence: SentenceSearch, hypotheses: OpenHypotheses, b: int, n: int, search: Search, stuck: str | None = None
 ) -> Hypothesis:
-    """`why`: nothing may follow it, and it is the best that there is."""
-    tokens, total = kept.history[b, n, 1:].tolist(), kept.totals[b, n].item()
+    """`stuck` is the reason why nothing could follow a hypothesis of the last step."""
+    tokens, total = hypotheses.history[b, n, 1:].tolist(), hypotheses.totals[b, n].item()
     ended = tokens[-1:] == [EOS]
     unmet: tuple[str, ...] = ()
-    if sentence.guide is not None:
-        states = sentence.guide.states if why is None else sentence.guide.before
-        why = why or f"not written within the longest length, which is {sentence.longest} pieces"
-        unmet = sentence.guide.rules.unmet(states[n], why)
+    if sentence.constrained is not None:
+        states = sentence.constrained.states if stuck is None else sentence.constrained.before
+        reason = stuck or f"not written within the maximum length of {sentence.longest} tokens"
+        unmet = sentence.constrained.rules.unmet(states[n], reason)
+    coverage = 0.0
+    if hypotheses.covered is not None:
+        coverage = float(hypotheses.covered[b, n].clamp(_LEAST_COVERED, 1.0).log().sum())
     return Hypothesis(
         tokens=tuple(tokens[:-1] if ended else tokens),
-        token_log_probs=tuple(kept.gained[b, n].tolist()),
+        token_log_probs=tuple(hypotheses.log_probs[b, n].tolist()),
         log_prob=total,
-        score=how.score(total, max(1, len(tokens)), 0.0 if kept.covered is None else coverage.of(kept.covered[b, n])),
+        score=search.score(total, max(1, len(tokens)), coverage),
         ended=ended,
         unmet=unmet,
     )
 
 
-def _cannot_win(best_open: float, length: int, sentence: _Sentence, group: int, how: Search) -> bool:
-    """No open hypothesis of a group can still enter the best that ended of it."""
-    wanted = math.ceil(how.n_best / how.groups)
-    ended = sorted((h.score for h in sentence.closed[group] if h.ended), reverse=True)
+def _cannot_improve(best_open: float, length: int, sentence: SentenceSearch, group: int, search: Search) -> bool:
+    """No open hypothesis of the group can still be among its best that ended."""
+    wanted = math.ceil(search.n_best / search.groups)
+    ended = sorted((h.score for h in sentence.finished[group] if h.ended), reverse=True)
     if len(ended) < wanted:
         return False
-    return ended[wanted - 1] >= how.most(best_open, length, sentence.shortest, sentence.longest)
+    return ended[wanted - 1] >= search.score_bound(best_open, length, sentence.shortest, sentence.longest)
 
 
-def _ranked(sentence: _Sentence, how: Search) -> list[Hypothesis]:
-    """Best first. Of a diverse beam the best of each group come first, and what two groups found comes once."""
+def _rank(sentence: SentenceSearch, search: Search) -> list[Hypothesis]:
+    """Best first. In a diverse beam the best of each group come first, and a hypothesis of two groups appears once."""
 
-    def worth(h: Hypothesis) -> tuple[int, bool]:
+    def faults(h: Hypothesis) -> tuple[int, bool]:
         return len(h.unmet), not h.ended
 
     ranked = [
-        (worth(h), rank if how.groups > 1 else 0, -h.score, h)
-        for group in sentence.closed
-        for rank, h in enumerate(sorted(group, key=lambda h: (worth(h), -h.score)))
+        (faults(h), rank if search.groups > 1 else 0, -h.score, h)
+        for group in sentence.finished
+        for rank, h in enumerate(sorted(group, key=lambda h: (faults(h), -h.score)))
     ]
     best = [entry[-1] for entry in sorted(ranked, key=lambda entry: entry[:-1])]
-    if how.groups == 1:
+    if search.groups == 1:
         return best
-    once: dict[tuple[tuple[int, ...], bool], Hypothesis] = {}
+    distinct: dict[tuple[tuple[int, ...], bool], Hypothesis] = {}
     for hypothesis in best:
-        once.setdefault((hypothesis.tokens, hypothesis.ended), hypothesis)  # where it stands first, it stands best
-    return list(once.values())
+        distinct.setdefault((hypothesis.tokens, hypothesis.ended), hypothesis)
+    return list(distinct.values())

@@ -1,17 +1,19 @@
-"""How to search: every option of every mode, checked when it is made; and what a hypothesis scores under them."""
+"""The options of a search, and the score of a hypothesis under them."""
 
 import math
-from dataclasses import dataclass
-from typing import Literal, get_args
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal
 
 from saccade.ranges import (
     Beam,
     Checked,
     Count,
     Exponent,
+    Help,
     Length,
     LengthOrZero,
     NotNegative,
+    OptionError,
     Probability,
     Ratio,
     Seed,
@@ -20,66 +22,97 @@ from saccade.ranges import (
 )
 
 LengthNorm = Literal["wu", "mean", "none"]
-_SLACK = 10  # tokens that even the shortest source may become
+_SLACK = 10  # tokens that may be written in addition to `longest_ratio`, so that a short source has room
+_SEARCH, _SAMPLING, _LENGTH = "Search", "Sampling", "Length and repetition"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Search(Checked):
-    """A score is log p(y) / lp(y) + β·cp(x, y), where |y| counts the end symbol, and
+    """The score of a translation y of a source x is log p(y) / lp(y) + β·cp(x, y), where |y| counts the end symbol:
 
-    lp = ((5 + |y|)/6)^α  "wu" (Wu 2016) · |y|^α  "mean" · 1  "none"
-    cp = Σ_j log min(1, Σ_i a_ij)                         of the attention a_ij that step i paid to source piece j
+    lp = ((5 + |y|)/6)^α  for "wu" (Wu 2016), |y|^α  for "mean", 1  for "none"
+    cp = Σ_j log min(1, Σ_i a_ij), where a_ij is the attention of step i to source token j
     """
 
-    beam: Beam = 1  # hypotheses a sentence, of all groups together; when sampling, samples a sentence
-    n_best: Beam = 1  # how many hypotheses must be right before the search may end
-    length_norm: LengthNorm = "wu"
-    length_penalty: Exponent = 1.0  # α; 0 is plain log-probability
-    coverage_penalty: NotNegative = 0.0  # β: above 0, source pieces that were never looked at cost
-    sample: bool = False
-    temperature: Temperature = 1.0
-    top_k: Count | None = None  # draw among the k most probable
-    top_p: UpToOne = 1.0  # draw among the fewest that hold this much probability
-    min_p: Probability = 0.0  # draw among those at least so probable, compared with the most probable
-    seed: Seed = 1  # of samples; sentence i draws from its own stream, so a batch's company does not matter
-    groups: Beam = 1  # of a diverse beam (Vijayakumar 2016): each is kept from what the ones before it wrote
-    diversity: NotNegative = 0.5  # cost of a token for each hypothesis of an earlier group that wrote it at this step
-    no_repeat: Length | None = None  # no run of so many tokens comes twice
-    repeats: Length | None = None  # no run of tokens comes more often than this in a row: the end of endless loops
-    shortest: LengthOrZero = 0  # tokens, without the end
-    shortest_ratio: Ratio = 0.0  # the same, a token of the source
-    longest: Length | None = None  # tokens with the end; None: by the ratio, and 10 more
-    longest_ratio: Ratio = 2.0
+    beam: Annotated[
+        Beam, Help("Number of hypotheses per sentence; 1 is greedy search. When sampling, number of samples.", _SEARCH)
+    ] = 1
+    n_best: Annotated[Beam, Help("Number of translations to return per sentence, at most the beam.", _SEARCH)] = 1
+    length_norm: Annotated[
+        LengthNorm, Help("Normalisation of scores by length: wu (Wu 2016), mean, or none.", _SEARCH)
+    ] = "wu"
+    length_penalty: Annotated[
+        Exponent, Help("Exponent α of the length normalisation; 0 is the plain log-probability.", _SEARCH)
+    ] = 1.0
+    coverage_penalty: Annotated[
+        NotNegative, Help("Weight β of the coverage penalty (Wu 2016): unread source tokens lower the score.", _SEARCH)
+    ] = 0.0
+    groups: Annotated[
+        Beam, Help("Number of groups of a diverse beam (Vijayakumar 2016), which divides the beam.", _SEARCH)
+    ] = 1
+    diversity: Annotated[
+        NotNegative,
+        Help("Cost of a token for each hypothesis of an earlier group that wrote it at the same step.", _SEARCH),
+    ] = 0.5
+    sample: Annotated[bool, Help("Sample translations at random instead of searching for the best.", _SAMPLING)] = False
+    temperature: Annotated[
+        Temperature, Help("Temperature of sampling; below 1, probable tokens become more probable.", _SAMPLING)
+    ] = 1.0
+    top_k: Annotated[Count | None, Help("Sample among the K most probable tokens.", _SAMPLING)] = None
+    top_p: Annotated[
+        UpToOne, Help("Sample among the fewest tokens that together have this probability.", _SAMPLING)
+    ] = 1.0
+    min_p: Annotated[
+        Probability,
+        Help("Sample among tokens with at least this share of the most probable token's probability.", _SAMPLING),
+    ] = 0.0
+    seed: Annotated[
+        Seed, Help("Seed of sampling. The samples of a sentence depend on it and on the line's number only.", _SAMPLING)
+    ] = 1
+    no_repeat: Annotated[Length | None, Help("Never write the same N tokens in a row twice.", _LENGTH)] = None
+    repeats: Annotated[
+        LengthOrZero, Help("Write nothing more than N times in a row, which ends loops. 0 disables this.", _LENGTH)
+    ] = 0
+    shortest: Annotated[LengthOrZero, Help("Minimum output length in tokens.", _LENGTH)] = 0
+    shortest_ratio: Annotated[Ratio, Help("Minimum output length per source token.", _LENGTH)] = 0.0
+    longest: Annotated[Length | None, Help("Maximum output length in tokens, including the end symbol.", _LENGTH)] = (
+        None
+    )
+    longest_ratio: Annotated[
+        Ratio, Help(f"Maximum output length per source token, plus {_SLACK}, unless `longest` is set.", _LENGTH)
+    ] = 2.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.length_norm not in get_args(LengthNorm):
-            raise ValueError(f"length_norm must be {', '.join(get_args(LengthNorm))}, got {self.length_norm!r}")
         if self.n_best > self.beam:
-            raise ValueError(f"n_best must be from 1 to the beam of {self.beam}, got {self.n_best}")
+            raise OptionError("n_best", f"must be from 1 to the beam of {self.beam}, got {self.n_best}")
         if self.longest is not None and self.shortest >= self.longest:
-            raise ValueError(
-                f"shortest must leave room for the end within the longest of {self.longest}, got {self.shortest}"
-            )
-        self._check_mode()
-
-    def _check_mode(self) -> None:
-        drawn = {"temperature": 1.0, "top_k": None, "top_p": 1.0, "min_p": 0.0}
-        if not self.sample and (idle := [name for name, off in drawn.items() if getattr(self, name) != off]):
-            raise ValueError(f"{idle[0]} is for samples, got {getattr(self, idle[0])} without sample")
+            raise OptionError("shortest", f"must be below the longest of {self.longest}, got {self.shortest}")
+        for name in () if self.sample else ("temperature", "top_k", "top_p", "min_p"):
+            if (value := getattr(self, name)) != getattr(Search, name):
+                raise OptionError(name, f"applies only to sampling, got {value} without sample")
         if self.sample and self.groups > 1:
-            raise ValueError(f"groups are of a beam, not of samples, got {self.groups}")
+            raise OptionError("groups", f"must be 1 when sampling, got {self.groups}")
         if self.beam % self.groups:
-            raise ValueError(f"groups must divide the beam of {self.beam}, got {self.groups}")
+            raise OptionError("groups", f"must divide the beam of {self.beam}, got {self.groups}")
+
+    def with_options(self, **options: Any) -> "Search":
+        """A copy with these options. Unless `beam` is among them, the beam is as wide as they need."""
+        if options and "beam" not in options:
+            n_best, groups = options.get("n_best", self.n_best), max(1, options.get("groups", self.groups))
+            width = n_best if options.get("sample", self.sample) else max(self.beam, n_best)
+            options["beam"] = math.ceil(width / groups) * groups
+        return replace(self, **options)
 
     @property
     def layout(self) -> tuple[int, int]:
         """(G, K): hypotheses compete within a group, so every sample is a group of its own."""
         return (self.beam, 1) if self.sample else (self.groups, self.beam // self.groups)
 
-    def lengths(self, source: int, needed: int = 0) -> tuple[int, int]:
-        """(shortest, longest) output of a source of so many tokens; `needed` are asked for and get room besides."""
-        longest = self.longest or math.ceil(self.longest_ratio * source) + _SLACK + needed
+    def length_limits(self, source: int, required: int = 0) -> tuple[int, int]:
+        """(shortest, longest) output for a source of this many tokens. The tokens that constraints require are added to
+        the longest."""
+        longest = self.longest or math.ceil(self.longest_ratio * source) + _SLACK + required
         shortest = max(self.shortest, math.ceil(self.shortest_ratio * source))
         return min(shortest, longest - 1), longest
 
@@ -91,10 +124,10 @@ class Search(Checked):
             norm = ((5 + length) / 6 if self.length_norm == "wu" else length) ** self.length_penalty
         return float(log_prob / norm + self.coverage_penalty * coverage)
 
-    def most(self, log_prob: float, length: int, shortest: int, longest: int) -> float:
-        """No continuation scores more: log-probability only falls, cp is at most 0, and lp is monotone in the length,
-        so that the most is at the first or at the last length at which it may end."""
-        return max(self.score(log_prob, at) for at in (max(length, shortest) + 1, longest))
+    def score_bound(self, log_prob: float, length: int, shortest: int, longest: int) -> float:
+        """No continuation scores more. The log-probability only falls, cp is at most 0, and lp is monotone in the
+        length, so that the maximum is at the first or at the last length at which a continuation may end."""
+        return max(self.score(log_prob, end) for end in (max(length, shortest) + 1, longest))
 
 
-DEFAULT_SEARCH = Search(beam=5, length_penalty=1.0, repeats=8)
+DEFAULT_SEARCH = Search(beam=5, repeats=8)

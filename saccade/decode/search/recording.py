@@ -1,16 +1,13 @@
-"""A search as a tree, for looking at: what was written, what was thought of, and what became of it."""
+"""A search as a tree: which tokens were considered, which were continued, and which results they became."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from torch import Tensor
 
+from saccade.decode.search.hypotheses import NEVER, Expansion, Hypothesis
 from saccade.text.tokeniser import BOS, EOS
-
-if TYPE_CHECKING:
-    from saccade.decode.search.expansion import Chosen
-    from saccade.decode.search.loop import Hypothesis
 
 VERSION = 1
 Fate = Literal["kept", "pruned", "ended", "cut"]
@@ -18,23 +15,23 @@ Fate = Literal["kept", "pruned", "ended", "cut"]
 
 @dataclass
 class Node:
-    """One token after another. Samples that begin alike share their nodes."""
+    """One token of a search. Samples that begin alike share their nodes."""
 
     id: int
     parent: int | None  # None: the start symbol
     token: int
     log_prob: float  # of the token, by the model
-    total: float  # of all tokens up to it
+    total: float  # of all tokens up to this one
     step: int
-    piece: str | None = None  # the token, to look at
-    # It was gone on with; or not; or a result ends here, by the end symbol or because it was cut off.
+    piece: str | None = None  # the token's text
+    # The search continued it (kept) or not (pruned), or a result ends here: by the end symbol, or cut off.
     fate: Fate = "pruned"
     score: float | None = None  # of the result that ends here
 
 
 @dataclass
 class SearchTree:
-    """Of one sentence. `nodes[i].id` is i, the first is the start symbol, and a parent comes before its children."""
+    """The tree of one sentence. `nodes[i].id` is i, the first is the start symbol, and parents precede children."""
 
     nodes: list[Node] = field(default_factory=list)
     version: int = VERSION
@@ -45,11 +42,10 @@ class SearchTree:
 
 
 class Recorder:
-    """Give one to `search`; it holds the trees afterwards, by the number of the sentence. `pieces` are the
-    vocabulary's, by id."""
+    """Records the tree of each sentence in `trees`, by the sentence's number. `texts` are the tokens' texts, by id."""
 
-    def __init__(self, pieces: Sequence[str] | None = None) -> None:
-        self._pieces = pieces
+    def __init__(self, texts: Sequence[str] | None = None) -> None:
+        self._texts = texts
         self.trees: dict[int, SearchTree] = {}
         self._places: dict[int, dict[tuple[int | None, int], int]] = {}  # (parent, token) → node
         self._rows: dict[int, list[int]] = {}  # the node of each hypothesis
@@ -60,42 +56,42 @@ class Recorder:
             self._node(sentence, None, BOS, 0.0, 0.0)
             self._rows[sentence] = [0] * rows
 
-    def step(self, sentences: Sequence[int], chosen: "Chosen", totals: Tensor, log_probs: Tensor) -> None:
-        """What was chosen, and as much again of what was next best, with totals (B, N) of what went before."""
-        count, vocabulary = chosen.rows.shape[1], log_probs.shape[-1]
-        scores, places = chosen.ranking.flatten(1).topk(min(2 * count, vocabulary * count))
+    def step(self, sentences: Sequence[int], expansion: Expansion, totals: Tensor, log_probs: Tensor) -> None:
+        """Record the chosen tokens and as many of the next best; `totals` (B, N) are from before the step."""
+        count, vocabulary = expansion.rows.shape[1], log_probs.shape[-1]
+        scores, places = expansion.ranking.flatten(1).topk(min(2 * count, vocabulary * count))
         for b, sentence in enumerate(sentences):
-            rows, sums, known = self._rows[sentence], totals[b].tolist(), log_probs[b]
-
-            def node(row: int, token: int) -> int:
-                parent, gained = rows[row], known[row, token].item()  # noqa: B023
-                return self._node(sentence, parent, token, gained, sums[row] + gained)  # noqa: B023
-
-            for score, place in zip(scores[b].tolist(), places[b].tolist(), strict=True):
-                if score > float("-inf"):
-                    node(place // vocabulary, place % vocabulary)
-            after, kept = [0] * count, chosen.alive[b].tolist()
-            for n, (row, token) in enumerate(zip(chosen.rows[b].tolist(), chosen.tokens[b].tolist(), strict=True)):
-                if kept[n]:
-                    after[n] = node(row, token)
-                    self.trees[sentence].nodes[rows[row]].fate = "kept"
+            parents, sums, after = self._rows[sentence], totals[b].tolist(), [0] * count
+            considered = [
+                (place // vocabulary, place % vocabulary)
+                for score, place in zip(scores[b].tolist(), places[b].tolist(), strict=True)
+                if score > NEVER
+            ]
+            alive = expansion.alive[b].tolist()
+            chosen = [*zip(expansion.rows[b].tolist(), expansion.tokens[b].tolist(), strict=True)]
+            continued = {n: chosen[n] for n in range(count) if alive[n]}
+            for row, token in (*considered, *continued.values()):
+                log_prob = log_probs[b, row, token].item()
+                self._node(sentence, parents[row], token, log_prob, sums[row] + log_prob)
+            for n, (row, token) in continued.items():
+                after[n] = self._places[sentence][parents[row], token]
+                self.trees[sentence].nodes[parents[row]].fate = "kept"
             self._rows[sentence] = after
 
-    def finish(self, sentences: Sequence[int], found: Sequence[Sequence["Hypothesis"]]) -> None:
-        for sentence, hypotheses in zip(sentences, found, strict=True):
+    def finish(self, sentences: Sequence[int], results: Sequence[Sequence[Hypothesis]]) -> None:
+        for sentence, hypotheses in zip(sentences, results, strict=True):
             nodes, places = self.trees[sentence].nodes, self._places[sentence]
             for hypothesis in hypotheses:
-                at = 0
+                node = 0
                 for token in (*hypothesis.tokens, *([EOS] if hypothesis.ended else [])):
-                    at = places[at, token]
-                nodes[at].fate = "ended" if hypothesis.ended else "cut"
-                nodes[at].score = hypothesis.score
+                    node = places[node, token]
+                nodes[node].fate = "ended" if hypothesis.ended else "cut"
+                nodes[node].score = hypothesis.score
 
-    def _node(self, sentence: int, parent: int | None, token: int, log_prob: float, total: float) -> int:
+    def _node(self, sentence: int, parent: int | None, token: int, log_prob: float, total: float) -> None:
         nodes, places = self.trees[sentence].nodes, self._places[sentence]
         if (parent, token) not in places:
             places[parent, token] = len(nodes)
             step = 0 if parent is None else nodes[parent].step + 1
-            piece = None if self._pieces is None else self._pieces[token]
-            nodes.append(Node(len(nodes), parent, token, log_prob, total, step, piece))
-        return places[parent, token]
+            text = None if self._texts is None else self._texts[token]
+            nodes.append(Node(len(nodes), parent, token, log_prob, total, step, text))
