@@ -1,15 +1,13 @@
 """What is made of a corpus (drawn pairs, which of them were chosen, their encoding), kept for a quick second start.
 
-What is kept is a folder named by what it was made from. It is written beside its place and renamed, so it is there
-whole or not at all; if its bytes have changed since, it is made again.
+What is kept is a folder named by what it was made from. It is written atomically, and about.json has the checksums:
+if a byte has changed since, it is made again.
 """
 
 import hashlib
 import json
 import logging
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +19,7 @@ import numpy.typing as npt
 from saccade import files
 from saccade.data.formats import PairFiles
 from saccade.data.sources import ListedPairs, PairSource, ReversedPairs
+from saccade.errors import UserError
 from saccade.files import parse_json
 from saccade.text import HasTexts
 
@@ -102,33 +101,20 @@ def load_or_build(folder: Path, name: str, build: Callable[[], Built], load: Cal
     try:
         return load(place)
     except DamagedError as damage:
-        if place.exists():
+        if (place / _ABOUT).exists():
             log.warning("made again: %s", damage)
     made = build()
     reason: Exception | None = None
     try:
-        _keep(made, place)
-    except OSError as error:
+        with files.atomic_folder(place) as new:
+            made.save(new)
+    except (OSError, UserError) as error:
         reason = error
     try:
         return load(place)
     except DamagedError as damage:
         log.warning("the data stay in memory, since %s could not be written: %s", place, reason or damage)
         return made
-
-
-def _keep(made: Cacheable, place: Path) -> None:
-    place.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
-    try:
-        made.save(unfinished)
-        files.sync_tree(unfinished)
-        shutil.rmtree(place, ignore_errors=True)
-        unfinished.rename(place)
-    finally:
-        # Also what killed runs have left. A run that keeps the same pairs right now loses its copy, and loads ours.
-        for leftover in place.parent.glob(f".{place.name}.*"):
-            shutil.rmtree(leftover, ignore_errors=True)
 
 
 _NAME, _ENDING = "pairs", ".tsv"

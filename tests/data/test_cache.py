@@ -61,15 +61,15 @@ def test_killed_while_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         raise Killed
 
     build = Builder()
-    leftover = tmp_path / ".key.abc"  # as SIGKILL leaves one: nothing cleans up after it
-    leftover.mkdir()
+    leftover = tmp_path / "key" / ".writing-abc"  # as SIGKILL leaves one: nothing cleans up after it
+    leftover.mkdir(parents=True)
     (leftover / "source_ids.npy").write_bytes(b"half")
     with monkeypatch.context() as patch, pytest.raises(Killed):
         patch.setattr(Corpus, "save", half)
         cached(tmp_path, "key", build)
-    assert not (tmp_path / "key").exists()
+    assert not [*(tmp_path / "key").iterdir()]
     cached(tmp_path, "key", build)
-    assert [file.name for file in tmp_path.iterdir()] == ["key"]
+    assert not [*(tmp_path / "key").glob(".*")]
 
 
 def test_a_place_that_cannot_be_written_is_no_hindrance(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
