@@ -1,8 +1,9 @@
 """`saccade try` over several seeds: whether its targets hold, and by how much.
 
     python benchmarks/try_seeds.py --seeds 1 2 3
+    python benchmarks/try_seeds.py --seeds 1 --out benchmarks/results/try-shown.json    # the run that the README shows
 
-Runs one after another, each as a user would run it, and keeps the figures (without the translations) in one JSON.
+Runs one after another, each as a user would run it, and writes their figures into one JSON file.
 """
 
 import argparse
@@ -18,10 +19,16 @@ def run(seed: int, folder: Path) -> dict[str, Any]:
     out = folder / f"seed-{seed}"
     subprocess.run([sys.executable, "-m", "saccade", "try", "--seed", str(seed), "--out", str(out)], check=True)
     figures: dict[str, Any] = json.loads((out / "figures.json").read_text(encoding="utf-8"))
-    del figures["test"], figures["heatmap"]
     figures["provenance"]["command"] = f"saccade try --seed {seed}"  # without the folder, which is gone by now
+    return shorten(figures)
+
+
+def shorten(figures: dict[str, Any]) -> dict[str, Any]:
+    """Keep one translated sentence per range of lengths, the one that `saccade try` shows."""
+    each = figures["effort"]["judged"]
+    figures["test"] = figures["test"][each // 2 :: each]
     for system in figures["systems"].values():
-        del system["translations"]
+        system["translations"] = system["translations"][each // 2 :: each]
     return figures
 
 

@@ -1,4 +1,4 @@
-"""Tables made from benchmarks/results/compare-phrasebook.json, what `saccade compare` found, for docs/tables.py."""
+"""Tables generated from benchmarks/results/compare-phrasebook.json, a result of `saccade compare`, for docs/tables.py."""
 
 import json
 from functools import cache
@@ -9,24 +9,24 @@ from measured import RESULTS, table
 
 
 @cache
-def _found() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((RESULTS / "compare-phrasebook.json").read_text(encoding="utf-8"))
-    return found
+def _comparison() -> dict[str, Any]:
+    comparison: dict[str, Any] = json.loads((RESULTS / "compare-phrasebook.json").read_text(encoding="utf-8"))
+    return comparison
 
 
 def scores() -> str:
-    """A row a system."""
+    """One row per system."""
     rows = []
-    for system in _found()["systems"]:
+    for system in _comparison()["systems"]:
         cells = [f"{one['mean']:.1f} ± {one['deviation']:.1f}" for one in system["scores"].values()]
         cost = system["cost"]
         paid = [f"{cost['parameters']:,}", f"{cost['trained']:,.0f}", f"{cost['translated']:.1f}"]
         rows.append([f"`{system['name']}`", *cells, *paid, f"{cost['memory'] / 2**20:,.0f}"])
-    head = ["system", "BLEU", "chrF", "exact", "parameters", "pieces/s trained", "sentences/s", "memory, MiB"]
-    made, first = _found()["provenance"], _found()["systems"][0]
+    head = ["system", "BLEU", "chrF", "exact", "parameters", "tokens/s trained", "sentences/s", "memory, MiB"]
+    made, first = _comparison()["provenance"], _comparison()["systems"][0]
     seeds = ", ".join(str(run["seed"]) for run in first["runs"])
     place = (
-        f"{_found()['pairs']['sentences']} sentences of {_found()['pairs']['name']}; seeds {seeds}. One thread of "
+        f"{_comparison()['pairs']['sentences']} sentences of {_comparison()['pairs']['name']}; seeds {seeds}. One thread of "
         f"{made['machine']['cpu']}; speeds were taken in turns. "
         f"torch {made['versions']['torch']}, {made['date'][:10]}."
     )
@@ -34,7 +34,7 @@ def scores() -> str:
 
 
 def pairs() -> str:
-    """A row a pair, by BLEU."""
+    """One row per pair of systems, by BLEU."""
     rows = [
         [
             f"`{one['system']}` − `{one['baseline']}`",
@@ -42,7 +42,7 @@ def pairs() -> str:
             f"{one['low']:+.1f} … {one['high']:+.1f}",
             *(f"{one[key]:.3f}" for key in ("p", "p_holm", "p_randomisation")),
         ]
-        for one in _found()["pairwise"]
+        for one in _comparison()["pairwise"]
         if one["metric"] == "bleu"
     ]
     return table(["BLEU", "difference", "95 % interval", "p", "p, Holm", "p, randomised"], rows, right=True)
@@ -50,7 +50,7 @@ def pairs() -> str:
 
 def lengths() -> str:
     """BLEU by source length, means over seeds."""
-    systems = _found()["systems"]
+    systems = _comparison()["systems"]
     rows = []
     for place, row in enumerate(systems[0]["runs"][0]["by_length"]):
         if row["sentences"]:

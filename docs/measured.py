@@ -1,10 +1,15 @@
-"""Tables made from benchmarks/results/*.json, for docs/tables.py."""
+"""Tables generated from benchmarks/results/*.json, for docs/tables.py."""
 
+import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
+
+from rich.console import Console
+
+from saccade.tour.showing import show
 
 RESULTS = Path(__file__).resolve().parents[1] / "benchmarks" / "results"
 FIXED, ATTENTION = "fixed context", "attention"
@@ -13,7 +18,7 @@ Run = Mapping[str, Any]
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]], *, right: bool = False) -> str:
-    """Markdown; `right` sets every column but the first flush right, as numbers want."""
+    """A Markdown table; `right` aligns every column but the first to the right, for numbers."""
     names = list(head)
     rule = ["---", *["---:" if right else "---"] * (len(names) - 1)]
     lines = [names, rule, *rows]
@@ -26,12 +31,28 @@ def _tries() -> list[Run]:
 
 
 def _mean(values: Sequence[float], digits: int) -> str:
-    """The mean, and the range where there are several: seeds differ, and a reader should see by how much."""
+    """The mean and, for several seeds, the range."""
     mean = f"{fmean(values):.{digits}f}"
     return mean if len(values) == 1 else f"{mean} ({min(values):.{digits}f}–{max(values):.{digits}f})"
 
 
-def try_lengths(head: Sequence[str], seen: str, beyond: str) -> str:
+def try_output() -> str:
+    """The most telling parts of what one run printed: a pair of translations, BLEU by length, and the targets."""
+    (run,) = json.loads((RESULTS / "try-shown.json").read_text(encoding="utf-8"))["runs"]
+    run["effort"]["judged"] = 1  # the record has one sentence per range of lengths
+    console = Console(width=80, record=True, file=io.StringIO())
+    show(run, run["heatmap"], console)
+    lines = [line.rstrip() for line in console.export_text().strip().splitlines()]
+    title = next(number for number, line in enumerate(lines) if "BLEU on unseen" in line)
+    excerpts = [
+        lines[: lines.index("")],
+        lines[title : lines.index(next(line for line in lines[title:] if line.startswith("└"))) + 1],
+        [line for line in lines if line.startswith(("✓", "✗"))],
+    ]
+    return "```console\n$ make try\n…\n" + "\n…\n".join("\n".join(excerpt) for excerpt in excerpts) + "\n```"
+
+
+def try_lengths() -> str:
     """BLEU of both models by source length."""
     runs = _tries()
     rows = []
@@ -40,64 +61,64 @@ def try_lengths(head: Sequence[str], seen: str, beyond: str) -> str:
             _mean([run["systems"][name]["by_length"][place]["scores"]["bleu"] for run in runs], 1)
             for name in (FIXED, ATTENTION)
         ]
-        rows.append([row["label"], beyond if row["beyond"] else seen, *cells])
-    return table(head, rows, right=True)
+        rows.append([row["label"], "longer than training" if row["beyond"] else "as in training", *cells])
+    return table(["source words", "", FIXED, ATTENTION], rows, right=True)
 
 
-def try_targets(first: str, seed: str, met: str, missed: str, claims: Sequence[str] = ()) -> str:
-    """What the tour promises and what each seed reached; `claims` says the promises in another language."""
+def try_targets() -> str:
+    """The targets of `saccade try`, and what each seed reached."""
     runs = _tries()
     rows = []
     for place, target in enumerate(runs[0]["targets"]):
         reached = [run["targets"][place] for run in runs]
-        cells = [f"{one['reached']:.3g} {met if one['met'] else missed}" for one in reached]
-        rows.append([claims[place] if claims else target["claim"], *cells])
-    return table([first, *(f"{seed} {run['effort']['seed']}" for run in runs)], rows, right=True)
+        cells = [f"{one['reached']:.3g} {'✓' if one['met'] else '✗ not met'}" for one in reached]
+        rows.append([target["claim"], *cells])
+    return table(["target", *(f"seed {run['effort']['seed']}" for run in runs)], rows, right=True)
 
 
-def try_aligners(head: Sequence[str], names: Sequence[str]) -> str:
+def try_aligners() -> str:
     """AER of the attention beside two aligners that do not read the words."""
     runs = _tries()
-    values = [
-        [run["systems"][ATTENTION]["alignment"]["aer"] for run in runs],
-        [run["aligners"]["diagonal"] for run in runs],
-        [run["aligners"]["uniform"] for run in runs],
-    ]
-    return table(head, [[name, _mean(of, 3)] for name, of in zip(names, values, strict=True)], right=True)
+    aligners = {
+        "attention": [run["systems"][ATTENTION]["alignment"]["aer"] for run in runs],
+        "diagonal (knows only the lengths)": [run["aligners"]["diagonal"] for run in runs],
+        "uniform (knows nothing)": [run["aligners"]["uniform"] for run in runs],
+    }
+    return table(["aligner", "AER"], [[name, _mean(values, 3)] for name, values in aligners.items()], right=True)
 
 
-def try_senses(head: Sequence[str]) -> str:
-    """Percent of the ambiguous words read right, by the distance of the cue."""
+def try_senses() -> str:
+    """Percentage of ambiguous words translated in the right sense, by the distance of the cue."""
     runs = _tries()
+    columns = ((FIXED, "accuracy"), (FIXED, "control"), (ATTENTION, "accuracy"), (ATTENTION, "control"))
     rows = []
     for place, row in enumerate(runs[0]["systems"][ATTENTION]["ambiguity"]):
-        wanted = ((FIXED, "accuracy"), (FIXED, "control"), (ATTENTION, "accuracy"), (ATTENTION, "control"))
         cells = [
-            _mean([100 * run["systems"][name]["ambiguity"][place][what] for run in runs], 0) for name, what in wanted
+            _mean([100 * run["systems"][name]["ambiguity"][place][key] for run in runs], 0) for name, key in columns
         ]
-        items = sum(run["systems"][ATTENTION]["ambiguity"][place]["items"] for run in runs)
-        rows.append([row["bucket"], str(items), *cells])
-    return table(head, rows, right=True)
+        sentences = sum(run["systems"][ATTENTION]["ambiguity"][place]["items"] for run in runs)
+        rows.append([row["bucket"], str(sentences), *cells])
+    return table(["words to the cue", "sentences", FIXED, "cue removed", ATTENTION, "cue removed"], rows, right=True)
 
 
-def try_made(text: str) -> str:
-    """Where the figures come from; `text` has places for what is known."""
+def try_provenance() -> str:
+    """How the results of `saccade try` were obtained."""
     runs = _tries()
-    made = runs[0]["provenance"]
-    return text.format(
-        seeds=", ".join(str(run["effort"]["seed"]) for run in runs),
-        fixed=_between([run["systems"][FIXED]["steps"] for run in runs]),
-        attention=_between([run["systems"][ATTENTION]["steps"] for run in runs]),
-        seconds=", ".join(f"{run['seconds']:.0f}" for run in runs),
-        cpu=made["machine"]["cpu"],
-        cores=made["machine"]["cores"],
-        torch=made["versions"]["torch"],
-        date=made["date"][:10],
+    seeds = ", ".join(str(run["effort"]["seed"]) for run in runs)
+    updates = {name: _between([run["systems"][name]["steps"] for run in runs]) for name in (FIXED, ATTENTION)}
+    seconds = ", ".join(f"{run['seconds']:.0f}" for run in runs)
+    provenance = runs[0]["provenance"]
+    machine = provenance["machine"]
+    return (
+        f"Seeds {seeds}; {updates[FIXED]} updates without attention and {updates[ATTENTION]} with it, in {seconds} "
+        f"seconds from start to end. {machine['cpu']}, {machine['cores']} cores, torch "
+        f"{provenance['versions']['torch']}, {provenance['date'][:10]}. A cell shows the mean over the seeds and, in "
+        "brackets, the lowest and the highest value."
     )
 
 
 def _between(numbers: Sequence[int]) -> str:
-    """The least and the most, or the one number that they all are."""
+    """The smallest and the largest number, or the one number that all are equal to."""
     return "–".join(f"{number:,}" for number in sorted({min(numbers), max(numbers)}))
 
 
@@ -127,7 +148,7 @@ def ambiguity_runs() -> str:
 
 
 def ambiguity_distances() -> str:
-    """At the last check of each: right, and in brackets the control."""
+    """Accuracy at the last validation of each run and, in brackets, the control."""
     runs = _ambiguity()
     last = {name: run["checks"][-1]["distance"] for name, run in runs.items()}
     rows = [
@@ -142,7 +163,7 @@ def ambiguity_distances() -> str:
 
 
 def ambiguity_steps() -> str:
-    """Percent right, over all distances, at each check; a run's last check may fall between two."""
+    """Accuracy over all distances at each validation."""
     runs = _ambiguity()
     found = {
         name: {check["step"]: f"{100 * check['accuracy']:.1f}" for check in run["checks"]} for name, run in runs.items()
@@ -153,7 +174,7 @@ def ambiguity_steps() -> str:
 
 
 def learnt(model: str | None = None) -> str:
-    """How soon one model, or each, learnt the small tasks, on which machine."""
+    """How fast one model, or every model, learnt the small tasks, and on which machine."""
     result = json.loads((RESULTS / "learning.json").read_text(encoding="utf-8"))
     rows = [
         [
@@ -179,7 +200,7 @@ def learnt(model: str | None = None) -> str:
 
 
 def automatic() -> str:
-    """What the automatic recipe reached on real data."""
+    """The scores of the automatic recipe on real data."""
     runs: dict[str, Run] = json.loads((RESULTS / "automatic.json").read_text(encoding="utf-8"))
     rows = []
     for name, run in sorted(runs.items()):

@@ -1,13 +1,14 @@
-"""The generated tables of the READMEs and of docs/*.md: `python docs/tables.py` makes them anew.
+"""Refresh the generated tables of the READMEs and of docs/*.md: `python docs/tables.py`.
 
-A table stands between `<!-- table: NAME -->` and `<!-- end of table -->`; it is made of the code, or (measured.py) of
-benchmarks/results/*.json. tests/test_docs.py fails when one is stale.
+A table stands between `<!-- table: NAME -->` and `<!-- end of table -->`. It is generated from the code or, in
+measured.py and compared.py, from benchmarks/results/*.json. A model without a page in docs/models/ gets one.
+tests/test_docs.py fails when a table is out of date.
 """
 
 import dataclasses
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
@@ -16,11 +17,11 @@ import compared
 import measured
 from measured import table
 
-import saccade.attention
 from saccade import config
 from saccade.attention import ATTENTIONS, Bias, Normaliser, Score, Window, describe
 from saccade.attention.part import Part
 from saccade.models import MODELS
+from saccade.tasks import TASKS
 from saccade.train.recipe import Data, Training
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -29,72 +30,96 @@ PAGES = (
     "README.zh-CN.md",
     "docs/attention.md",
     "docs/training.md",
+    "docs/tasks.md",
     "docs/models.md",
-    *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs/models").glob("*.md")),
+    "docs/benchmarks.md",
     "docs/ambiguity.md",
     "docs/comparing.md",
 )
-PAPERS = "saccade/attention/papers.py"
+PAPERS = "../saccade/attention/papers.py"
+NEW_PAGE = """# {name}
+
+<!-- table: paper-{name} -->
+<!-- end of table -->
+
+## Presets and settings
+
+<!-- table: presets-{name} -->
+<!-- end of table -->
+
+<!-- table: keys-{name} -->
+<!-- end of table -->
+
+`saccade train pairs.tsv --model {name} --set model.preset=tiny` trains it on your pairs. [Models](../models.md) describes
+what all models have in common.
+"""
 
 
-def attentions(*head: str) -> str:
-    """A row a named attention."""
+def attentions() -> str:
+    """One row per named attention."""
     rows = []
     for name, factory in ATTENTIONS.items():
-        said = describe(name)
-        parts = said["parts"]
-        formula = said["formula"] + (f", {parts['positions']}" if "positions" in parts else "")
-        made_of = [parts[kind] for kind in ("window", "normaliser", "heads")]
-        rows.append([f"`{name}`", said["origin"] or "–", f"`{formula}`", *made_of, code(factory)])
-    return table(head, rows)
+        description = describe(name)
+        parts = description["parts"]
+        formula = description["formula"] + (f", {parts['positions']}" if "positions" in parts else "")
+        composition = [parts[kind] for kind in ("window", "normaliser", "heads")]
+        rows.append([f"`{name}`", description["origin"] or "–", f"`{formula}`", *composition, code(factory)])
+    return table(["name", "paper", "score", "window", "normaliser", "heads", "code"], rows)
 
 
 def code(factory: object) -> str:
-    """The call that makes it, linked to the file where it is written."""
-    given = ""
+    """The call that builds an attention, with a link to its file."""
+    arguments = ""
     if isinstance(factory, partial):
-        given = ", ".join([repr(value) for value in factory.args] + [f"{k}={v!r}" for k, v in factory.keywords.items()])
+        keywords = [f"{key}={value!r}" for key, value in factory.keywords.items()]
+        arguments = ", ".join([*map(repr, factory.args), *keywords])
         factory = factory.func
-    return f"[`{getattr(factory, '__name__', 'table')}({given})`]({PAPERS})".replace("'", '"')
+    return f"[`{getattr(factory, '__name__', 'table')}({arguments})`]({PAPERS})".replace("'", '"')
 
 
 def parts(kind: type[Part]) -> str:
-    """A row a part of one kind that the package exports."""
-    classes = [vars(saccade.attention)[name] for name in saccade.attention.__all__]
-    chosen = [c for c in classes if isinstance(c, type) and issubclass(c, kind) and hasattr(c, "formula")]
-    return table(["part", "name", "formula"], [[f"`{c.__name__}`", c.name, f"`{c.formula}`"] for c in chosen])
+    """One row per part of one kind, in the order of their files."""
+    chosen = sorted(set(_subclasses(kind)), key=lambda part: (part.__module__, inspect.getsourcelines(part)[1]))
+    rows = [[f"`{part.__name__}`", part.name, f"`{part.formula}`"] for part in chosen]
+    return table(["part", "name", "formula"], rows)
 
 
-def models(*head: str, reads: dict[str, str] | None = None) -> str:
-    """A row a model; `reads` says how it reads the source in another language."""
-    rows = []
-    for name, kind in MODELS.items():
-        about = kind.paper
-        link = f"[`{name}`]({_file(kind)})"
-        read = about.reads if reads is None else reads[name]
-        rows.append([link, f"{about.authors}: {about.title} ({about.year})", read])
-    return table(head, rows)
+def _subclasses(kind: type[Part]) -> Iterator[type[Part]]:
+    """Every named part of the package below `kind`."""
+    for part in kind.__subclasses__():
+        yield from _subclasses(part)
+        if part.__module__.startswith("saccade.") and {"name", "formula"} <= vars(part).keys():
+            yield part
 
 
 def zoo() -> str:
-    """A row a model, with its page."""
-    rows = [[f"[`{name}`](models/{name}.md)", str(kind.paper.year), kind.paper.reads] for name, kind in MODELS.items()]
-    return table(["model", "year", "reads the source through"], rows)
+    """One row per model, with links to its page and its code."""
+    rows = []
+    for name, model in MODELS.items():
+        paper, file = model.paper, model.__module__.replace(".", "/") + ".py"
+        cited = f"{paper.authors}: {paper.title} ({paper.year})"
+        rows.append([f"[`{name}`](models/{name}.md)", cited, paper.reads, f"[{Path(file).name}](../{file})"])
+    return table(["model", "paper", "reads the source through", "code"], rows)
+
+
+def tasks() -> str:
+    """One row per built-in task."""
+    rows = [
+        [f"`{name}`", entry.summary, entry.origin, f"`saccade[{entry.extra}]`" if entry.extra else "–"]
+        for name, entry in TASKS.items()
+    ]
+    return table(["task", "pairs", "data", "needs"], rows)
 
 
 def paper(name: str) -> str:
-    """What a model's file says at its head: indented equations are blocks in Markdown, too."""
+    """The docstring of a model's file; its indented equations are code blocks in Markdown."""
     module = inspect.getmodule(MODELS[name])
     assert module is not None and module.__doc__ is not None
     return inspect.cleandoc(module.__doc__)
 
 
-def _file(kind: type) -> str:
-    return kind.__module__.replace(".", "/") + ".py"
-
-
 def presets(name: str) -> str:
-    """A row a setting, a column a preset; what is the default in all of them is in the table of keys."""
+    """One row per setting and one column per preset, without the settings that every preset leaves at the default."""
     kind = MODELS[name]
     values = {preset: config.to_dict(given) for preset, given in kind.PRESETS.items()}
     usual = config.to_dict(kind.config_type())
@@ -129,57 +154,18 @@ def _toml(value: Any) -> str:
     return config.dump_toml({"value": value}).removeprefix("value = ").strip()
 
 
-LENGTHS = ["source words", "", "fixed context", "attention"]
-SENSES = ["words to the cue", "sentences", "fixed context", "cue removed", "attention", "cue removed"]
-ALIGNERS = ["attention", "diagonal (knows the lengths alone)", "uniform (knows nothing)"]
-MADE = (
-    "Seeds {seeds}; {fixed} updates without attention, {attention} with it, and {seconds} seconds from start to end. "
-    "{cpu}, {cores} cores, torch {torch}, {date}. Over several seeds a cell shows the mean (least–most)."
-)
-LENGTHS_ZH = ["源句词数", "", "固定向量", "注意力"]
-SENSES_ZH = ["与线索的距离（词）", "句数", "固定向量", "去掉线索", "注意力", "去掉线索"]
-ALIGNERS_ZH = ["注意力", "对角线（只知道句长）", "均匀（什么都不知道）"]
-MADE_ZH = (
-    "种子 {seeds}；没有注意力的模型更新 {fixed} 次，有注意力的 {attention} 次，从头到尾用时 {seconds} 秒。"
-    "{cpu}，{cores} 核，torch {torch}，{date}。"
-    "有多个种子时给出均值（最小–最大）。"
-)
-CLAIMS_ZH = (
-    "注意力模型在 20 词以内未见句子上 BLEU ≥ 95",
-    "31–40 词时，注意力比固定向量高 ≥ 30 BLEU",
-    "与标准对齐相比，AER ≤ 0.15",
-)
-READS_ZH = {
-    "aligned-rnn": "写第 i 个词时只读第 i 个词",
-    "kalchbrenner2013": "卷积得到的一个固定向量",
-    "cho2014": "一个固定向量",
-    "sutskever2014": "各层最后的状态",
-    "bahdanau2014": "对编码器各状态的一个注意力",
-    "luong2015": "一个注意力，用新状态提问，并送回下一步",
-    "gehring2017": "每个解码层各有一个注意力",
-    "vaswani2017": "每个解码层各有一个注意力",
-    "russin2019": "一个注意力：键来自句法，值来自词义",
-}
-
 TABLES: dict[str, Callable[[], str]] = {
-    "attentions": partial(attentions, "name", "paper", "score", "window", "normaliser", "heads", "code"),
-    "注意力": partial(attentions, "名称", "论文", "打分公式", "窗口", "归一化", "头数", "代码"),
+    "attentions": attentions,
     "scores": partial(parts, Score),
     "windows": partial(parts, Window),
     "normalisers": partial(parts, Normaliser),
     "biases": partial(parts, Bias),
-    "models": partial(models, "name", "paper", "reads the source through"),
-    "模型": partial(models, "名称", "论文", "怎样读源句", reads=READS_ZH),
-    "try-lengths": partial(measured.try_lengths, LENGTHS, "as in training", "longer than training"),
-    "try-targets": partial(measured.try_targets, "target", "seed", "✓", "✗ not met"),
-    "try-aligners": partial(measured.try_aligners, ["aligner", "AER"], ALIGNERS),
-    "try-senses": partial(measured.try_senses, SENSES),
-    "try-made": partial(measured.try_made, MADE),
-    "长度": partial(measured.try_lengths, LENGTHS_ZH, "训练见过的长度", "比训练更长"),
-    "目标": partial(measured.try_targets, "目标", "种子", "✓", "✗ 未达到", CLAIMS_ZH),
-    "对齐": partial(measured.try_aligners, ["对齐方法", "AER"], ALIGNERS_ZH),
-    "歧义": partial(measured.try_senses, SENSES_ZH),
-    "来源": partial(measured.try_made, MADE_ZH),
+    "try-output": measured.try_output,
+    "try-lengths": measured.try_lengths,
+    "try-targets": measured.try_targets,
+    "try-aligners": measured.try_aligners,
+    "try-senses": measured.try_senses,
+    "try-provenance": measured.try_provenance,
     "automatic": measured.automatic,
     "ambiguity-runs": measured.ambiguity_runs,
     "ambiguity-distances": measured.ambiguity_distances,
@@ -195,15 +181,19 @@ TABLES: dict[str, Callable[[], str]] = {
     **{f"learnt-{name}": partial(measured.learnt, name) for name in MODELS},
     "learnt": measured.learnt,
     "zoo": zoo,
+    "tasks": tasks,
 }
 
 
 def refreshed() -> dict[Path, str]:
-    """Each page as it should be."""
-    pattern = re.compile(r"(<!-- table: (\S+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
+    """Each page with its tables as they should be. A name with a dot belongs to benchmarks/cost_tables.py."""
+    pattern = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
     pages = {ROOT / page: (ROOT / page).read_text(encoding="utf-8") for page in PAGES}
+    for name in MODELS:
+        page = ROOT / "docs" / "models" / f"{name}.md"
+        pages[page] = page.read_text(encoding="utf-8") if page.exists() else NEW_PAGE.format(name=name)
     return {
-        page: pattern.sub(lambda found: f"{found[1]}{TABLES[found[2]]()}\n{found[3]}", text)
+        page: pattern.sub(lambda match: f"{match[1]}{TABLES[match[2]]()}\n{match[3]}", text)
         for page, text in pages.items()
     }
 

@@ -42,7 +42,7 @@ def peak(model: Path, source: Path, out: Path, *options: str, piped: bool = Fals
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["plain", "compressed", "objects"])
+@pytest.mark.parametrize("kind", [pytest.param("plain", marks=pytest.mark.long), "compressed", "objects"])
 def test_memory_does_not_grow_with_the_file(
     kind: str, untrained: Callable[..., Seq2Seq[Any, Any]], vocabularies: Vocabularies, tmp_path: Path
 ) -> None:

@@ -113,7 +113,15 @@ def at_step(out: Path, step: int, rank: int, number: int) -> Callable[[], tuple[
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("before", "after", "killed"), [(2, 2, 1), (2, 1, 0), (2, 3, 1), (3, 2, 2)])
+@pytest.mark.parametrize(
+    ("before", "after", "killed"),
+    [
+        (2, 1, 0),
+        (2, 3, 1),
+        pytest.param(2, 2, 1, marks=pytest.mark.long),
+        pytest.param(3, 2, 2, marks=pytest.mark.long),
+    ],
+)
 def test_a_killed_worker_ends_the_run_and_any_number_goes_on(
     before: int, after: int, killed: int, write_recipe: WriteRecipe, tmp_path: Path, by_one: Path
 ) -> None:

@@ -187,7 +187,7 @@ def aer(folder: Path) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["bahdanau2014", "vaswani2017"])
+@pytest.mark.parametrize("name", ["bahdanau2014", pytest.param("vaswani2017", marks=pytest.mark.long)])
 def test_guided_attention_aligns_better(name: str, tmp_path: Path) -> None:
     found = {}
     for guided in (0.0, 1.0):
