@@ -1,10 +1,10 @@
-# `make try` and `make test` need nothing done before them: each makes .venv by itself.
+# Every target creates .venv if it is missing; nothing has to be installed first.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 COMPLETE := $(VENV)/.complete
-# Modules are compiled when they are first imported: most of what is installed never is.
+# --no-compile: a module is compiled when it is first imported, and most installed modules never are.
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile -c constraints.txt -e
 
 .PHONY: try test check suite slow long gpu attack clean
@@ -26,16 +26,16 @@ suite: $(READY)
 slow: $(COMPLETE)
 	$(BIN)/python -m pytest -m 'slow and not long'
 
-# A test of many minutes, which would keep continuous integration over its time.
+# Long trainings and repetitions of slow tests, which continuous integration has no time for.
 long: $(COMPLETE)
 	$(BIN)/python -m pytest -m long
 
-# On a machine with a GPU, with the Python that is there: no .venv is made. RECORD=benchmarks/results/gpu-tests.json
-# keeps the counts, the time and the versions.
+# On a machine with a GPU, with its installed Python instead of .venv. RECORD=benchmarks/results/gpu-tests.json saves the
+# counts, the time and the versions.
 gpu:
 	$(PYTHON) benchmarks/gpu_tests.py $(if $(RECORD),--out $(RECORD))
 
-# Mutated inputs, kills and two writers, at most half an hour on 2 cores: make attack SEED=7 RECORD=attack.json
+# Damaged inputs, kills and concurrent writers, at most 30 minutes on 2 cores: make attack SEED=7 RECORD=attack.json
 SEED ?= 1
 attack: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.attack --seed $(SEED) $(if $(RECORD),--record $(RECORD))
@@ -45,7 +45,7 @@ $(READY): pyproject.toml constraints.txt
 	$(INSTALL) '.[dev]'
 	touch $(READY)
 
-# The slow tests also need the extras that are large.
+# The slow tests also need the large optional dependencies.
 $(COMPLETE): $(READY)
 	$(INSTALL) '.[dev,all]'
 	touch $(COMPLETE)

@@ -1,4 +1,4 @@
-"""Tables generated from benchmarks/results/compare-phrasebook.json, a result of `saccade compare`, for docs/tables.py."""
+"""Tables generated from benchmarks/results/compare-phrasebook.json, made by `saccade compare`, for docs/tables.py."""
 
 import json
 from functools import cache
@@ -23,10 +23,10 @@ def scores() -> str:
         paid = [f"{cost['parameters']:,}", f"{cost['trained']:,.0f}", f"{cost['translated']:.1f}"]
         rows.append([f"`{system['name']}`", *cells, *paid, f"{cost['memory'] / 2**20:,.0f}"])
     head = ["system", "BLEU", "chrF", "exact", "parameters", "tokens/s trained", "sentences/s", "memory, MiB"]
-    made, first = _comparison()["provenance"], _comparison()["systems"][0]
+    made, first, data = _comparison()["provenance"], _comparison()["systems"][0], _comparison()["pairs"]
     seeds = ", ".join(str(run["seed"]) for run in first["runs"])
     place = (
-        f"{_comparison()['pairs']['sentences']} sentences of {_comparison()['pairs']['name']}; seeds {seeds}. One thread of "
+        f"{data['sentences']} sentences of {data['name']}; seeds {seeds}. One thread of "
         f"{made['machine']['cpu']}; speeds were taken in turns. "
         f"torch {made['versions']['torch']}, {made['date'][:10]}."
     )

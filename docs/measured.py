@@ -173,6 +173,12 @@ def ambiguity_steps() -> str:
     return table(["step", *(f"`{name}`" for name in runs)], rows, right=True)
 
 
+def learnt_models() -> list[str]:
+    """The models in the record of benchmarks/learning.py."""
+    rows = json.loads((RESULTS / "learning.json").read_text(encoding="utf-8"))["rows"]
+    return list(dict.fromkeys(row["model"] for row in rows))
+
+
 def learnt(model: str | None = None) -> str:
     """How fast one model, or every model, learnt the small tasks, and on which machine."""
     result = json.loads((RESULTS / "learning.json").read_text(encoding="utf-8"))

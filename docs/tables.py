@@ -50,8 +50,8 @@ NEW_PAGE = """# {name}
 <!-- table: keys-{name} -->
 <!-- end of table -->
 
-`saccade train pairs.tsv --model {name} --set model.preset=tiny` trains it on your pairs. [Models](../models.md) describes
-what all models have in common.
+`saccade train pairs.tsv --model {name} --set model.preset=tiny` trains it on your pairs. [Models](../models.md)
+describes the common parts of all models.
 """
 
 

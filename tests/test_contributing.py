@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md adds an attention in three edits: made here in a copy of the package, and put before the laws."""
+"""The edits of CONTRIBUTING.md, made in a copy of the project: each new part keeps the laws, runs and is documented."""
 
 import os
 import re
@@ -10,61 +10,91 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+TRAIN = ["--set", "train.max_steps=2", "--set", "train.device=cpu", "--set", "data.count=60", "--out", "run"]
 
 
-def edits() -> tuple[str, str, str]:
-    """The python blocks of the section: a class, the table's lines, a test."""
+def read_edits(kind: str) -> dict[Path, str]:
+    """The code of a section by file, which the first line of each block names."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    section = text.split("## Add an attention in three edits")[1].split("\n## ")[0]
-    one, two, three = re.findall(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
-    return one, two, three
+    section = text.split(f"\n## {kind}\n")[1].split("\n## ")[0]
+    blocks = re.findall(r"^```python\n# (\S+)\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 3
+    return {Path(path): code for path, code in blocks}
 
 
-def copy_with(edits: tuple[str, str, str], name: str, into: Path) -> None:
-    part, lines, test = edits
-    shutil.copytree(ROOT / "saccade", into / "saccade", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(ROOT / "tests" / "attention", into / "tests", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "pyproject.toml", into)
+def copy_project(place: Path, folder: str) -> None:
+    """The package, the documents with their data, and the tests of one folder."""
+    ignore = shutil.ignore_patterns("__pycache__")
+    for name in ("saccade", "docs", "benchmarks", f"tests/{folder}"):
+        shutil.copytree(ROOT / name, place / name, ignore=ignore)
+    for name in ("pyproject.toml", "README.md", "README.zh-CN.md", "tests/conftest.py"):
+        shutil.copy(ROOT / name, place / name)
 
-    scores = into / "saccade" / "attention" / "scores.py"
-    scores.write_text(f"{scores.read_text(encoding='utf-8')}\n\n{part}", encoding="utf-8")
 
-    table = into / "saccade" / "attention" / "table.py"
-    imported, entry = lines.split("\n\n")
-    before, head, rest = table.read_text(encoding="utf-8").partition("\nATTENTIONS:")
-    inside, end, after = rest.partition("\n}\n")
-    assert head and end, "the table of saccade/attention/table.py is not where this test looks for it"
-    last_import = before.rindex("\nfrom saccade.attention") + 1
-    before = f"{before[:last_import]}{imported}\n{before[last_import:]}"
-    table.write_text(f"{before}{head}{inside}\n{entry.rstrip()}{end}{after}", encoding="utf-8")
-
-    (into / "tests" / f"test_{name}.py").write_text(test, encoding="utf-8")
+def make_edit(path: Path, code: str) -> None:
+    """Write a new file, add an entry and its import to a table, or append a class."""
+    if not path.exists():
+        path.write_text(code, encoding="utf-8")
+        return
+    text = path.read_text(encoding="utf-8")
+    if re.search(r'^    "[\w-]+":', code, re.MULTILINE):
+        imports, entry = code.split("\n\n")
+        table = re.search(r"^[A-Z]+: .* = \{\n", text, re.MULTILINE)
+        assert table is not None, f"{path} has no table"
+        end = text.index("\n}\n", table.end()) + 1
+        first = text.index("\nfrom saccade.") + 1
+        text = f"{text[:first]}{imports}\n{text[first:end]}{entry.rstrip()}\n{text[end:]}"
+    else:
+        text += f"\n\n{code}"
+    path.write_text(text, encoding="utf-8")
 
 
 @pytest.mark.slow
-def test_three_edits_add_an_attention_that_keeps_the_laws(tmp_path: Path) -> None:
-    one, two, three = edits()
-    (name,) = re.findall(r'^    "([\w-]+)":', two, re.MULTILINE)
-    copy_with((one, two, three), name, tmp_path)
+@pytest.mark.parametrize(
+    ("kind", "listing", "laws", "page", "training"),
+    [
+        ("Add an attention", "attentions", "tests/attention/test_laws.py", "docs/attention.md", []),
+        (
+            "Add a model",
+            "models",
+            "tests/models/test_model_laws.py",
+            "docs/models.md",
+            ["task:reverse", "--model", "{name}", "--set", "model.preset=tiny", *TRAIN],
+        ),
+        ("Add a task", "tasks", "tests/tasks/test_task_laws.py", "docs/tasks.md", ["task:{name}", *TRAIN]),
+    ],
+)
+def test_three_edits_add_a_part(
+    kind: str, listing: str, laws: str, page: str, training: list[str], tmp_path: Path
+) -> None:
+    edits = read_edits(kind)
+    (name,) = re.findall(r'^    "([\w-]+)":', "".join(edits.values()), re.MULTILINE)
+    copy_project(tmp_path, Path(laws).parent.name)
+    for path, code in edits.items():
+        make_edit(tmp_path / path, code)
 
-    def python(*arguments: str) -> str:
-        # The copy stands before the installed package on the path.
-        done = subprocess.run(
-            [sys.executable, *arguments],
-            cwd=tmp_path,
-            env=os.environ | {"PYTHONPATH": str(tmp_path)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+    def run(*arguments: str) -> str:
+        # The copy comes before the installed package on the path.
+        environment = os.environ | {"PYTHONPATH": str(tmp_path), "COLUMNS": "200"}
+        command = [sys.executable, *arguments]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    assert name in python("-m", "saccade", "attentions")
-    selected = ["-m", "pytest", "-n", "0", "-p", "no:cacheprovider", "-rA", "-k", name, "tests"]
-    report = python(*selected)
-    passed = set(re.findall(rf"^PASSED (\S*{name}\S*)", report, re.MULTILINE))
-    by_hand = {test for test in passed if test.startswith(f"tests/test_{name}.py")}
-    laws = {test for test in passed if test.startswith("tests/test_laws.py")}
-    assert len(by_hand) == len(re.findall(r"^def test_", three, re.MULTILINE))
-    assert len(laws) >= 12, report
+    assert name in run("-m", "saccade", listing)
+    if training:
+        run("-m", "saccade", "train", *(argument.format(name=name) for argument in training))
+    by_hand = next(str(path) for path in edits if path.parts[0] == "tests")
+    report = run(
+        *("-m", "pytest", "-n", "0", "-p", "no:cacheprovider", "-rA", "-m", "not gpu and not long"),
+        *("-k", name, laws),
+    )
+    assert len(re.findall(rf"^PASSED {re.escape(laws)}::\S*\[.*{name}", report, re.MULTILINE)) >= 8, report
+    run("-m", "pytest", "-n", "0", "-p", "no:cacheprovider", by_hand)
+
+    run("docs/tables.py")
+    assert f"`{name}`" in (tmp_path / page).read_text(encoding="utf-8")
+    if kind == "Add a model":
+        assert "## Presets and settings" in (tmp_path / f"docs/models/{name}.md").read_text(encoding="utf-8")
+    if kind == "Add an attention":
+        assert "`Distance`" in (tmp_path / page).read_text(encoding="utf-8")

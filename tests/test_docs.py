@@ -1,4 +1,4 @@
-"""The documents do what they say: code prints what is shown, links lead somewhere, tables and trees are fresh."""
+"""The documents are true: code prints the output shown, links exist, tables and pictures are up to date."""
 
 import contextlib
 import io
@@ -18,19 +18,21 @@ from saccade.train.recipe import recipe_of
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "docs"))
-import tables  # noqa: E402  (docs/ is no package: its scripts are found by path)
+import measured  # noqa: E402  (docs/ is not a package: its scripts are imported by path)
+import pictures  # noqa: E402
+import tables  # noqa: E402
 
 READMES = [ROOT / "README.md", ROOT / "README.zh-CN.md"]
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
-RUN = [*READMES, *DOCS]  # CONTRIBUTING.md's blocks are edits: tests/test_contributing.py makes them
-MARKDOWN = [*RUN, *sorted(ROOT.glob("C*.md")), *sorted((ROOT / "decisions").glob("*.md"))]
-LANGUAGES = {"python", "text", "bash", "toml", "json", "tree"}
+EXECUTED = [*READMES, *DOCS]  # the blocks of CONTRIBUTING.md are edits, made by tests/test_contributing.py
+MARKDOWN = sorted({*EXECUTED, *ROOT.glob("*.md"), *(ROOT / "decisions").glob("*.md")})
+LANGUAGES = {"python", "text", "bash", "console", "toml", "json", "tree"}
 
 
 class Block(NamedTuple):
     language: str
     code: str
-    line: int  # where the code starts, from 1
+    line: int  # the first line of the code, counted from 1
 
 
 def blocks(page: Path) -> Iterator[Block]:
@@ -40,7 +42,7 @@ def blocks(page: Path) -> Iterator[Block]:
 
 
 def run(block: Block, page: Path, names: dict[str, object]) -> str:
-    """What a python block prints; a traceback shows the page's own line."""
+    """The output of a python block; a traceback shows the line of the page."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile("\n" * (block.line - 1) + block.code, str(page), "exec"), names)
@@ -51,8 +53,8 @@ def relative(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("page", RUN, ids=relative)
-def test_python_blocks_print_what_is_shown(page: Path) -> None:
+@pytest.mark.parametrize("page", EXECUTED, ids=relative)
+def test_python_blocks_print_the_output_shown(page: Path) -> None:
     names: dict[str, object] = {"__name__": "page"}
     printed, since = "", 0
     for block in blocks(page):
@@ -75,7 +77,7 @@ def test_every_block_has_a_known_language(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", MARKDOWN, ids=relative)
-def test_links_inside_the_project_lead_somewhere(page: Path) -> None:
+def test_links_inside_the_project_exist(page: Path) -> None:
     prose = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     for target in re.findall(r"\]\(([^)\s]+)\)", prose):
         if re.match(r"[a-z]+:", target):
@@ -87,35 +89,47 @@ def test_links_inside_the_project_lead_somewhere(page: Path) -> None:
 
 
 def headings(page: Path) -> set[str]:
-    """The anchors of a page, made of its headings as GitHub makes them."""
+    """The anchors that GitHub derives from the headings of a page."""
     lines = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", line.lower()).replace(" ", "-") for line in lines}
 
 
-@pytest.mark.parametrize("page", READMES, ids=relative)
-def test_the_file_tree_is_true(page: Path) -> None:
-    """A line is `indent name  what it is`, two blanks a level; a folder ends in a slash."""
-    (tree,) = (block.code for block in blocks(page) if block.language == "tree")
-    named: set[str] = set()
+def test_the_file_tree_lists_every_package() -> None:
+    """A line is `indent name  description`, with two spaces per level; the name of a folder ends in a slash."""
+    (tree,) = (block.code for block in blocks(ROOT / "CONTRIBUTING.md") if block.language == "tree")
+    listed: set[str] = set()
     folders: list[str] = []
     for line in filter(str.strip, tree.splitlines()):
         level = (len(line) - len(line.lstrip(" "))) // 2
         name = line.split()[0]
         folders[level:] = [name]
         path = "".join(folders[: level + 1])
-        assert (ROOT / path).exists(), f"{relative(page)}: the tree names {path}, which is not there"
-        named.add(path)
+        assert (ROOT / path).exists(), f"the tree lists {path}, which does not exist"
+        listed.add(path)
     packages = {f"saccade/{inside.parent.name}/" for inside in (ROOT / "saccade").glob("*/__init__.py")}
-    assert packages <= named, f"{relative(page)}: the tree lacks {sorted(packages - named)}"
+    assert packages <= listed, f"the tree lacks {sorted(packages - listed)}"
 
 
-def test_generated_tables_are_fresh() -> None:
+def test_generated_tables_are_up_to_date() -> None:
     for page, text in tables.refreshed().items():
-        assert page.read_text(encoding="utf-8") == text, f"{relative(page)} is stale: run python docs/tables.py"
+        assert page.read_text(encoding="utf-8") == text, f"{relative(page)} is out of date: run python docs/tables.py"
+
+
+def test_the_picture_of_the_readme_is_drawn_from_the_results(tmp_path: Path) -> None:
+    pictures.draw(tmp_path / "picture.png")
+    assert (tmp_path / "picture.png").stat().st_size < 200_000 > pictures.PICTURE.stat().st_size
+
+
+def test_both_readmes_have_the_same_parts() -> None:
+    """The headings, the commands, the tables and the links to other pages."""
+    english, chinese = (page.read_text(encoding="utf-8") for page in READMES)
+    for part in (r"^#+ ", r"^(?:saccade|make|pip|echo) [^#\n]*?(?= *#|$)", r"^<!-- table: .*", r"\]\(([^)\s]+)\)"):
+        first, second = (set(re.findall(part, text, re.MULTILINE)) for text in (english, chinese))
+        assert first - {"README.zh-CN.md"} == second - {"README.md"}
 
 
 def bash_lines() -> Iterator[str]:
-    """Every command line shown, without its comment."""
+    """Every command line in the documents, without its comment."""
     for page in MARKDOWN:
         for block in blocks(page):
             if block.language == "bash":
@@ -123,12 +137,12 @@ def bash_lines() -> Iterator[str]:
 
 
 def commands() -> dict[tuple[str, str], set[str]]:
-    """(program, subcommand) of what runs saccade or make, however piped, with every option that it is shown with."""
-    found: dict[tuple[str, str], set[str]] = {}
+    """(program, subcommand) of each call of saccade or make, with every option that appears with it."""
+    calls: dict[tuple[str, str], set[str]] = {}
     for line in bash_lines():
         for program, subcommand, rest in re.findall(r"(?:^|[|&;] *)(saccade|make) +(\S+)([^|;&]*)", line):
-            found.setdefault((program, subcommand), set()).update(re.findall(r"(?<!\S)--[a-z-]+", rest))
-    return found
+            calls.setdefault((program, subcommand), set()).update(re.findall(r"(?<!\S)--[a-z-]+", rest))
+    return calls
 
 
 @pytest.mark.parametrize(("program", "subcommand"), sorted(commands()))
@@ -137,11 +151,11 @@ def test_commands_shown_exist(program: str, subcommand: str) -> None:
         makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
         assert re.search(rf"^{re.escape(subcommand)}:", makefile, re.MULTILINE), f"make has no target {subcommand}"
         return
-    asked = [subcommand] if subcommand.startswith("-") else [subcommand, "--help"]
-    cli = [sys.executable, "-m", "saccade", *asked]
-    wide = {**os.environ, "COLUMNS": "200"}  # so that no option is cut short
+    arguments = [subcommand] if subcommand.startswith("-") else [subcommand, "--help"]
+    cli = [sys.executable, "-m", "saccade", *arguments]
+    wide = {**os.environ, "COLUMNS": "200"}  # so that no option is truncated
     done = subprocess.run(cli, capture_output=True, text=True, cwd=ROOT, check=False, env=wide)
-    assert done.returncode == 0, f"saccade {' '.join(asked)}: {done.stdout}{done.stderr}"
+    assert done.returncode == 0, f"saccade {' '.join(arguments)}: {done.stdout}{done.stderr}"
     for option in commands()[program, subcommand]:
         assert re.search(rf"{option}\b", done.stdout), f"saccade {subcommand} has no option {option}"
 
@@ -149,20 +163,20 @@ def test_commands_shown_exist(program: str, subcommand: str) -> None:
 def test_scripts_shown_exist() -> None:
     for line in bash_lines():
         for script in re.findall(r"^python (\S+\.py)", line):
-            assert (ROOT / script).is_file(), f"`{line.strip()}` is shown, but {script} is not there"
+            assert (ROOT / script).is_file(), f"`{line.strip()}` runs {script}, which does not exist"
 
 
-def test_recipes_shown_and_kept_are_valid() -> None:
-    shown = [block.code for page in DOCS for block in blocks(page) if block.language == "toml"]
-    kept = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "recipes").glob("*.toml"))]
-    assert shown and kept
-    for text in [*shown, *kept]:
+def test_recipes_in_documents_and_files_are_valid() -> None:
+    in_documents = [block.code for page in DOCS for block in blocks(page) if block.language == "toml"]
+    in_files = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "recipes").glob("*.toml"))]
+    assert in_documents and in_files
+    for text in [*in_documents, *in_files]:
         recipe_of(tomllib.loads(text), "recipe.toml")
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_a_picture_promises_a_heatmap_only_of_a_model_that_looks(name: str) -> None:
+@pytest.mark.parametrize("name", measured.learnt_models())
+def test_the_picture_of_a_model_shows_a_heatmap_if_it_has_attention(name: str) -> None:
     page = (ROOT / f"docs/models/{name}.md").read_text(encoding="utf-8")
-    (alternative,) = re.findall(r"!\[([^\]]*)\]\(\.\./images/models/", page)
-    attends = bool(MODELS[name](MODELS[name].PRESETS["tiny"], 20, 20).cross)
-    assert ("heatmap" in alternative) == attends and "learns" in alternative
+    (description,) = re.findall(r"!\[([^\]]*)\]\(\.\./images/models/", page)
+    has_attention = bool(MODELS[name](MODELS[name].PRESETS["tiny"], 20, 20).cross)
+    assert ("heatmap" in description) == has_attention and "learns" in description

@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -113,9 +114,22 @@ def test_the_wheel_installs_in_an_empty_environment(tmp_path: Path) -> None:
     programs = tmp_path / "empty" / "bin"
     install = [programs / "python", "-m", "pip", "install", "--quiet", "-c", project / "constraints.txt", wheel]
     run(install, check=True, cwd=tmp_path)
-    listed = run([programs / "saccade", "attentions"], check=True, cwd=tmp_path, capture_output=True, text=True)
-    assert "bahdanau2014" in listed.stdout
-    run([programs / "saccade", "--help"], check=True, cwd=tmp_path, capture_output=True)
+
+    def saccade(*arguments: str) -> str:
+        elsewhere = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | {"COLUMNS": "120"}
+        command = [programs / "saccade", *arguments]
+        done = run(command, check=False, cwd=tmp_path, env=elsewhere, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return str(done.stdout)
+
+    commands = re.findall(r"^│ ([a-z]+) {2,}", saccade("--help"), re.MULTILINE)
+    assert {"train", "translate", "evaluate", "compare", "try"} <= set(commands)
+    for command in commands:
+        assert "Usage:" in saccade(command, "--help")
+    short = ("data.count=60", "train.max_steps=2", "model.preset=tiny", "train.device=cpu")
+    saccade("train", "task:reverse", "--out", "run", *(word for setting in short for word in ("--set", setting)))
+    (tmp_path / "in.txt").write_text("a b c\n", encoding="utf-8")
+    assert saccade("translate", "run", "in.txt").count("\n") == 1
 
 
 @pytest.mark.slow

@@ -166,6 +166,7 @@ def _cases() -> list[Case]:
         *(Case("vaswani2017", one) for one in vaswani + alone),
         *(Case("vaswani2017", TWO_DEEP | one) for one in options + pairs),
         *_russin(),
+        *(Case(name) for name in MODELS if name not in SMALL),
     ]
 
 
@@ -189,7 +190,9 @@ def build(case: Case, vocabulary: int = VOCABULARY, seed: int = 1) -> Model:
     """In evaluation mode, with parameters large enough that every part matters; padding's vectors too."""
     torch.manual_seed(seed)
     cls = MODELS[case.model]
-    model = cls(cls.config_type(**SMALL[case.model] | case.options), vocabulary, vocabulary).double().eval()
+    small = SMALL.get(case.model)
+    config = cls.PRESETS["tiny"] if small is None else cls.config_type(**small | case.options)
+    model = cls(config, vocabulary, vocabulary).double().eval()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.copy_(torch.randn_like(parameter) * 0.5)
