@@ -106,10 +106,11 @@ def compare(
     """
     from saccade.comparison.compare import compare as run
     from saccade.comparison.options import CompareOptions
+    from saccade.text.words import parse_unit
 
     options = CompareOptions(
         data=data,
-        seeds=seeds,
+        seeds=CompareOptions.seeds if seeds is None else seeds,
         seed=tuple(seed or ()),
         minutes=minutes,
         steps=steps,
@@ -122,7 +123,7 @@ def compare(
         rounds=rounds,
         resamples=resamples,
         shown=shown,
-        by=by,
+        by=parse_unit(by),
         device=device,
         batch_tokens=batch_tokens,
     )

@@ -1,84 +1,56 @@
-"""`saccade try`: the whole of it on built-in data, in less than four minutes of two quiet cores."""
+"""`saccade try`: the effect of attention on built-in data, in less than four minutes on two quiet cores."""
 
 import json
-import shutil
 import time
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from saccade.cli.console import put
-from saccade.errors import UserError
-from saccade.locking import entries, locked
-
-EXAMPLE = "the small girl does not see the big black dog that I follow in the garden."
 
 
 def try_(
-    context: typer.Context,
     updates: Annotated[
         int,
-        typer.Option(help="Of the model with attention; the one without, twice as fast, makes twice as many.", min=1),
+        typer.Option(
+            help="Updates of the model with attention; the other one is twice as fast and makes twice as many.", min=1
+        ),
     ] = 1600,
-    seed: Annotated[int, typer.Option(help="Of weights and batches.")] = 1,
-    out: Annotated[Path, typer.Option(help="Where models, figures and report go.")] = Path("runs/try"),
+    seed: Annotated[int, typer.Option(help="Seed of the weights and batches.")] = 1,
+    out: Annotated[Path, typer.Option(help="The folder of the models, figures.json and report.html.")] = Path(
+        "runs/try"
+    ),
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON instead of tables.")] = False,
 ) -> None:
-    """See what attention is for: train a model without and one with it, side by side, and compare them.
+    """See the effect of attention: train a model without it and one with it, side by side, and compare them.
 
     Example: [bold]saccade try[/]
     """
     from rich.console import Console
 
-    from saccade import files
-    from saccade.provenance import provenance
-    from saccade.tour.contest import ContestOptions, ContestProgress, clock, contest
-    from saccade.tour.showing import look, show, targets, write_report
+    from saccade.tour.contest import run_tour
+    from saccade.tour.progress import ContestProgress, clock
+    from saccade.tour.report import show
 
     console = Console(stderr=as_json)
     began = time.monotonic()
-    context.with_resource(locked(out, folder=True))
-    _clear(out)
-    effort = ContestOptions(updates=updates, seed=seed)
-    console.print(
-        "Training without and with attention, side by side, on English–French pairs of the built-in phrasebook …",
-        highlight=False,
-    )
+    print_line = partial(console.print, highlight=False)
     with console.status("starting") as status:
         warned: list[str] = []
 
-        def tell(now: ContestProgress) -> None:
-            if now.slow is not None and not warned:
-                warned.append(now.slow)
-                console.print(now.slow, highlight=False)
-            where = "   ".join(f"{name}: {text}" for name, text in now.where.items())
-            status.update(f"{clock(now.seconds_left)} left   {where}")
+        def print_progress(progress: ContestProgress) -> None:
+            if progress.warning is not None and not warned:
+                warned.append(progress.warning)
+                print_line(progress.warning)
+            states = "   ".join(f"{name}: {state}" for name, state in progress.states.items())
+            status.update(f"{clock(progress.seconds_left)} left   {states}")
 
-        results = contest(effort, out, tell)
-    results["provenance"] = provenance(seed=seed)
-    heatmap = look(out / "bahdanau2014", EXAMPLE)
-    results["heatmap"] = heatmap
-    results["targets"] = [vars(target) for target in targets(results)]
-    results["seconds"] = round(time.monotonic() - began, 1)
-    files.write_atomically(out / "figures.json", json.dumps(results, ensure_ascii=False, indent=1) + "\n")
-    write_report(results, heatmap, out / "report.html")
+        results = run_tour(out, updates=updates, seed=seed, say=print_line, progress=print_progress)
     if as_json:
-        shown = {key: value for key, value in results.items() if key != "test"}
-        put(json.dumps(shown, ensure_ascii=False, indent=1))
-    else:
-        show(results, heatmap, console)
-        console.print(
-            f"\nAll of it took {clock(time.monotonic() - began)}. Report: {out / 'report.html'}   Go on:",
-            highlight=False,
-        )
-        console.print(f"  saccade translate {out / 'bahdanau2014'} - --heatmap", highlight=False)
-
-
-def _clear(out: Path) -> None:
-    """Remove what an earlier `saccade try` has put there, and nothing else."""
-    found = entries(out)
-    if found and not (out / "figures.json").exists() and not (out / "cho2014.log").exists():
-        raise UserError(f"{out}: the folder is not empty, and not of an earlier `saccade try`; give another --out")
-    for path in found:
-        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+        put(json.dumps({key: value for key, value in results.items() if key != "test"}, ensure_ascii=False, indent=1))
+        return
+    show(results, console)
+    print_line(f"\nFinished in {clock(time.monotonic() - began)}. Report: {out / 'report.html'}   Continue with:")
+    print_line(f"  saccade translate {out / 'bahdanau2014'} - --heatmap")

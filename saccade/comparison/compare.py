@@ -37,7 +37,6 @@ from saccade.locations import task_name
 from saccade.locking import locked
 from saccade.provenance import provenance
 from saccade.tasks import task
-from saccade.text.words import parse_unit
 from saccade.train.sweep import Result, Say, train_points
 
 Bar = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]  # (label, total) → a function that advances
@@ -59,7 +58,6 @@ def compare(
     `CompareOptions`. The same call continues an interrupted comparison.
     """
     out, options, say = Path(out), replace(options or CompareOptions(), **changes), say or (lambda _: None)
-    unit = parse_unit(options.by)
     plan = make_plan([str(system) for system in systems], options)
     pairs = read_evaluation_set(plan, options, say)
     with locked(out, folder=True):
@@ -69,9 +67,8 @@ def compare(
             say(f"interrupted; the finished runs are in {out}, and the same command continues")
             raise
         files.remove_leftovers(out / "results.json")
-        text = json.dumps(comparison.to_dict(), ensure_ascii=False, indent=1)
-        files.write_atomically(out / "results.json", text + "\n")
-        write_report(comparison, out / "report.html", unit)
+        files.write_json(out / "results.json", comparison.to_dict())
+        write_report(comparison, out / "report.html", options.by)
     return comparison
 
 
@@ -104,9 +101,10 @@ def read_evaluation_set(plan: Plan, options: CompareOptions, say: Say) -> Evalua
     )
 
 
-def _word_range(text: str | None) -> tuple[int, int] | None:
-    if text is None:
+def _word_range(words: str | tuple[int, int] | None) -> tuple[int, int] | None:
+    if words is None:
         return None
+    text = words if isinstance(words, str) else f"{words[0]}-{words[1]}"
     match = re.fullmatch(r"\s*([0-9]{1,6})\s*[-–,]\s*([0-9]{1,6})\s*", text)
     if match is None or not 0 < int(match[1]) <= int(match[2]):
         raise UserError(f"--words {text}: expected the shortest and the longest, such as --words 3-60")
@@ -227,7 +225,7 @@ def translate_once(
     texts = [translation.text for translation in translations]
     saved.parent.mkdir(parents=True, exist_ok=True)
     files.remove_leftovers(saved)
-    files.write_atomically(saved, json.dumps({"key": key, "texts": texts}, ensure_ascii=False, indent=1) + "\n")
+    files.write_json(saved, {"key": key, "texts": texts})
     return texts
 
 

@@ -2,29 +2,55 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+from saccade.ranges import Checked, Count, CountOrZero, Help, NotNegative, Range
+from saccade.text.words import UnitChoice
 
 TRAINING, EVALUATION, MEASUREMENT = "Training", "Evaluation", "Measurement"
 
 
 @dataclass(frozen=True, kw_only=True)
-class CompareOptions:
-    data: str | None = None  # training data of systems given by name: a file of pairs, or task:NAME
-    seeds: str | None = None  # how many (4: from 1 to 4), or which (1,5,9)
-    seed: tuple[int, ...] = ()  # in place of `seeds`: exactly these
-    minutes: float | None = None  # training time of each run
-    steps: int | None = None  # updates of each run
-    settings: tuple[str, ...] = ()  # KEY=VALUE, for every system that is trained
-    unequal: bool = False  # data and budget may differ
-    on: str | None = None  # test pairs: a TSV file, a file of sources, or task:NAME
-    targets: Path | None = None  # the references, where `on` has the sources
-    count: int = 500  # pairs of a task's test split
-    words: str | None = None  # lengths of a task's test sources, such as 3-60
-    rounds: int = 5  # in which speed and memory are measured; 0 disables this
-    resamples: int = 1000  # of each bootstrap and randomisation test
-    shown: int = 6  # sentences in the report on which the systems differ
-    by: str = "auto"  # the units of the heatmaps
-    device: str = "auto"
-    batch_tokens: int = 8192
+class CompareOptions(Checked):
+    data: Annotated[
+        str | None, Help("Training data of systems given by name: a file of pairs, or task:NAME.", group=TRAINING)
+    ] = None
+    seeds: Annotated[
+        int | str, Help("The number of seeds (4 means 1 to 4), or the seeds themselves (1,5,9).", group=TRAINING)
+    ] = 3
+    seed: Annotated[tuple[int, ...], Help("A seed, instead of --seeds; can be repeated.", group=TRAINING)] = ()
+    minutes: Annotated[NotNegative | None, Help("Training time of each run.", group=TRAINING)] = None
+    steps: Annotated[Count | None, Help("Updates of each run.", group=TRAINING)] = None
+    settings: Annotated[
+        tuple[str, ...],
+        Help("A setting for every system that is trained.", group=TRAINING, flags=("--set",), metavar="KEY=VALUE"),
+    ] = ()
+    unequal: Annotated[bool, Help("Allow unequal data and budget; the report says so.", group=TRAINING)] = False
+    on: Annotated[
+        str | None,
+        Help(
+            "Test pairs: a TSV file, a file of sources, or task:NAME. By default the test split of the training task.",
+            group=EVALUATION,
+        ),
+    ] = None
+    targets: Annotated[Path | None, Help("The references, if --on has only sources.", group=EVALUATION)] = None
+    count: Annotated[Count, Help("Pairs of a task's test split.", group=EVALUATION)] = 500
+    words: Annotated[
+        str | tuple[int, int] | None,
+        Help("Lengths of a task's test sources, such as 3-60. By default as in training.", group=EVALUATION),
+    ] = None
+    rounds: Annotated[
+        CountOrZero, Help("Rounds of measuring speed and memory; 0 disables this.", group=MEASUREMENT)
+    ] = 5
+    resamples: Annotated[
+        int, Range(least=10, most=10**6), Help("Resamples for intervals and p-values.", group=MEASUREMENT)
+    ] = 1000
+    shown: Annotated[
+        int, Range(least=0, most=50), Help("Sentences in the report on which the systems differ.", group=MEASUREMENT)
+    ] = 6
+    by: Annotated[UnitChoice, Help("Units of the heatmaps: word, piece, or auto.", group=MEASUREMENT)] = "auto"
+    device: Annotated[str, Help("The device: auto, cpu, cuda or mps.")] = "auto"
+    batch_tokens: Annotated[Count, Help("Tokens × hypotheses per batch; fewer need less memory.")] = 8192
 
     @property
     def overrides(self) -> list[str]:

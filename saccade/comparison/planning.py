@@ -87,12 +87,12 @@ def make_plan(systems: Sequence[str], options: CompareOptions) -> Plan:
 def choose_seeds(options: CompareOptions) -> list[int]:
     """A single number in `options.seeds` is how many; `options.seed` are the seeds themselves."""
     if options.seed:
-        if options.seeds is not None:
+        if options.seeds != CompareOptions.seeds:
             raise UserError(
                 f"--seeds {options.seeds} and --seed {options.seed[0]} exclude each other; give one of them"
             )
         return parse_seeds(",".join(map(str, options.seed)), "--seed")
-    count = "3" if options.seeds is None else str(options.seeds).strip()
+    count = str(options.seeds).strip()
     if not count.isdecimal():
         return parse_seeds(count)
     if not re.fullmatch("[1-9][0-9]{0,2}", count):

@@ -1,1 +1,18 @@
-"""The tour: what `saccade try` shows of the built-in task, and how well a model does on each part of it."""
+"""The tour: `saccade try` trains a model without and one with attention on built-in data, and shows the difference."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from saccade.ranges import Checked, Count, Help, Seed
+
+
+@dataclass(frozen=True, kw_only=True)
+class TourOptions(Checked):
+    updates: Annotated[
+        Count, Help("Updates of the model with attention; the other one is twice as fast and makes twice as many.")
+    ] = 1600  # about three minutes, at 9 updates per second
+    seed: Annotated[Seed, Help("Seed of the weights and batches.")] = 1
+    pairs: Count = 60_000  # for training
+    judged: Count = 60  # test sentences in each range of lengths
+    aligned: Count = 200  # pairs whose gold alignment is compared
+    ambiguous: Count = 160  # sentences with an ambiguous word, and as many without its cue

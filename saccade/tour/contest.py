@@ -1,31 +1,37 @@
-"""Two models, the same data, one core each: what attention is for.
+"""Two models, the same data, one core each: the effect of attention.
 
-The fixed-context model and the attentive one have the same width and the same settings. The budget is a number of
-updates, so that a slow or busy machine needs longer and finds the same; the fixed-context model makes twice as many,
-since each takes half the time. Both are then judged on the same unseen sentences.
+The model with a fixed context and the model with attention have the same width and the same settings. The budget is a
+number of updates, so that a slow or busy machine takes longer and gets the same result; the fixed context makes twice
+as many updates, since each takes half the time. Both are then evaluated on the same unseen sentences.
 """
 
 import multiprocessing
 import os
+import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
+from saccade import files
 from saccade.align import GoldLinks, diagonal_links, score_alignments, score_uniform
+from saccade.errors import UserError
 from saccade.evaluate import by_length, score
-from saccade.files import parse_json
+from saccade.locking import entries, locked
 from saccade.models import MODELS
+from saccade.provenance import provenance
 from saccade.tasks import Pair, Phrasebook
 from saccade.text import Policy, words
+from saccade.tour import TourOptions
 from saccade.tour.ambiguity import AmbiguitySet
-from saccade.tour.timing import Pace, seconds_left, slow_machine
+from saccade.tour.progress import ContestProgress, Pace, read_progress
+from saccade.tour.report import look, targets, write_report
 from saccade.train.recipe import Data, Recipe, Training
 
 BOOK = Phrasebook(source="en", target="fr")
@@ -33,29 +39,50 @@ SYSTEMS: Mapping[str, str] = {"fixed context": "cho2014", "attention": "bahdanau
 SHARES: Mapping[str, int] = {"fixed context": 2, "attention": 1}  # updates that take the same time
 TRAINED = (3, 20)  # source words
 EDGES = (5, 10, 15, 20, 30, 40, 60, 80)
+EXAMPLE = "the small girl does not see the big black dog that I follow in the garden."
 
 
-@dataclass(frozen=True, kw_only=True)
-class ContestOptions:
-    """What a contest costs."""
+def run_tour(
+    out: str | Path = "runs/try",
+    options: TourOptions | None = None,
+    *,
+    say: Callable[[str], None] = lambda _: None,
+    progress: Callable[[ContestProgress], None] = lambda _: None,
+    **changes: Any,
+) -> dict[str, Any]:
+    """Train and evaluate both models, and write them, figures.json and report.html into the folder `out`.
 
-    updates: int = 1600  # of the attentive model: three minutes less a little, at 9 a second
-    pairs: int = 60_000
-    judged: int = 60  # test sentences of each range of length
-    aligned: int = 200  # pairs whose gold alignment is compared
-    ambiguous: int = 160  # sentences with an ambiguous word, and as many without what decides it
-    seed: int = 1
+    `changes` are fields of `TourOptions`; `progress` is called every second. Returns the content of figures.json.
+    """
+    out, options, began = Path(out), replace(options or TourOptions(), **changes), time.monotonic()
+    with locked(out, folder=True):
+        _clear(out)
+        say("Training without and with attention, side by side, on English–French pairs of the built-in phrasebook …")
+        results = contest(options, out, progress)
+        results["provenance"] = provenance(seed=options.seed)
+        results["heatmap"] = look(out / SYSTEMS["attention"], EXAMPLE)
+        results["targets"] = [vars(target) for target in targets(results)]
+        results["seconds"] = round(time.monotonic() - began, 1)
+        files.write_json(out / "figures.json", results)
+        write_report(results, out / "report.html")
+    return results
 
-    def updates_of(self, system: str) -> int:
-        return SHARES[system] * self.updates
+
+def _clear(out: Path) -> None:
+    """Remove the files of an earlier tour, and nothing else."""
+    present = entries(out)
+    if present and not (out / "figures.json").exists() and not (out / "cho2014.log").exists():
+        raise UserError(f"{out}: the folder is not empty, and not of an earlier `saccade try`; give another --out")
+    for path in present:
+        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
 
-def recipe(system: str, effort: ContestOptions) -> Recipe:
-    """The same for both, but for the model and the number of its updates."""
-    name = SYSTEMS[system]
+def build_recipe(system: str, options: TourOptions) -> Recipe:
+    """The same for both systems, except for the model and the number of updates."""
+    updates = SHARES[system] * options.updates
     data = Data(
         pairs="task:phrasebook-en-fr",
-        count=effort.pairs,
+        count=options.pairs,
         words=TRAINED,
         joint=False,
         vocabulary=Policy(kind="word", size=4000),
@@ -68,24 +95,25 @@ def recipe(system: str, effort: ContestOptions) -> Recipe:
         tokens=600,
         smoothing=0.0,
         weight_decay=0.0,
-        max_steps=effort.updates_of(system),
-        check_every=effort.updates_of(system),  # the time is for training: the end is judged
+        max_steps=updates,
+        check_every=updates,  # a single validation, at the end
         judge_on=50,
         device="cpu",
         threads=1,
-        seed=effort.seed,
+        seed=options.seed,
     )
+    name = SYSTEMS[system]
     return Recipe(data=data, model=name, settings=MODELS[name].PRESETS["small"], train=train)
 
 
-def unseen_pairs(effort: ContestOptions) -> list[Pair]:
-    """Unseen sentences, as many of each range of length."""
+def unseen_pairs(options: TourOptions) -> list[Pair]:
+    """Test sentences, the same number in each range of lengths."""
     ranges = zip((3, *(edge + 1 for edge in EDGES[:-1])), EDGES, strict=True)
-    return [pair for span in ranges for pair in BOOK.pairs(effort.judged, seed=11, split="test", words=span)]
+    return [pair for span in ranges for pair in BOOK.pairs(options.judged, seed=11, split="test", words=span)]
 
 
-def compete(system: str, effort: ContestOptions, folder: Path) -> dict[str, Any]:
-    """Train and judge one system, in a process of its own."""
+def compete(system: str, options: TourOptions, folder: Path) -> dict[str, Any]:
+    """Train and evaluate one system, in its own process."""
     import torch
 
     from saccade.decode.loading import load
@@ -95,31 +123,28 @@ def compete(system: str, effort: ContestOptions, folder: Path) -> dict[str, Any]
 
     torch.set_num_threads(1)
     with (folder.parent / f"{folder.name}.log").open("w", encoding="utf-8") as stream:
-        outcome = train(recipe(system, effort), folder, log=Log(folder, Console(file=stream, width=160)))
+        outcome = train(build_recipe(system, options), folder, log=Log(folder, Console(file=stream, width=160)))
     if not outcome.finished:
         raise KeyboardInterrupt
     translator = load(folder, device="cpu")
-    pairs = unseen_pairs(effort)
-    found = translator.translate([pair.source for pair in pairs], Search())
-    texts = [one.text for one in found]
-    rows = by_length(
-        [p.source for p in pairs], texts, [p.target for p in pairs], edges=EDGES, longest_trained=TRAINED[1]
-    )
-    inside = [i for i, pair in enumerate(pairs) if len(words(pair.source)) <= TRAINED[1]]
-    within = score([texts[i] for i in inside], [pairs[i].target for i in inside])
+    pairs = unseen_pairs(options)
+    sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
+    texts = [translation.text for translation in translator.translate(sources, Search())]
+    rows = by_length(sources, texts, references, edges=EDGES, longest_trained=TRAINED[1])
+    inside = [place for place, source in enumerate(sources) if len(words(source)) <= TRAINED[1]]
     aligned = None
     if translator.attends:
-        some = _aligned(effort)
-        attended = translator.attend([p.source for p in some], [p.target for p in some])
-        aligned = asdict(score_alignments([one.alignment(by="word") for one in attended], _gold(some)))
-    senses = AmbiguitySet.of(BOOK, effort.ambiguous).judge(translator, edges=(3, 6, 10, 20))
+        gold = _aligned_pairs(options)
+        attended = translator.attend([pair.source for pair in gold], [pair.target for pair in gold])
+        aligned = asdict(score_alignments([pair.alignment(by="word") for pair in attended], _gold_links(gold)))
+    senses = AmbiguitySet.of(BOOK, options.ambiguous).judge(translator, edges=(3, 6, 10, 20))
     return {
         "system": system,
         "model": SYSTEMS[system],
         "parameters": sum(p.numel() for p in translator.model.parameters()),
         "steps": outcome.step,
         "seconds": outcome.seconds,
-        "up_to_20_words": within.to_dict(),
+        "up_to_20_words": score([texts[i] for i in inside], [references[i] for i in inside]).to_dict(),
         "by_length": [
             {
                 "label": row.bucket.label,
@@ -135,59 +160,51 @@ def compete(system: str, effort: ContestOptions, folder: Path) -> dict[str, Any]
     }
 
 
-def _aligned(effort: ContestOptions) -> list[Pair]:
-    return list(BOOK.pairs(effort.aligned, seed=12, split="test", words=TRAINED))
+def _aligned_pairs(options: TourOptions) -> list[Pair]:
+    return list(BOOK.pairs(options.aligned, seed=12, split="test", words=TRAINED))
 
 
-def _gold(pairs: list[Pair]) -> list[GoldLinks]:
+def _gold_links(pairs: list[Pair]) -> list[GoldLinks]:
     return [GoldLinks.all_sure(frozenset(pair.alignment or ())) for pair in pairs]
 
 
-def aligner_baselines(effort: ContestOptions) -> dict[str, float]:
+def score_baselines(options: TourOptions) -> dict[str, float]:
     """AER of an aligner that knows only the lengths, and of one that knows nothing."""
-    pairs = _aligned(effort)
+    pairs = _aligned_pairs(options)
     sizes = [(len(words(pair.source)), len(words(pair.target))) for pair in pairs]
     return {
-        "diagonal": score_alignments([diagonal_links(*size) for size in sizes], _gold(pairs)).aer,
-        "uniform": score_uniform(_gold(pairs), sizes).aer,
+        "diagonal": score_alignments([diagonal_links(*size) for size in sizes], _gold_links(pairs)).aer,
+        "uniform": score_uniform(_gold_links(pairs), sizes).aer,
     }
 
 
-@dataclass(frozen=True, kw_only=True)
-class ContestProgress:
-    where: Mapping[str, str]  # each system is
-    seconds_left: float
-    slow: str | None  # one line about it, on a machine that is slower than expected
-
-
-def contest(effort: ContestOptions, folder: Path, tell: Callable[[ContestProgress], None]) -> dict[str, Any]:
-    """Both systems side by side. `tell` is called every second."""
+def contest(options: TourOptions, folder: Path, progress: Callable[[ContestProgress], None]) -> dict[str, Any]:
+    """Train and evaluate both systems side by side."""
     folder.mkdir(parents=True, exist_ok=True)
     spawn = multiprocessing.get_context("spawn")
-    places = {system: folder / SYSTEMS[system] for system in SYSTEMS}
-    paces = {name: Pace(model=SYSTEMS[name], updates=effort.updates_of(name)) for name in SYSTEMS}
-    with ProcessPoolExecutor(len(SYSTEMS), mp_context=spawn, initializer=_one_thread) as pool, _ending_together():
-        with _deaf():
-            running = {system: pool.submit(compete, system, effort, places[system]) for system in SYSTEMS}
+    folders = {system: folder / model for system, model in SYSTEMS.items()}
+    paces = {name: Pace(model=SYSTEMS[name], updates=SHARES[name] * options.updates) for name in SYSTEMS}
+    with ProcessPoolExecutor(len(SYSTEMS), mp_context=spawn, initializer=_use_one_thread) as pool, _ending_together():
+        with _ignoring_interrupts():
+            running = {system: pool.submit(compete, system, options, folders[system]) for system in SYSTEMS}
         while any(not future.done() for future in running.values()):
             wait(running.values(), timeout=1.0, return_when=FIRST_COMPLETED)
-            done = {system for system, future in running.items() if future.done()}
-            tell(_progress(places, paces, done))
+            progress(read_progress(folders, paces, {system for system, future in running.items() if future.done()}))
             if any(future.done() and future.exception() for future in running.values()):
                 break
         results = {system: future.result() for system, future in running.items()}
     return {
-        "effort": asdict(effort),
+        "effort": asdict(options),
         "systems": results,
-        "aligners": aligner_baselines(effort),
-        "test": [asdict(replace(pair, sense=None)) for pair in unseen_pairs(effort)],
+        "aligners": score_baselines(options),
+        "test": [asdict(replace(pair, sense=None)) for pair in unseen_pairs(options)],
     }
 
 
 @contextmanager
-def _deaf() -> Iterator[None]:
-    """A terminal's Ctrl-C reaches every process. Those begun here do not hear it, not even while they still import:
-    whoever began them ends them, and says so once."""
+def _ignoring_interrupts() -> Iterator[None]:
+    """A terminal sends Ctrl-C to every process. Those started here inherit that it is ignored, even while they still
+    import; the process that started them ends them, and prints one message."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield
@@ -205,32 +222,5 @@ def _ending_together() -> Iterator[None]:
         raise
 
 
-def _one_thread() -> None:
+def _use_one_thread() -> None:
     os.environ["OMP_NUM_THREADS"] = "1"
-
-
-def _progress(places: Mapping[str, Path], paces: Mapping[str, Pace], done: set[str]) -> ContestProgress:
-    now = time.monotonic()
-    where = {system: "judged" if system in done else _where(places[system], paces[system], now) for system in places}
-    return ContestProgress(
-        where=where,
-        seconds_left=seconds_left([pace for system, pace in paces.items() if system not in done], now),
-        slow=slow_machine(list(paces.values())),
-    )
-
-
-def _where(folder: Path, pace: Pace, now: float) -> str:
-    """By the last line that a run noted, which `pace` takes in."""
-    try:
-        noted = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-        last = parse_json(noted[-1]) if noted else {"step": 0}
-    except (OSError, ValueError):
-        return "reading the phrasebook"
-    pace.see(last["step"], now)
-    if "valid_loss" in last:
-        return "being judged"
-    return f"update {last['step']:,} of {pace.updates:,}" + (f", loss {last['loss']:.2f}" if "loss" in last else "")
-
-
-def clock(seconds: float) -> str:
-    return f"{round(seconds) // 60}:{round(seconds) % 60:02d}"

@@ -134,17 +134,17 @@ def test_killed_or_interrupted_it_goes_on_to_the_same_figures(tsv: Path, tmp_pat
     assert found["pairwise"] == expected["pairwise"] and (out / "report.html").exists()
 
 
-def seeds(text: str | None, *named: int) -> list[int]:
+def seeds(text: str | int, *named: int) -> list[int]:
     return choose_seeds(CompareOptions(seeds=text, seed=named))
 
 
 def test_seeds_are_counted_or_named() -> None:
-    assert seeds(None) == seeds("3") == [1, 2, 3] and seeds("2") == [1, 2]
-    assert seeds("7,9") == seeds(None, 7, 9) == [7, 9]
-    assert seeds(None, 7) == [7]
+    assert choose_seeds(CompareOptions()) == seeds("3") == [1, 2, 3] and seeds("2") == [1, 2]
+    assert seeds("7,9") == seeds(3, 7, 9) == [7, 9]
+    assert seeds(3, 7) == [7]
     for text, named, said in (
         ("3", [7], "--seeds 3 and --seed 7 exclude each other"),
-        (None, [7, 7], "--seed 7,7: expected different whole numbers"),
+        (3, [7, 7], "--seed 7,7: expected different whole numbers"),
         ("-", [], "--seeds -: expected different whole numbers"),
     ):
         with pytest.raises(UserError, match=said):

@@ -13,24 +13,24 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from saccade.cli.try_ import EXAMPLE
 from saccade.text import words
+from saccade.tour import TourOptions
 from saccade.tour.contest import (
     BOOK,
     EDGES,
+    EXAMPLE,
     SYSTEMS,
     TRAINED,
-    ContestOptions,
-    aligner_baselines,
+    build_recipe,
     compete,
-    recipe,
+    score_baselines,
     unseen_pairs,
 )
-from saccade.tour.showing import GAP_AT, look, show, targets, write_report
+from saccade.tour.report import GAP_AT, look, show, targets, write_report
 
 pytestmark = pytest.mark.slow
 LABELS = ["1–5", "6–10", "11–15", "16–20", "21–30", "31–40", "41–60", "61–80"]
-TINY = ContestOptions(updates=4, pairs=200, judged=1, aligned=3, ambiguous=4)
+TINY = TourOptions(updates=4, pairs=200, judged=1, aligned=3, ambiguous=4)
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return {
         "effort": vars(TINY),
         "systems": systems,
-        "aligners": aligner_baselines(TINY),
+        "aligners": score_baselines(TINY),
         "test": [{"source": pair.source, "target": pair.target} for pair in unseen_pairs(TINY)],
         "provenance": {"command": "saccade try"},
         "folder": folder,
@@ -48,7 +48,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def test_both_systems_get_the_same(results: dict[str, Any]) -> None:
-    fixed, attention = (recipe(system, ContestOptions()) for system in SYSTEMS)
+    fixed, attention = (build_recipe(system, TourOptions()) for system in SYSTEMS)
     steps = {"max_steps": 1600, "check_every": 1600}  # the fixed context's take half the time, and are twice as many
     assert (fixed.train.max_steps, fixed.train.max_minutes, attention.train.max_minutes) == (3200, None, None)
     assert (fixed.data, replace(fixed.train, **steps)) == (attention.data, attention.train)
@@ -64,7 +64,7 @@ def test_both_systems_get_the_same(results: dict[str, Any]) -> None:
 
 
 def test_the_baselines_know_the_lengths_or_nothing() -> None:
-    baselines = aligner_baselines(ContestOptions())
+    baselines = score_baselines(TourOptions())
     assert baselines["diagonal"] < baselines["uniform"]
 
 
@@ -85,14 +85,14 @@ def test_targets_are_judged_by_what_was_reached(results: dict[str, Any]) -> None
 
 
 def test_it_is_shown_and_reported(results: dict[str, Any], tmp_path: Path) -> None:
-    heatmap = look(results["folder"] / "bahdanau2014", "the dog sleeps.")
-    assert heatmap["source"] == ["the", "dog", "sleeps", "."]
+    results["heatmap"] = look(results["folder"] / "bahdanau2014", "the dog sleeps.")
+    assert results["heatmap"]["source"] == ["the", "dog", "sleeps", "."]
     console = Console(record=True, width=120)
-    show(results, heatmap, console)
+    show(results, console)
     text = console.export_text()
-    for said in ("beyond training", "diagonal", "uniform", "cue removed", "not met"):
+    for said in ("longer than training", "diagonal", "uniform", "cue removed", "not met"):
         assert said in text
-    write_report(results, heatmap, tmp_path / "report.html")
+    write_report(results, tmp_path / "report.html")
     html = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "http://" not in html and "https://" not in html and "<script" not in html
     assert results["test"][0]["source"] in html

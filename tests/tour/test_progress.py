@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from saccade.tour.contest import _progress
-from saccade.tour.timing import OTHER_SECONDS, Pace, seconds_left, slow_machine
+from saccade.tour.progress import OTHER_SECONDS, Pace, read_progress, seconds_left, slow_machine
 
 
 def at_pace(times_as_long: float) -> Pace:
@@ -45,13 +44,13 @@ def test_a_slow_machine_is_named_once_it_is_known_to_be() -> None:
 def test_progress_is_read_from_what_a_run_notes(tmp_path: Path) -> None:
     places = {"fixed context": tmp_path / "cho2014", "attention": tmp_path / "bahdanau2014"}
     paces = {"fixed context": Pace(model="cho2014", updates=20), "attention": Pace(model="bahdanau2014", updates=10)}
-    assert set(_progress(places, paces, set()).where.values()) == {"reading the phrasebook"}
+    assert set(read_progress(places, paces, set()).states.values()) == {"reading the phrasebook"}
     for place in places.values():
         place.mkdir()
         (place / "metrics.jsonl").touch()
-    assert _progress(places, paces, set()).where["attention"] == "update 0 of 10"
+    assert read_progress(places, paces, set()).states["attention"] == "update 0 of 10"
     noted = {"step": 4, "epoch": 1, "loss": 2.5, "rate": 1e-3}
     (places["attention"] / "metrics.jsonl").write_text(json.dumps(noted) + "\n", encoding="utf-8")
-    where = _progress(places, paces, {"fixed context"}).where
-    assert where == {"fixed context": "judged", "attention": "update 4 of 10, loss 2.50"}
-    assert _progress(places, paces, set(places)).seconds_left == 0
+    where = read_progress(places, paces, {"fixed context"}).states
+    assert where == {"fixed context": "evaluated", "attention": "update 4 of 10, loss 2.50"}
+    assert read_progress(places, paces, set(places)).seconds_left == 0

@@ -1,0 +1,144 @@
+"""The results of a contest in the terminal, and as a report that opens from disk."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from saccade.inspect import Example, Report, Target, terminal_heatmap
+
+FIXED, ATTENTION = "fixed context", "attention"
+GAP_AT = "31–40"
+Rows = list[list[str | float | None]]
+SENSES = ["words to the cue", "sentences", FIXED, ATTENTION, "attention, cue removed", "chance"]
+ALIGNERS = ["aligner", "AER", "precision", "recall"]
+
+
+def targets(results: Mapping[str, Any]) -> list[Target]:
+    """The promises of the tour, and whether this run kept them."""
+    systems = results["systems"]
+    within = systems[ATTENTION]["up_to_20_words"]["bleu"]
+    gap = _bleu(systems[ATTENTION], GAP_AT) - _bleu(systems[FIXED], GAP_AT)
+    aer = systems[ATTENTION]["alignment"]["aer"]
+    return [
+        Target(claim="attention: BLEU ≥ 95 on unseen sentences of up to 20 words", reached=within, met=within >= 95),
+        Target(claim="at 31–40 words attention is ≥ 30 BLEU above the fixed context", reached=gap, met=gap >= 30),
+        Target(claim="AER ≤ 0.15 against the gold alignment", reached=aer, met=aer <= 0.15),
+    ]
+
+
+def _bleu(system: Mapping[str, Any], label: str) -> float:
+    return float(next(row["scores"]["bleu"] for row in system["by_length"] if row["label"] == label))
+
+
+def _senses(results: Mapping[str, Any]) -> Rows:
+    pairs = zip(*(results["systems"][name]["ambiguity"] for name in (FIXED, ATTENTION)), strict=True)
+    return [
+        [fixed["bucket"], fixed["items"], fixed["accuracy"], *(row[key] for key in ("accuracy", "control", "chance"))]
+        for fixed, row in pairs
+    ]
+
+
+def _aligners(results: Mapping[str, Any]) -> Rows:
+    scores = results["systems"][ATTENTION]["alignment"]
+    rows: Rows = [["attention", scores["aer"], scores["precision"], scores["recall"]]]
+    return rows + [[name, aer, None, None] for name, aer in results["aligners"].items()]
+
+
+def _examples(results: Mapping[str, Any]) -> list[Example]:
+    """One sentence from each range of lengths."""
+    systems, pairs, count = results["systems"], results["test"], results["effort"]["judged"]
+    return [
+        Example(
+            source=pairs[i]["source"],
+            reference=pairs[i]["target"],
+            outputs={name: systems[name]["translations"][i] for name in (FIXED, ATTENTION)},
+        )
+        for i in range(count // 2, len(pairs), count)
+    ]
+
+
+def show(results: Mapping[str, Any], console: Console) -> None:
+    """Print the results as examples, a heatmap and tables."""
+    systems, heatmap = results["systems"], results["heatmap"]
+    for example in _examples(results)[1:6:2]:
+        console.print(f"\n[bold]{example.source}[/]\n  [dim]reference[/]      {example.reference}", highlight=False)
+        for name, text in example.outputs.items():
+            console.print(f"  [dim]{name:13}[/]  {text}", highlight=False)
+    if heatmap["target"]:  # a model that has learnt little may write nothing
+        console.print("\nWhere attention looked (rows: the translation, columns: the source)")
+        terminal_heatmap(heatmap["weights"], heatmap["source"], heatmap["target"], console)
+    lengths: Rows = [
+        [fixed["label"], "longer than training" if fixed["beyond"] else "as in training"]
+        + [f"{row['scores']['bleu']:.1f}" for row in (fixed, attention)]
+        for fixed, attention in zip(systems[FIXED]["by_length"], systems[ATTENTION]["by_length"], strict=True)
+    ]
+    for title, columns, rows in (
+        ("BLEU on unseen sentences, by length", ["source words", "", FIXED, ATTENTION], lengths),
+        ("Alignment against gold", ALIGNERS, _aligners(results)),
+        ("Ambiguous words translated correctly, by the distance of their cue", SENSES, _senses(results)),
+    ):
+        table = Table(*columns, title=title)
+        for row in rows:
+            cells = ("–" if cell is None else f"{cell:.2f}" if isinstance(cell, float) else str(cell) for cell in row)
+            table.add_row(*cells)
+        console.print(table)
+    for target in targets(results):
+        mark = "[green]✓ met[/]" if target.met else "[red]✗ not met[/]"
+        console.print(f"{mark}  {target.claim}: {target.reached:.3g}", highlight=False)
+
+
+def write_report(results: Mapping[str, Any], path: Path) -> None:
+    systems, heatmap = results["systems"], results["heatmap"]
+    report = Report("The effect of attention")
+    report.text(
+        "Two models, the same data",
+        f"Each was trained on one CPU core, on {results['effort']['pairs']:,} English and French pairs of the built-in "
+        "phrasebook, with 3 to 20 source words. The test sentences contain combinations of words that are not in the "
+        "training data. One model squeezes each sentence into a vector of fixed size (cho2014); the other looks back "
+        f"at the source for each word that it writes (bahdanau2014). The first made {systems[FIXED]['steps']:,} "
+        f"updates and the second {systems[ATTENTION]['steps']:,}, each of which takes twice as long.",
+    )
+    report.targets("Targets", targets(results))
+    rows = systems[ATTENTION]["by_length"]
+    report.lines(
+        "Quality by sentence length",
+        [row["label"] for row in rows],
+        {name: [row["scores"]["bleu"] for row in systems[name]["by_length"]] for name in (FIXED, ATTENTION)},
+        x="source words",
+        y="BLEU",
+        counts=[row["count"] for row in rows],
+        beyond=[row["beyond"] for row in rows],
+    )
+    if heatmap["target"]:
+        report.heatmap("Where attention looked", heatmap["weights"], heatmap["source"], heatmap["target"])
+    report.table("Alignment against gold", ALIGNERS, _aligners(results))
+    report.table(
+        "Ambiguous words, by the distance of their cue",
+        SENSES,
+        _senses(results),
+        note="The share of sentences whose translation has the right sense and not the wrong one.",
+    )
+    report.examples("Translations", _examples(results))
+    report.table(
+        "The models",
+        ["model", "parameters", "updates", "seconds", "BLEU up to 20 words"],
+        [
+            [*(system[key] for key in ("model", "parameters", "steps", "seconds")), system["up_to_20_words"]["bleu"]]
+            for system in systems.values()
+        ],
+    )
+    report.provenance("Made by", results["provenance"])
+    report.save(path)
+
+
+def look(folder: Path, source: str) -> dict[str, Any]:
+    """The translation of one sentence, with its attention weights."""
+    from saccade.decode.loading import load
+
+    translation = load(folder, device="cpu").translate([source])[0]
+    assert translation.attention is not None
+    read, written = translation.attention.units("word")
+    return {"source": list(read), "target": list(written), "weights": translation.attention.words().tolist()}
