@@ -109,5 +109,5 @@ def test_translations_and_readings_are_the_same_in_halves(learnt: Translator, mo
     assert [one.text for one in halves] == [one.text for one in whole]
     assert [one.alignment for one in halves if one.source] == [one.alignment for one in whole if one.source]
     most = 0
-    with pytest.raises(UserError, match="not enough memory for a single text of this length"):
+    with pytest.raises(UserError, match="not have enough memory for a single text of this length"):
         learnt.translate(texts)

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from saccade.text.words import UnitChoice
 
 _UNDATED = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-_NEVER = object()
 PATIENCE = 10.0  # seconds of a search without a word of how far it is
 
 
@@ -53,28 +52,26 @@ class Work:
     def run(
         self, records: Iterator[Record], put: Journal | Passing, advance: Callable[[int], None], *, trees: bool
     ) -> None:
-        waiting, asked = deque[Record](), deque["Constraints | None"]()
+        waiting = deque[Record]()
         records = put.after_those_done(records, _mark)
         advance(put.lines)
 
-        def texts() -> Iterator[str]:
+        def items() -> Iterator[tuple[str, "Constraints | None"]]:
             for record in records:
                 waiting.append(record)
-                asked.append(record.constraints)
                 if (note := self._cut(record).note) is not None:  # before the work, which may take minutes
                     say(f"saccade: line {record.number}: {note}")
-                yield self.tagged(record.text)
+                yield self.tagged(record.text), record.constraints
 
         results = self.translator.translate_stream(
-            texts(),
+            items(),
             self.how if self.picker is None else replace(self.how, n_best=self.how.beam),
-            constraints=iter(asked.popleft, _NEVER),
             record=trees,
             batch_tokens=self.batch_tokens,
             weights=self.picker is None and self._looks,
             too_long=self.too_long,
             progress=advance,
-            watch=now_and_then(),
+            on_step=now_and_then(),
             chunk=self.chunk,
             first=put.lines,
         )

@@ -20,7 +20,7 @@ FEWEST = 20  # sentences: fewer say nothing about how often something is right
 def calibrate(
     translator: Translator,
     pairs: Iterable[TextPair],
-    how: Search | None = None,
+    search: Search | None = None,
     *,
     batch_tokens: int = BATCH_TOKENS,
     progress: OnProgress | None = None,
@@ -41,7 +41,7 @@ def calibrate(
         for source, target in (sides.mask_pair(*pair) for pair in written)
     ]
     steps = [row.astype(np.float64) for row in forced(translator, ids, _guesses, batch_tokens=batch_tokens)]
-    results = translator.translate([source for source, _ in written], how, progress=progress)
+    results = translator.translate([source for source, _ in written], search, progress=progress)
     counts = Counts([result.text for result in results], [target for _, target in written], metrics=["chrf"])
     quality = np.array(counts.sentence_scores("chrf")) / 100
     means = np.array([np.mean(one.token_log_probs) for one in results])

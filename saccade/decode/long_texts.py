@@ -41,7 +41,7 @@ class LengthLimits:
     pieces: int | None = None  # places, the end's among them, that a model with learned positions has
 
     @classmethod
-    def of_model(cls, model: "Seq2Seq[object, object]", *, words: int | None = None) -> "LengthLimits":
+    def from_model(cls, model: "Seq2Seq[object, object]", *, words: int | None = None) -> "LengthLimits":
         """What it learnt of every place is all that it knows of places."""
         places = [part.table.num_embeddings for part in model.modules() if isinstance(part, Learned)]
         places += [part.weight.shape[-1] for part in model.modules() if isinstance(part, LocationOnly)]
@@ -95,23 +95,23 @@ def split_text(
     return SplitText(found, note=f"{excess}; translated in {len(found)} parts{too_long_still}")
 
 
-def join_parts(source: str, parts: Sequence[Translation], how: Search, notes: Sequence[str] = ()) -> Translation:
+def join_parts(source: str, parts: Sequence[Translation], search: Search, notes: Sequence[str] = ()) -> Translation:
     """Scores are by the formula of the search, as if the whole had been written at once, with the end of each part."""
     combined: list[tuple[Translation, ...]] = [()]
     for part in parts:  # the best of all combinations, as far as those of the parts before are the best
         longer = [(*before, one) for before in combined for one in (part, *part.alternatives)]
-        combined = sorted(longer, key=lambda some: _worth(some, how))[: how.n_best]
-    best, *others = (_joined(source, some, how, notes) for some in combined)
+        combined = sorted(longer, key=lambda some: _worth(some, search))[: search.n_best]
+    best, *others = (_joined(source, some, search, notes) for some in combined)
     return replace(best, alternatives=tuple(others))
 
 
-def _joined(source: str, parts: Sequence[Translation], how: Search, notes: Sequence[str]) -> Translation:
+def _joined(source: str, parts: Sequence[Translation], search: Search, notes: Sequence[str]) -> Translation:
     attend = None if any(part.attend is None for part in parts) else partial(_attended, parts)
     return Translation(
         source=source,
         text=join_sentences([part.text for part in parts]),
         tokens=tuple(token for part in parts for token in part.tokens),
-        score=_score(parts, how),
+        score=_score(parts, search),
         log_prob=sum(part.log_prob for part in parts),
         token_log_probs=tuple(one for part in parts for one in part.token_log_probs),
         ended=all(part.ended for part in parts),
@@ -122,15 +122,15 @@ def _joined(source: str, parts: Sequence[Translation], how: Search, notes: Seque
     )
 
 
-def _worth(parts: Sequence[Translation], how: Search) -> tuple[bool, float]:
-    return not all(part.ended for part in parts), -_score(parts, how)
+def _worth(parts: Sequence[Translation], search: Search) -> tuple[bool, float]:
+    return not all(part.ended for part in parts), -_score(parts, search)
 
 
-def _score(parts: Sequence[Translation], how: Search) -> float:
+def _score(parts: Sequence[Translation], search: Search) -> float:
     lengths = [max(1, len(part.token_log_probs)) for part in parts]
-    norms = (how.score(part.log_prob, length) for part, length in zip(parts, lengths, strict=True))
+    norms = (search.score(part.log_prob, length) for part, length in zip(parts, lengths, strict=True))
     coverage = sum(part.score - norm for part, norm in zip(parts, norms, strict=True))  # β·cp, a sum over the source
-    return how.score(sum(part.log_prob for part in parts), sum(lengths)) + coverage
+    return search.score(sum(part.log_prob for part in parts), sum(lengths)) + coverage
 
 
 def _attended(parts: Sequence[Translation]) -> PairAttention:

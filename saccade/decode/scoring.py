@@ -153,7 +153,7 @@ def forced(
             return np.asarray(read(logits.float(), batch.target_out).cpu().numpy())
 
     lengths = [max(len(source), len(target)) + 1 for source, target in pairs]
-    for part, rows in translator.in_batches(lengths, batch_tokens, of_batch):
+    for part, rows in translator.map_batches(lengths, batch_tokens, of_batch):
         for i, row in zip(part, rows, strict=True):
             found[i] = row[: len(pairs[i][1]) + 1].copy()  # not a view, which would keep the whole batch
     return found

@@ -50,7 +50,7 @@ class Translation:
     replaced: tuple[ReplacedWord, ...] = ()  # unknown words that were filled in
     tree: SearchTree | None = field(default=None, repr=False, compare=False)  # of the search, where it was recorded
     attend: Callable[[], PairAttention] | None = field(default=None, repr=False, compare=False)
-    cut: Callable[[], SegmentedText] | None = field(default=None, repr=False, compare=False)  # the pieces into words
+    segment: Callable[[], SegmentedText] | None = field(default=None, repr=False, compare=False)
     calibration: Calibration | None = field(default=None, repr=False, compare=False)  # of the model that wrote it
 
     @cached_property
@@ -75,9 +75,9 @@ class Translation:
         if self.parts:
             every = [part.word_confidences for part in self.parts]
             return tuple(word for some in every for word in some or ()) if None not in every else None
-        if self.calibration is None or self.cut is None:
+        if self.calibration is None or self.segment is None:
             return None
-        segments = self.cut()
+        segments = self.segment()
         found = self.calibration.of_words(self.token_log_probs, segments.spans, len(segments.words))
         return tuple(zip(segments.words, found, strict=True))
 

@@ -1,14 +1,14 @@
-"""A model with its vocabularies, from texts to translations and from pairs to what was read.
+"""A model with its vocabularies: from texts to translations, and from pairs to their attention.
 
-Texts are sorted by length and batched for speed; results are in the order given, and a text's result does not depend on
-its company.
+Texts are sorted by length and batched for speed. Results are in the order of the texts, and the result of a text does
+not depend on the other texts.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import islice, repeat
+from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -32,18 +32,18 @@ from saccade.errors import UserError, check_same_length
 from saccade.models.contract import Seq2Seq
 from saccade.text import Masked, Vocabularies
 
-BATCH_TOKENS = 8192  # source pieces × hypotheses: what a batch needs of memory
-CHUNK = 512  # lines of a stream that are sorted together
-_PARTS = 40  # bits: a part of a text draws by a number that no text has
+BATCH_TOKENS = 8192  # source tokens × hypotheses in a batch, which decide its memory
+CHUNK = 512  # texts of a stream that are sorted and translated together
+_PART_BITS = 40  # the parts of a long text are sampled by numbers that no whole text has
 
-Done = TypeVar("Done")
-OnProgress = Callable[[int], None]  # told how many more texts are done
+Item = tuple[str, Constraints | None]
+Result = TypeVar("Result")
+OnProgress = Callable[[int], None]  # called with the number of texts that were finished since the last call
 
 
 class Translator:
-    """The model is moved to the device, and is in evaluation mode only while it works here: one that is being trained
-    may be shared.
-    """
+    """Moves the model to the device. The model is in evaluation mode only during a call, so that a model that is being
+    trained can be shared."""
 
     def __init__(
         self,
@@ -51,14 +51,14 @@ class Translator:
         vocabularies: Vocabularies,
         device: str | torch.device = "auto",
         *,
-        longest_trained: int | None = None,  # words of a source
+        longest_trained: int | None = None,  # in source words
         calibration: Calibration | None = None,
         alignment_head: AlignmentHead | None = None,  # None: the default for such a model
     ) -> None:
         sizes = len(vocabularies.source), len(vocabularies.target)
         if sizes != (model.source_size, model.target_size):
             raise UserError(
-                f"vocabularies of {sizes[0]} and {sizes[1]} pieces do not fit a model of "
+                f"vocabularies of {sizes[0]} and {sizes[1]} tokens do not fit a model of "
                 f"{model.source_size} and {model.target_size}; expected those that it was trained with"
             )
         self.device = find_device(device)
@@ -66,17 +66,17 @@ class Translator:
         self.vocabularies = vocabularies
         self.calibration = calibration
         self.alignment_head = alignment_head or AlignmentHead(shift=model.alignment_shift)
-        self.limits = LengthLimits.of_model(model, words=longest_trained)
+        self.limits = LengthLimits.from_model(model, words=longest_trained)
 
     @property
     def attends(self) -> bool:
-        """False: the model reads one fixed vector, and there are no weights to look at."""
+        """False for a model that reads the source as one fixed vector, without attention."""
         return bool(self.model.cross)
 
     def translate(
         self,
         texts: Sequence[str],
-        how: Search | None = None,
+        search: Search | None = None,
         *,
         constraints: Constraints | Sequence[Constraints | None] | None = None,
         record: bool = False,
@@ -84,180 +84,178 @@ class Translator:
         weights: bool = False,
         too_long: TooLong = "keep",
         progress: OnProgress | None = None,
-        watch: OnStep | None = None,
+        on_step: OnStep | None = None,
     ) -> list[Translation]:
-        """A translation a text, by a beam of 5 unless told `how`; of a blank text, a blank one.
+        """Translate each text, by default with `DEFAULT_SEARCH`. The translation of a blank text is blank.
 
-        `constraints` are of all texts, or a list with those of each; `record` keeps the tree of each search. `weights`
-        finds all attention now, in batches, which is quicker than for each result when it is asked for. `too_long` says
-        what is done with a text over the model's limits: read whole, sentence by sentence, or not at all. `progress` is
-        told of texts that are done, `watch` of the pieces of those at work: a long text takes minutes.
+        - `constraints`: those of all texts, or a list with those of each.
+        - `record`: keep the tree of each search, as `Translation.tree`.
+        - `batch_tokens`: source tokens × hypotheses per batch; fewer need less memory.
+        - `weights`: compute all attention now, in batches, which is faster than when each result is first asked for it.
+        - `too_long`: what to do with a text over the model's limits: keep it whole, split it into sentences, refuse it.
+        - `progress` is called as texts are finished; `on_step` after each token, since a long text may take minutes.
         """
         if isinstance(texts, str):
             raise UserError(f"translate takes a list of texts, got one string; write translate([{texts[:20]!r}])[0]")
         if isinstance(constraints, Sequence):
             check_same_length(texts=texts, constraints=constraints)
-        options = _Options(how or DEFAULT_SEARCH, batch_tokens, record, weights, too_long, progress, watch)
-        return self._translate(texts, list(islice(_each(constraints), len(texts))), 0, options)
+            items = list(zip(texts, constraints, strict=True))
+        else:
+            items = [(text, constraints) for text in texts]
+        options = _Options(search or DEFAULT_SEARCH, record, batch_tokens, weights, too_long, progress, on_step)
+        return self._translate(items, 0, options)
 
     def translate_stream(
         self,
-        lines: Iterable[str],
-        how: Search | None = None,
+        items: Iterable[str | Item],
+        search: Search | None = None,
         *,
-        constraints: Constraints | Iterable[Constraints | None] | None = None,
         record: bool = False,
         batch_tokens: int = BATCH_TOKENS,
         weights: bool = False,
         too_long: TooLong = "keep",
         progress: OnProgress | None = None,
-        watch: OnStep | None = None,
+        on_step: OnStep | None = None,
         chunk: int = CHUNK,
         first: int = 0,
     ) -> Iterator[Translation]:
-        """The same for lines without end, `chunk` of them in memory at a time; `first` lines went before them, which
-        decides what each draws."""
-        options = _Options(how or DEFAULT_SEARCH, batch_tokens, record, weights, too_long, progress, watch)
-        rest, every = iter(lines), _each(constraints)
-        while some := list(islice(rest, chunk)):
-            asked = list(islice(every, len(some)))
-            if len(asked) < len(some):
-                raise UserError(f"constraints of {first + len(asked)} lines, but there are more; expected one a line")
-            yield from self._translate(some, asked, first, options)
-            first += len(some)
+        """Translate a stream of any length, `chunk` texts at a time. An item is a text, or (text, constraints).
+
+        `first` is the number of the first item, which decides its samples. The other options are those of `translate`.
+        """
+        options = _Options(search or DEFAULT_SEARCH, record, batch_tokens, weights, too_long, progress, on_step)
+        rest = iter(items)
+        while batch := [(item, None) if isinstance(item, str) else item for item in islice(rest, chunk)]:
+            yield from self._translate(batch, first, options)
+            first += len(batch)
 
     def attend(
         self, sources: Sequence[str], targets: Sequence[str], *, batch_tokens: int = BATCH_TOKENS
     ) -> list[PairAttention]:
-        """What the model reads of each source when it is made to write the target: one teacher-forced pass."""
+        """The attention of the model when it is forced to write each target: one teacher-forced pass."""
         check_same_length(sources=sources, targets=targets)
-        pairs = [self.segments(*pair) for pair in zip(sources, targets, strict=True)]
-        return self._attend(pairs, batch_tokens)
+        return self._attend([self.segments(*pair) for pair in zip(sources, targets, strict=True)], batch_tokens)
 
     def segments(self, source: str, target: str) -> tuple[SegmentedText, SegmentedText]:
-        """A pair as the model has it, in pieces and words."""
+        """A pair in the model's tokens, and in words."""
         left, right = self.vocabularies.mask_pair(source, target)
         return (
             SegmentedText.from_text(left.text, self.vocabularies.source, left.shown),
             SegmentedText.from_text(right.text, self.vocabularies.target, right.shown),
         )
 
-    def _translate(
-        self, texts: Sequence[str], asked: Sequence[Constraints | None], first: int, options: "_Options"
-    ) -> list[Translation]:
-        """`first` is the place of texts[0] in the whole input: every text draws from a stream of its own."""
-        cuts = [
-            split_text(text, options.too_long, self.limits, self.vocabularies, constraints)
-            for text, constraints in zip(texts, asked, strict=True)
+    def map_batches(
+        self, lengths: Sequence[int], tokens: int, work: Callable[[list[int]], Result]
+    ) -> Iterator[tuple[list[int], Result]]:
+        """Call `work` on the places of texts of similar length, in smaller batches where memory does not suffice."""
+        for places in batch_by_length(lengths, tokens):
+            with self._evaluation_mode():
+                results = run_in_halves(places, work, split_in_half, self.device)
+            yield from results
+
+    def _translate(self, items: Sequence[Item], first: int, options: "_Options") -> list[Translation]:
+        """`first` is the number of items[0] in the whole input."""
+        texts = [split_text(text, options.too_long, self.limits, self.vocabularies, rule) for text, rule in items]
+        for number, text in enumerate(texts, first + 1):
+            if text.refused is not None:
+                raise UserError(f"text {number}: {text.refused}; cut it, or give too_long='split'")
+        parts = [
+            _Part(place, part, self.vocabularies.mask(part), constraints, first + place + (k << _PART_BITS))
+            for place, ((_, constraints), text) in enumerate(zip(items, texts, strict=True))
+            for k, part in enumerate(text.parts)
         ]
-        for number, one in enumerate(cuts, first + 1):
-            if one.refused is not None:
-                raise UserError(f"text {number}: {one.refused}; cut it, or give too_long='split'")
-        places = [place for place, one in enumerate(cuts) for _ in one.parts]
-        numbers = [first + place + (part << _PARTS) for place, one in enumerate(cuts) for part in range(len(one.parts))]
-        left = [len(one.parts) for one in cuts]
+        unfinished = [len(text.parts) for text in texts]
 
-        def done(some: list[int]) -> None:
-            for i in some:
-                left[places[i]] -= 1
+        def finish(finished: Sequence[_Part]) -> None:
+            for part in finished:
+                unfinished[part.place] -= 1
             if options.progress is not None:
-                options.progress(sum(left[place] == 0 for place in {places[i] for i in some}))
+                options.progress(sum(unfinished[place] == 0 for place in {part.place for part in finished}))
 
-        whole = [part for one in cuts for part in one.parts]
-        found = iter(self._translate_whole(whole, [asked[place] for place in places], numbers, options, done))
+        self._search(parts, options, finish)
+        if options.weights and self.attends:
+            pairs = [self._segments(part.masked, part.hypotheses[0].tokens) for part in parts]
+            for part, attention in zip(parts, self._attend(pairs, options.batch_tokens), strict=True):
+                part.attention = attention
+        rest = iter(parts)
         results = []
-        for text, one in zip(texts, cuts, strict=True):
-            parts, notes = list(islice(found, len(one.parts))), () if one.note is None else (one.note,)
-            if len(parts) > 1:
-                results.append(join_parts(text, parts, options.how, notes))
+        for (source, _), text in zip(items, texts, strict=True):
+            translated = [self._translation(part, part.hypotheses) for part in islice(rest, len(text.parts))]
+            notes = () if text.note is None else (text.note,)
+            if len(translated) > 1:
+                results.append(join_parts(source, translated, options.search, notes))
             else:
-                results.append(replace(parts[0], notes=(*notes, *parts[0].notes)) if notes else parts[0])
+                results += [replace(one, notes=(*notes, *one.notes)) if notes else one for one in translated]
         return results
 
-    def _translate_whole(
-        self,
-        texts: Sequence[str],
-        asked: Sequence[Constraints | None],
-        numbers: Sequence[int],  # each decides what its text draws
-        options: "_Options",
-        done: Callable[[list[int]], None],
-    ) -> list[Translation]:
-        how = options.how
-        written = [place for place, text in enumerate(texts) if text.strip()]
-        done([place for place, text in enumerate(texts) if not text.strip()])
-        found: list[Sequence[Hypothesis]] = [[_blank(constraints)] for constraints in asked]
-        trees: list[SearchTree | None] = [None] * len(texts)
-        read = [self.vocabularies.mask(text) for text in texts]
-        ids = [self.vocabularies.source.encode(read[place].text) for place in written]
+    def _search(
+        self, parts: Sequence["_Part"], options: "_Options", finish: Callable[[Sequence["_Part"]], None]
+    ) -> None:
+        """Find the hypotheses of each part."""
+        blank = [part for part in parts if not part.text.strip()]
+        for part in blank:
+            part.hypotheses = [_blank(part.constraints)]
+        finish(blank)
+        written = [part for part in parts if part.text.strip()]
+        ids = [self.vocabularies.source.encode(part.masked.text) for part in written]
 
-        def found_of(chosen: list[int]) -> list[tuple[list[Hypothesis], SearchTree | None]]:
-            source, readable = (rows.to(self.device) for rows in pad_sources([ids[i] for i in chosen]))
-            indices = [numbers[written[i]] for i in chosen]
-            rules = [self._rules(asked[written[i]], read[written[i]]) for i in chosen]
-            pieces = self.vocabularies.target.tokens(range(self.model.target_size)) if options.record else None
-            recorder = None if pieces is None else Recorder(pieces)
+        def run(places: list[int]) -> list[tuple[list[Hypothesis], SearchTree | None]]:
+            source, readable = (rows.to(self.device) for rows in pad_sources([ids[i] for i in places]))
+            indices = [written[i].index for i in places]
+            recorder = None
+            if options.record:
+                recorder = Recorder(self.vocabularies.target.tokens(range(self.model.target_size)))
             results = run_search(
                 self.model,
                 source,
                 readable,
-                how,
+                options.search,
                 indices=indices,
-                rules=rules,
+                rules=[self._rules(written[i]) for i in places],
                 recorder=recorder,
-                on_step=options.watch,
+                on_step=options.on_step,
             )
-            recorded = [recorder.trees[index] if recorder else None for index in indices]
-            return list(zip(results, recorded, strict=True))
+            trees = [None if recorder is None else recorder.trees[index] for index in indices]
+            return list(zip(results, trees, strict=True))
 
         lengths = [len(row) + 1 for row in ids]
-        for chosen, results in self.in_batches(lengths, options.batch_tokens // how.beam, found_of):
-            for i, (hypotheses, tree) in zip(chosen, results, strict=True):
-                found[written[i]], trees[written[i]] = hypotheses[: how.n_best], tree
-            done([written[i] for i in chosen])
-        looked: list[PairAttention | None] = [None] * len(texts)
-        if options.weights and self.attends:
-            pairs = [self._segments(masked, best.tokens) for masked, (best, *_) in zip(read, found, strict=True)]
-            looked = [*self._attend(pairs, options.batch_tokens)]
-        return [self._translation(*result) for result in zip(texts, read, found, trees, looked, strict=True)]
+        for places, results in self.map_batches(lengths, options.batch_tokens // options.search.beam, run):
+            for i, (hypotheses, tree) in zip(places, results, strict=True):
+                written[i].hypotheses, written[i].tree = hypotheses[: options.search.n_best], tree
+            finish([written[i] for i in places])
 
-    def _rules(self, constraints: Constraints | None, read: Masked) -> Rules | None:
-        if constraints is None or constraints == Constraints():
+    def _rules(self, part: "_Part") -> Rules | None:
+        if part.constraints is None or part.constraints == Constraints():
             return None
-        return Rules(constraints, self._lexicon.with_placeholders(read.shown))
+        return Rules(part.constraints, self._token_bytes.with_placeholders(part.masked.shown))
 
     @cached_property
-    def _lexicon(self) -> TokenBytes:
+    def _token_bytes(self) -> TokenBytes:
         return TokenBytes(self.vocabularies.target)
 
-    def _translation(
-        self,
-        source: str,
-        read: Masked,
-        found: Sequence[Hypothesis],
-        tree: SearchTree | None = None,
-        looked: PairAttention | None = None,
-    ) -> Translation:
-        best, *others = found
-        written = self.vocabularies.target.decode(best.tokens)
+    def _translation(self, part: "_Part", hypotheses: Sequence[Hypothesis]) -> Translation:
+        """The first hypothesis, with the others as alternatives."""
+        (best, *others), target, shown = hypotheses, self.vocabularies.target, part.masked.shown
+        written = target.decode(best.tokens)
+        is_best = best is part.hypotheses[0]
         attend: Callable[[], PairAttention] | None = None
-        if looked is not None:
-            attend = partial(_same, looked)
-        elif self.attends:
-            attend = partial(self._attend_one, read, best.tokens)
+        if self.attends:
+            known = part.attention if is_best else None
+            attend = partial(self._attend_one, part.masked, best.tokens) if known is None else lambda: known
         return Translation(
-            source=source,
-            text=read.restore(written),
-            tokens=tuple(self.vocabularies.target.tokens(best.tokens, read.shown)),
+            source=part.text,
+            text=part.masked.restore(written),
+            tokens=tuple(target.tokens(best.tokens, shown)),
             score=best.score,
             log_prob=best.log_prob,
             token_log_probs=best.token_log_probs,
             ended=best.ended,
-            alternatives=tuple(self._translation(source, read, [other]) for other in others),
-            notes=read.notes(written),
+            alternatives=tuple(self._translation(part, [other]) for other in others),
+            notes=part.masked.notes(written),
             unmet=best.unmet,
-            tree=tree,
+            tree=part.tree if is_best else None,
             attend=attend,
-            cut=partial(SegmentedText.from_ids, best.tokens, self.vocabularies.target, read.shown),
+            segment=partial(SegmentedText.from_ids, best.tokens, target, shown),
             calibration=self.calibration,
         )
 
@@ -268,42 +266,34 @@ class Translator:
         )
 
     def _attend_one(self, source: Masked, target: Sequence[int]) -> PairAttention:
-        (one,) = self._attend([self._segments(source, target)], BATCH_TOKENS)
-        return one
+        (attention,) = self._attend([self._segments(source, target)], BATCH_TOKENS)
+        return attention
 
     def _attend(self, pairs: Sequence[tuple[SegmentedText, SegmentedText]], batch_tokens: int) -> list[PairAttention]:
         if not self.attends:
             raise UserError(NO_ATTENTION)
-        found: dict[int, PairAttention] = {}
+        attentions: dict[int, PairAttention] = {}
 
-        def read(chosen: list[int]) -> list[npt.NDArray[np.float32]]:
-            sources, targets = zip(*(pairs[i] for i in chosen), strict=True)
-            batch = Batch.of([s.ids for s in sources], [t.ids for t in targets], chosen).to(self.device)
+        def read(places: list[int]) -> list[npt.NDArray[np.float32]]:
+            sources, targets = zip(*(pairs[i] for i in places), strict=True)
+            batch = Batch.of([s.ids for s in sources], [t.ids for t in targets], places).to(self.device)
             with torch.inference_mode(), self.model.trace() as trace:
                 self.model(batch.source, batch.source_readable, batch.target_in)
             return [trace[name].float().cpu().numpy() for name in self.model.cross]  # each (B, H, T + 1, S + 1)
 
-        for part, sites in self.in_batches([max(len(s.ids), len(t.ids)) + 1 for s, t in pairs], batch_tokens, read):
-            for row, i in enumerate(part):
-                found[i] = PairAttention.from_batch(
+        lengths = [max(len(source.ids), len(target.ids)) + 1 for source, target in pairs]
+        for places, layers in self.map_batches(lengths, batch_tokens, read):
+            for row, i in enumerate(places):
+                attentions[i] = PairAttention.from_batch(
                     *pairs[i],
-                    [site[row] for site in sites],
+                    [layer[row] for layer in layers],
                     default_head=self.alignment_head,
                     tokeniser=self.vocabularies.source,
                 )
-        return [found[i] for i in range(len(pairs))]
-
-    def in_batches(
-        self, lengths: Sequence[int], tokens: int, work: Callable[[list[int]], Done]
-    ) -> Iterator[tuple[list[int], Done]]:
-        """The places of texts of like length, and what `work` makes of them; fewer at a time where memory ends."""
-        for chosen in batch_by_length(lengths, tokens):
-            with self._reading():
-                parts = run_in_halves(chosen, work, split_in_half, self.device)
-            yield from parts
+        return [attentions[i] for i in range(len(pairs))]
 
     @contextmanager
-    def _reading(self) -> Iterator[None]:
+    def _evaluation_mode(self) -> Iterator[None]:
         training = self.model.training
         self.model.eval()
         try:
@@ -312,7 +302,7 @@ class Translator:
             if not is_out_of_memory(error):
                 raise
             raise UserError(
-                f"{self.device} has not enough memory for a single text of this length; cut it into sentences, "
+                f"{self.device} does not have enough memory for a single text of this length; split it into sentences, "
                 "search with a smaller --beam, or use --device cpu"
             ) from error
         finally:
@@ -320,26 +310,30 @@ class Translator:
 
 
 class _Options(NamedTuple):
-    how: Search
-    batch_tokens: int
+    search: Search
     record: bool
+    batch_tokens: int
     weights: bool
     too_long: TooLong
     progress: OnProgress | None
-    watch: OnStep | None
+    on_step: OnStep | None
 
 
-_BLANK = Hypothesis(tokens=(), token_log_probs=(), log_prob=0.0, score=0.0, ended=True)
+@dataclass
+class _Part:
+    """A text, or a part of a long text, and the results of its search."""
+
+    place: int  # of its text among those that are translated together
+    text: str
+    masked: Masked
+    constraints: Constraints | None
+    index: int  # decides its samples
+    hypotheses: Sequence[Hypothesis] = ()
+    tree: SearchTree | None = None
+    attention: PairAttention | None = None
 
 
 def _blank(constraints: Constraints | None) -> Hypothesis:
-    asked = () if constraints is None else constraints.required
-    return replace(_BLANK, unmet=tuple(f"{phrase!r}: the source is blank" for phrase in asked))
-
-
-def _each(constraints: Constraints | Iterable[Constraints | None] | None) -> Iterator[Constraints | None]:
-    return repeat(constraints) if constraints is None or isinstance(constraints, Constraints) else iter(constraints)
-
-
-def _same(looked: PairAttention) -> PairAttention:
-    return looked
+    required = () if constraints is None else constraints.required
+    unmet = tuple(f"{phrase!r}: the source is blank" for phrase in required)
+    return Hypothesis(tokens=(), token_log_probs=(), log_prob=0.0, score=0.0, ended=True, unmet=unmet)

@@ -55,7 +55,7 @@ def replace_unknown(
     runs = _runs(result, attention, vocabularies, dictionary)
     text, segments, replaced = _filled(result.text, attention.target, runs)
     known = replace(attention, target=segments)
-    return replace(result, text=text, replaced=replaced, attend=lambda: known, cut=lambda: segments)
+    return replace(result, text=text, replaced=replaced, attend=lambda: known, segment=lambda: segments)
 
 
 def _runs(

@@ -146,10 +146,10 @@ def test_progress_counts_texts_not_parts(learnt: Translator) -> None:
 
 
 def test_learned_places_are_a_limit_of_pieces(untrained: Untrained, vocabularies: Vocabularies) -> None:
-    assert LengthLimits.of_model(untrained("vaswani2017", positions="learned", longest=12)).pieces == 12
-    assert LengthLimits.of_model(untrained("gehring2017", longest=12)).pieces == 12
-    assert LengthLimits.of_model(untrained("luong2015", attention="luong2015-global-location")).pieces == 256
-    assert LengthLimits.of_model(untrained("vaswani2017")) == LengthLimits()
+    assert LengthLimits.from_model(untrained("vaswani2017", positions="learned", longest=12)).pieces == 12
+    assert LengthLimits.from_model(untrained("gehring2017", longest=12)).pieces == 12
+    assert LengthLimits.from_model(untrained("luong2015", attention="luong2015-global-location")).pieces == 256
+    assert LengthLimits.from_model(untrained("vaswani2017")) == LengthLimits()
     translator = Translator(untrained("gehring2017", longest=12), vocabularies, "cpu")
     (whole,) = translator.translate([TEXT], HOW, too_long="split")
     assert "pieces with the end, more than the 12" in whole.notes[0]
@@ -167,7 +167,7 @@ def test_a_text_of_exactly_as_many_pieces_as_places_is_not_too_long(vocabularies
 def test_of_several_tables_of_places_the_shortest_is_the_limit(untrained: Untrained) -> None:
     for longest in (12, 300):
         model = untrained("gehring2017", longest=longest, attention="luong2015-global-location")
-        assert LengthLimits.of_model(model).pieces == min(longest, 256)
+        assert LengthLimits.from_model(model).pieces == min(longest, 256)
 
 
 def test_an_ensemble_has_the_lower_limits(untrained: Untrained, vocabularies: Vocabularies) -> None:
