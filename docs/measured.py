@@ -8,7 +8,6 @@ from statistics import fmean
 from typing import Any
 
 from rich.console import Console
-
 from saccade.tour.showing import show
 
 RESULTS = Path(__file__).resolve().parents[1] / "benchmarks" / "results"
