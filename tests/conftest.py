@@ -1,4 +1,4 @@
-"""What tests of several folders share: a model that has learnt a handful of pairs by heart, in seconds."""
+"""Fixtures for several folders: two small models, trained in seconds, and a factory of untrained ones."""
 
 import random
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-import saccade  # noqa: F401 (first: it makes the threads of torch sleep where they wait)
+import saccade  # noqa: F401 (first: it sets how the threads of torch wait)
 
 # isort: split
 import torch
@@ -31,7 +31,7 @@ PAIRS = [
     TextPair("extraordinarily", "extraordinairement"),
 ]
 
-torch.set_num_threads(1)  # a test worker a core: more threads only wait for each other
+torch.set_num_threads(1)  # there is one test worker per core
 
 Untrained = Callable[..., Seq2Seq[Any, Any]]
 
@@ -48,7 +48,7 @@ def vocabularies() -> Vocabularies:
 
 @pytest.fixture(scope="session")
 def untrained(vocabularies: Vocabularies) -> Untrained:
-    """untrained("cho2014", embedding=8): the tiny preset with these settings, its weights always the same"""
+    """untrained("cho2014", embedding=8) is the tiny preset with these settings, always with the same weights."""
 
     def make(name: str, **settings: object) -> Seq2Seq[Any, Any]:
         with torch.random.fork_rng(devices=[]):
@@ -61,7 +61,7 @@ def untrained(vocabularies: Vocabularies) -> Untrained:
 
 @pytest.fixture(scope="session")
 def learnt(untrained: Untrained, vocabularies: Vocabularies) -> Translator:
-    """vaswani2017 that knows `pairs` by heart."""
+    """A vaswani2017 that reproduces `pairs`."""
     model = untrained("vaswani2017", width=64, inner=128, heads=2, encoder_layers=1, dropout=0.0).train()
     batch = Batch.of(
         [vocabularies.source.encode(pair.source) for pair in PAIRS],
@@ -86,7 +86,7 @@ def model_folder(learnt: Translator, tmp_path_factory: pytest.TempPathFactory) -
 
 @pytest.fixture(scope="session")
 def speller() -> Translator:
-    """A model of characters that writes a word in capitals, and reads each letter as it writes it."""
+    """A character model that writes a word in capitals and, for each letter, reads that letter."""
     draw = random.Random(0)
     drawn = ["".join(draw.sample("abcdefgh", draw.randint(3, 5))) for _ in range(400)]
     words = [TextPair(word, word.upper()) for word in drawn]
