@@ -145,3 +145,9 @@ def test_a_type_checker_finds_an_editable_install(tmp_path: Path) -> None:
     checked = run(check, check=False, cwd=tmp_path, env=elsewhere, capture_output=True, text=True)
     assert 'Revealed type is "str"' in checked.stdout, checked.stdout
     assert "import-untyped" not in checked.stdout and "import-not-found" not in checked.stdout
+
+
+def test_test_files_have_distinct_names() -> None:
+    """pytest imports test files by name alone, so two of one name cannot be collected together."""
+    names = [path.name for path in (ROOT.parent / "tests").rglob("test_*.py")]
+    assert not {name for name in names if names.count(name) > 1}
