@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from saccade.align.attention import NO_ATTENTION, AlignmentHead, PairAttention, SegmentedText
 from saccade.align.heads import HeadChoice, candidate_heads, choose_head
-from saccade.align.links import GoldLinks, Links, Symmetrisation, reverse_links, symmetrise
+from saccade.align.links import GoldLinks, Links, reverse_links, symmetrise
+from saccade.align.options import Symmetrisation
 from saccade.align.weights import Matrix, entropy
 from saccade.errors import UserError
 from saccade.text import Tokeniser, Vocabularies, words

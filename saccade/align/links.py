@@ -5,13 +5,13 @@ A link is (source word, target word), both counted from 0; `saccade.text.words` 
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import TypeAlias, get_args
 
+from saccade.align.options import Symmetrisation
 from saccade.align.weights import weight_matrix
 from saccade.errors import UserError
 
 Links: TypeAlias = frozenset[tuple[int, int]]
-Symmetrisation = Literal["intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"]
 
 _NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from saccade.cli.console import print_table
-from saccade.cli.material import Count, Pairs, Seed, material_of, pairs_of
+from saccade.cli.material import Count, Pairs, Seed
 from saccade.cli.searching import Beam, LengthPenalty, searching
 from saccade.cli.translate import BatchTokens, Device, Model, bar, interruptible
 from saccade.locking import locked
@@ -32,14 +32,16 @@ def calibrate(
     how = searching(beam, length_penalty)
 
     from saccade import config, model_folder
+    from saccade.align.pairs import open_pair_input
     from saccade.decode import load
     from saccade.decode.calibrating import calibrate
+    from saccade.evaluate.evaluation_set import read_evaluation_set
 
     translator = load(model, device=device)
     with interruptible(), locked(model, folder=True):
-        material = material_of(pairs_of(pairs, targets, count=count, seed=seed), [])
-        with bar("calibrating", len(material.kept)) as advance:
-            found = calibrate(translator, material.pairs, how, batch_tokens=batch_tokens, progress=advance)
+        data = read_evaluation_set(open_pair_input(pairs, targets, count=count, seed=seed))
+        with bar("calibrating", len(data.places)) as advance:
+            found = calibrate(translator, data.pairs, how, batch_tokens=batch_tokens, progress=advance)
         model_folder.add_extra(model, calibration=config.to_dict(found))
     rows = [
         [name, f"{size:,}", *(f"{error:.4f}" for error in errors)]

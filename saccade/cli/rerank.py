@@ -6,7 +6,7 @@ from typing import Annotated, cast
 import typer
 
 from saccade.cli.console import print_table, show
-from saccade.cli.material import Count, Pairs, Seed, material_of, pairs_of
+from saccade.cli.material import Count, Pairs, Seed
 from saccade.cli.picking import Others, other_models
 from saccade.cli.searching import Beam, LengthPenalty, searching, takes
 from saccade.cli.translate import BatchTokens, Device, Model, bar, interruptible
@@ -46,14 +46,16 @@ def rerank(
 
     from typing import Literal
 
+    from saccade.align.pairs import open_pair_input
     from saccade.decode import load
+    from saccade.evaluate.evaluation_set import read_evaluation_set
 
     translator = load(model, device=device)
     reranker = others.reranker(translator, device)
     with interruptible():
-        material = material_of(pairs_of(pairs, targets, count=count, seed=seed), [])
-        with bar("translating", len(material.kept)) as advance:
-            sources, references = zip(*material.pairs, strict=True)
+        data = read_evaluation_set(open_pair_input(pairs, targets, count=count, seed=seed))
+        with bar("translating", len(data.places)) as advance:
+            sources, references = zip(*data.pairs, strict=True)
             found = translator.translate(sources, how, batch_tokens=batch_tokens, progress=advance)
         tuned = reranker.tuned(found, references, cast(Literal["chrf", "bleu"], metric))
     tuned.save(out)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from saccade.cli.console import say
-from saccade.cli.material import Count, Pairs, Seed, Source, pairs_of
+from saccade.cli.material import Count, Pairs, Seed
 from saccade.cli.resuming import command_of
 from saccade.cli.searching import Members, ensemble_options, takes
 from saccade.cli.translate import Device, Model, Tag, bar, interruptible, outputs, tagging
@@ -19,6 +19,7 @@ from saccade.errors import UserError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from saccade.align.pairs import PairInput
     from saccade.data import TextPair
     from saccade.decode.scoring import PairScore, ScoreTotals
 
@@ -67,6 +68,7 @@ def score(
     if out is not None and out.is_dir():
         raise UserError(f"--out {out}: a folder; expected the name of a file")
 
+    from saccade.align.pairs import open_pair_input
     from saccade.decode.scoring import ScoreTotals, score_pairs
 
     translator = members.load(model, device)
@@ -74,7 +76,7 @@ def score(
     command = {} if out is None else command_of(context, without=_NOT_THE_RESULT)
     command |= {"--device": translator.device.type}
     with interruptible(), TemporaryDirectory() as kept:
-        source = pairs_of(pairs, targets, count=count, seed=seed, kept=Path(kept))
+        source = open_pair_input(pairs, targets, count=count, seed=seed, buffer=Path(kept))
         (blank,) = score_pairs(translator, [("", "")])
         lines = _checked(source, {"line", *blank.as_dict()} - {"source", "target"} if jsonl else set())
         with outputs(out, command, restart) as put, bar("scoring", lines, hidden=out is None) as advance:
@@ -107,7 +109,7 @@ def _mark(given: "Given") -> str:
     return json.dumps([*given[0], given[1]])
 
 
-def _checked(source: Source, names: set[str]) -> int:
+def _checked(source: "PairInput", names: set[str]) -> int:
     """How many pairs there are; a mistake in the last line is reported before hours of work, not after."""
     from saccade.data.text_files import line_error
 
@@ -119,7 +121,7 @@ def _checked(source: Source, names: set[str]) -> int:
     return lines
 
 
-def _records(source: Source) -> "Iterator[Mapping[str, Any]]":
+def _records(source: "PairInput") -> "Iterator[Mapping[str, Any]]":
     from itertools import repeat
 
     from saccade.data import PairFiles

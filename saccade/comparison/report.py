@@ -7,15 +7,14 @@ from saccade.align import PairAttention
 from saccade.comparison.judging import LONGEST_SHOWN, METRICS, DifferingSentence
 from saccade.comparison.result import Comparison
 from saccade.comparison.tables import (
-    behaviour_table,
     costs_table,
     pairs_table,
     runs_table,
     scores_table,
     settings_tables,
-    title,
 )
-from saccade.inspect import MOST_DRAWN, Beside, Interval, Panel, Report
+from saccade.evaluate.tables import behaviour_table, title
+from saccade.inspect import Beside, Interval, Panel, Report
 from saccade.text.words import UnitChoice
 
 
@@ -40,7 +39,8 @@ def write_report(comparison: Comparison, path: Path, by: UnitChoice = "auto") ->
         report.table("Costs", *costs_table(comparison), note=_costs_note(comparison))
     _significance(report, comparison)
     _lengths(report, comparison)
-    report.table("Behaviour", *behaviour_table(comparison), note="Means over runs; 100 % is all.")
+    behaviours = {system.name: system.behaviour() for system in comparison.systems}
+    report.table("Behaviour", *behaviour_table(behaviours), note="Means over runs; 100 % is all.")
     if comparison.differing:
         report.beside(
             "Where they differ most",
@@ -131,23 +131,8 @@ def _beside(comparison: Comparison, place: int, by: UnitChoice) -> Beside:
 def _panel(
     name: str, sentence: DifferingSentence, attention: Sequence[PairAttention] | str, place: int, by: UnitChoice
 ) -> Panel:
-    said, text = f"chrF {sentence.chrf[name]:.1f}", sentence.outputs[name]
+    score, text = f"chrF {sentence.chrf[name]:.1f}", sentence.outputs[name]
     if isinstance(attention, str):
-        instead = f"No heatmap: this model has no attention. It reads {attention}."
-        return Panel(name=name, said=said, text=text, weights=None, instead=instead)
-    attended = attention[place]
-    unit = attended.unit(by)
-    source, target = attended.units(unit)
-    most = MOST_DRAWN[unit]  # an output that repeats itself endlessly makes no figure
-    if not 0 < len(target) <= most:
-        instead = f"No heatmap: the output has {len(target)} {unit}s; from 1 to {most} can be drawn."
-        return Panel(name=name, said=said, text=text, weights=None, instead=instead)
-    return Panel(
-        name=name,
-        said=said,
-        text=text,
-        weights=attended.weights(by=unit),
-        source=source,
-        target=target,
-        unit=unit,
-    )
+        reason = f"No heatmap: this model has no attention. It reads {attention}."
+        return Panel(name=name, score=score, text=text, weights=None, reason=reason)
+    return Panel.of_attention(name, score, text, attention[place], by)

@@ -5,22 +5,11 @@ from typing import Any
 
 from saccade.comparison.judging import METRICS, PairTest
 from saccade.comparison.result import Comparison
-from saccade.evaluate import METRICS as DESCRIPTIONS
-from saccade.evaluate import MeanScore
+from saccade.evaluate.significance import MeanScore
+from saccade.evaluate.tables import Table, title
+from saccade.metrics import METRICS as DESCRIPTIONS
 
-Table = tuple[list[str], list[list[Any]]]
 SIGNIFICANT = 0.05  # p after the correction
-BEHAVIOUR = {
-    "length_ratio": "length ratio",
-    "short": "short outputs, %",
-    "repeated": "words repeated in a row, %",
-    "repeated_beyond": "pairs of words repeated more often than in the reference, %",
-    "copied": "words copied that are not in the reference, %",
-}
-
-
-def title(metric: str) -> str:
-    return DESCRIPTIONS[metric].title
 
 
 def scores_table(comparison: Comparison) -> Table:
@@ -87,15 +76,6 @@ def verdict(pair: PairTest) -> str:
         return "no clear difference"
     better = (pair.difference.difference > 0) == DESCRIPTIONS[pair.difference.metric].higher_is_better
     return f"{pair.system if better else pair.baseline} is better"
-
-
-def behaviour_table(comparison: Comparison) -> Table:
-    measured = [system.behaviour() for system in comparison.systems]
-    rows = [
-        [label, *(None if system[name] is None else f"{system[name]:.2f}" for system in measured)]
-        for name, label in BEHAVIOUR.items()
-    ]
-    return ["", *(system.name for system in comparison.systems)], rows
 
 
 def runs_table(comparison: Comparison) -> Table:

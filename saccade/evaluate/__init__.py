@@ -1,24 +1,32 @@
-"""How good a system's outputs are: scores, breakdowns, behaviour and significance."""
+"""How good a system's outputs are: scores, breakdowns, behaviour and significance.
 
-from saccade.evaluate.behaviour import Behaviour, behaviour, repeated_words, unread_words
-from saccade.evaluate.breakdowns import Bucket, FrequencyScores, LengthScores, by_frequency, by_length, word_counts
-from saccade.evaluate.evaluation import Evaluation, evaluate
-from saccade.evaluate.phrases import (
-    AmbiguousWord,
-    ConstraintScores,
-    DistanceScores,
-    by_constraint,
-    by_distance,
-    judge_sense,
-)
-from saccade.evaluate.significance import (
-    Difference,
-    MeanScore,
-    mean_over_seeds,
-    significance,
-    significance_over_seeds,
-)
-from saccade.metrics import METRICS, Measured, Scores, Tokenisation, edit_distance, score
+Names are resolved when first used, so that the options load no numpy.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from saccade.evaluate.behaviour import Behaviour, measure_behaviour, repeated_words, unread_words
+    from saccade.evaluate.breakdowns import Bucket, FrequencyScores, LengthScores, by_frequency, by_length, word_counts
+    from saccade.evaluate.evaluation import Evaluation, choose_metrics, evaluate
+    from saccade.evaluate.phrases import (
+        AmbiguousWord,
+        ConstraintScores,
+        DistanceScores,
+        by_constraint,
+        by_distance,
+        judge_sense,
+    )
+    from saccade.evaluate.significance import (
+        Difference,
+        MeanScore,
+        mean_over_seeds,
+        significance,
+        significance_over_seeds,
+    )
+    from saccade.evaluate.systems import SystemsEvaluation, evaluate_systems
+    from saccade.metrics import METRICS, Measured, Scores, Tokenisation, edit_distance, score
 
 __all__ = [
     "METRICS",
@@ -34,14 +42,17 @@ __all__ = [
     "MeanScore",
     "Measured",
     "Scores",
+    "SystemsEvaluation",
     "Tokenisation",
-    "behaviour",
+    "measure_behaviour",
     "by_constraint",
     "by_distance",
     "by_frequency",
     "by_length",
+    "choose_metrics",
     "edit_distance",
     "evaluate",
+    "evaluate_systems",
     "judge_sense",
     "mean_over_seeds",
     "repeated_words",
@@ -51,3 +62,20 @@ __all__ = [
     "unread_words",
     "word_counts",
 ]
+_MODULES = (
+    "saccade.evaluate.behaviour",
+    "saccade.evaluate.breakdowns",
+    "saccade.evaluate.evaluation",
+    "saccade.evaluate.phrases",
+    "saccade.evaluate.significance",
+    "saccade.metrics",
+    "saccade.evaluate.systems",
+)
+
+if not TYPE_CHECKING:  # a type checker would accept any name
+
+    def __getattr__(name: str) -> Any:
+        if name in __all__:
+            modules = (import_module(module) for module in _MODULES)
+            return next(getattr(module, name) for module in modules if hasattr(module, name))
+        raise AttributeError(f"module 'saccade.evaluate' has no attribute {name!r}; it has {', '.join(__all__)}")

@@ -32,7 +32,7 @@ class Behaviour:
         return asdict(self)
 
 
-def behaviour(
+def measure_behaviour(
     hypotheses: Sequence[str],
     references: References,
     *,

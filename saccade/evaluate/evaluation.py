@@ -1,11 +1,11 @@
-"""One call for all that can be said of a system's outputs: scores, breakdowns, behaviour."""
+"""One call for everything that can be measured on a system's outputs: scores, breakdowns, behaviour."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from saccade.errors import check_same_length
-from saccade.evaluate.behaviour import Behaviour, behaviour
+from saccade.evaluate.behaviour import Behaviour, measure_behaviour
 from saccade.evaluate.breakdowns import (
     FREQUENCY_EDGES,
     LENGTH_EDGES,
@@ -16,8 +16,11 @@ from saccade.evaluate.breakdowns import (
 )
 from saccade.evaluate.phrases import ConstraintScores, Phrases, by_constraint
 from saccade.metrics import Counts, References, Scores, Tokenisation
+from saccade.text.words import words
 
-METRICS_SHOWN = ("bleu", "chrf", "ter", "wer", "per", "cer", "exact")
+SENTENCE_METRICS = ("bleu", "chrf", "ter", "wer", "per", "cer", "exact")
+WORD_METRICS = ("word_error", "phone_error", "cer", "exact")
+SINGLE_WORDS = 0.95  # data is of single words if this share of the sources is
 RESAMPLES = 1000
 
 
@@ -26,7 +29,7 @@ class Evaluation:
     scores: Scores
     behaviour: Behaviour
     frequencies: tuple[FrequencyScores, ...]
-    lengths: tuple[LengthScores, ...]  # none where the sources were not given
+    lengths: tuple[LengthScores, ...]  # empty without sources
     constraints: ConstraintScores | None
 
     def to_dict(self) -> dict[str, Any]:
@@ -44,7 +47,7 @@ def evaluate(
     references: References,
     *,
     sources: Sequence[str] | None = None,
-    metrics: Sequence[str] = METRICS_SHOWN,
+    metrics: Sequence[str] | None = None,
     resamples: int = RESAMPLES,
     tokenise: Tokenisation = "auto",
     length_edges: Sequence[int] = LENGTH_EDGES,
@@ -55,21 +58,29 @@ def evaluate(
     exclude: Phrases | None = None,
     unread: Sequence[tuple[int, int]] | None = None,
 ) -> Evaluation:
-    """Of outputs against one reference each, or several.
+    """Evaluate outputs against one reference each, or several. By default, the data choose the metrics.
 
-    With `sources`, by their length and how much was copied; `counts` of words in training (`word_counts`) for the
-    ranges of frequency; phrases that each output must `include` or `exclude`; `unread` source words (`unread_words`).
+    `sources` give scores by their length, and the copied words; `counts` of words in training (`word_counts`) give the
+    ranges of frequency; each output must `include` or `exclude` phrases; `unread` comes from `unread_words`.
     """
     check_same_length(hypotheses=hypotheses, references=references, **({} if sources is None else {"sources": sources}))
-    counted = Counts(hypotheses, references, metrics=metrics, tokenise=tokenise)
+    counted = Counts(hypotheses, references, metrics=metrics or choose_metrics(sources), tokenise=tokenise)
     by_source: tuple[LengthScores, ...] = ()
     if sources is not None:
         by_source = counts_by_length(sources, counted, edges=length_edges, longest_trained=longest_trained)
     constrained = include is not None or exclude is not None
     return Evaluation(
         scores=counted.scores(resamples=resamples),
-        behaviour=behaviour(hypotheses, references, sources=sources, unread=unread),
+        behaviour=measure_behaviour(hypotheses, references, sources=sources, unread=unread),
         frequencies=by_frequency(hypotheses, references, counts=counts, edges=frequency_edges),
         lengths=by_source,
         constraints=by_constraint(hypotheses, include, exclude) if constrained else None,
     )
+
+
+def choose_metrics(sources: Sequence[str] | None) -> tuple[str, ...]:
+    """Choose word and phone error rates for data of single words, such as pronunciations; BLEU and others otherwise."""
+    if not sources:
+        return SENTENCE_METRICS
+    single = sum(len(words(source)) == 1 for source in sources)
+    return WORD_METRICS if single >= SINGLE_WORDS * len(sources) else SENTENCE_METRICS

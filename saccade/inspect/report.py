@@ -1,4 +1,4 @@
-"""A report as one HTML file that opens from disk, offline, without JavaScript; everything given is escaped.
+"""A report as one HTML file that opens from disk, offline, without JavaScript; all text is escaped.
 
 report = Report("Attention and length")
 report.table("Scores", ["model", "BLEU"], [["fixed context", 41.2], ["attention", 96.8]])
@@ -10,17 +10,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from saccade.align.attention import PairAttention
 from saccade.align.weights import weight_matrix
 from saccade.errors import UserError
 from saccade.files import write_atomically
 from saccade.inspect.cells import percent, steps
 from saccade.inspect.chart import Interval, interval_chart, line_chart
 from saccade.inspect.page import escaped, page, shown
-from saccade.text.words import TextUnit
+from saccade.text.words import TextUnit, UnitChoice
 
 Cell = str | float | None
 _NUMBER = re.compile(r"[+\-−\[]?\d[\d.,]*(\s|$)")
-MOST_DRAWN: Mapping[TextUnit, int] = {"word": 30, "piece": 60}  # rows or columns of a heatmap that can still be read
+MOST_DRAWN: Mapping[TextUnit, int] = {"word": 30, "piece": 60}  # rows or columns of a legible heatmap
 _LEGENDS: Mapping[TextUnit, str] = {
     "word": "Rows are target words, columns source words",
     "piece": "Rows are pieces of the target, columns pieces of the source (▁ is a space)",
@@ -29,7 +30,7 @@ _LEGENDS: Mapping[TextUnit, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """What was promised, what came of it, and whether that is enough."""
+    """A target, the value that was reached, and whether it is enough."""
 
     claim: str
     reached: Cell
@@ -38,7 +39,7 @@ class Target:
 
 @dataclass(frozen=True, kw_only=True)
 class Example:
-    """A sentence with its reference and what each system, by name, made of it."""
+    """A sentence with its reference and the output of each system, by name."""
 
     source: str
     reference: str
@@ -47,16 +48,40 @@ class Example:
 
 @dataclass(frozen=True, kw_only=True)
 class Panel:
-    """What one system made of a sentence, and where it read; or, without weights, why there is nothing to see."""
+    """The output of one system for a sentence, with a heatmap of its attention or the reason why there is none."""
 
     name: str
-    said: str  # of how good it is
+    score: str
     text: str
     weights: object | None  # (T, S)
-    source: Sequence[str] = ()  # words, or pieces
+    source: Sequence[str] = ()  # words, or tokens
     target: Sequence[str] = ()
     unit: TextUnit = "word"
-    instead: str = ""
+    reason: str = ""
+
+    @classmethod
+    def of_attention(
+        cls,
+        name: str,
+        score: str,
+        text: str,
+        attention: PairAttention | None,
+        by: UnitChoice = "auto",
+        reason: str = "",
+    ) -> "Panel":
+        """`reason` is for a system without attention."""
+        if attention is None:
+            return cls(name=name, score=score, text=text, weights=None, reason=reason)
+        unit = attention.unit(by)
+        source, target = attention.units(unit)
+        most = MOST_DRAWN[unit]
+        if not (0 < len(target) <= most and 0 < len(source) <= most):
+            sizes = f"{len(source)} {unit}s to {len(target)}"
+            return cls(
+                name=name, score=score, text=text, weights=None, reason=f"No heatmap: {sizes}; 1 to {most} are drawn."
+            )
+        weights = attention.weights(by=unit)
+        return cls(name=name, score=score, text=text, weights=weights, source=source, target=target, unit=unit)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,13 +101,14 @@ class Report:
         self._sections: list[str] = []
 
     def text(self, heading: str, text: str) -> None:
-        """Paragraphs, apart where the text has a blank line."""
+        """Add paragraphs, which are separated by blank lines in the text."""
         self._add(heading, "".join(f"<p>{_inline(paragraph)}</p>" for paragraph in text.split("\n\n")))
 
     def table(
         self, heading: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]], note: str = "", folded: str = ""
     ) -> None:
-        """Numbers get four digits and stand to the right; None is a dash. `folded` is what unfolds a long one."""
+        """Add a table. Numbers have four digits and are right-aligned; None is a dash. `folded` is the summary of a
+        folded table."""
         for number, row in enumerate(rows):
             if len(row) != len(columns):
                 raise ValueError(f"row {number} of '{heading}' must have {len(columns)} cells, got {len(row)}")
@@ -109,9 +135,9 @@ class Report:
         beyond: Sequence[bool] | None = None,
         note: str = "",
     ) -> None:
-        """A chart with one line a system over the same labels (None: a gap), and its figures as a table to unfold.
+        """Add a chart with one line per system over the same labels (None is a gap), and a folded table of them.
 
-        `counts` are shown beneath the labels; `beyond` marks those that are longer than what training showed.
+        `counts` are shown beneath the labels; `beyond` marks lengths beyond those in training.
         """
         chart = line_chart(labels, lines, x=x, y=y, counts=counts, beyond=beyond)
         columns = [x, *lines, *(["n"] if counts is not None else [])]
@@ -121,7 +147,7 @@ class Report:
         self._add(heading, f"<figure>{chart}{details}{_note(note)}</figure>")
 
     def intervals(self, heading: str, rows: Mapping[str, Interval], *, x: str, note: str = "") -> None:
-        """A row a system: a mean, its interval, and the values of single runs."""
+        """Add a chart with one row per system: the mean, its interval, and the value of each run."""
         self._add(heading, f"<figure>{interval_chart(rows, x=x)}{_note(note)}</figure>")
 
     def heatmap(
@@ -133,20 +159,20 @@ class Report:
         note: str = "",
         unit: TextUnit = "word",
     ) -> None:
-        """Weights (T, S), target rows by source columns, in percent; the full number on hover."""
+        """Add weights (T, S) in percent, target rows by source columns; the full number is shown on hover."""
         table = _heat(weights, source, target)
         caption = f"{_inline(note)} {_legend([unit])}"
         self._add(heading, f"<figure>{_scroll(table)}<figcaption>{caption}</figcaption></figure>")
 
     def beside(self, heading: str, sentences: Sequence[Beside], note: str = "") -> None:
-        """For each sentence, what every system made of it, their heatmaps side by side."""
+        """Add, for each sentence, the outputs of all systems with their heatmaps side by side."""
         articles = []
-        for one in sentences:
-            head = (("source", one.source), ("reference", one.reference))
+        for sentence in sentences:
+            head = (("source", sentence.source), ("reference", sentence.reference))
             items = "".join(f'<dt>{name}</dt><dd dir="auto" lang="">{escaped(text)}</dd>' for name, text in head)
-            panels = "".join(map(_panel, one.panels))
+            panels = "".join(map(_panel, sentence.panels))
             articles.append(f'<article><dl class="example">{items}</dl><div class="beside">{panels}</div></article>')
-        legend = _legend(panel.unit for one in sentences for panel in one.panels if panel.weights is not None)
+        legend = _legend(panel.unit for sentence in sentences for panel in sentence.panels if panel.weights is not None)
         self._add(heading, f'{_note(note)}<p class="note">{legend}</p>{"".join(articles)}')
 
     def examples(self, heading: str, examples: Sequence[Example]) -> None:
@@ -158,18 +184,18 @@ class Report:
         self._add(heading, "".join(blocks))
 
     def provenance(self, heading: str, values: Mapping[str, object]) -> None:
-        """What `saccade.provenance.provenance()` gives: names and values, or names and names and values."""
+        """Add the result of `saccade.provenance.provenance()`: values, or mappings of values, by name."""
         rows: list[tuple[str, Cell]] = []
         for name, value in values.items():
             inner = value.items() if isinstance(value, Mapping) else [("", value)]
             rows += [(f"{name} {key}".strip().replace("_", " "), None if v is None else str(v)) for key, v in inner]
-        self._add(heading, _table(["of", "value"], rows))
+        self._add(heading, _table(["name", "value"], rows))
 
     def html(self) -> str:
         return page(escaped(self.title), "\n".join(self._sections))
 
     def save(self, path: str | Path) -> None:
-        """Write the file whole or not at all."""
+        """Write the file atomically."""
         path = Path(path)
         try:
             write_atomically(path, self.html())
@@ -181,7 +207,7 @@ class Report:
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
-    numeric = [_is_of_numbers([row[place] for row in rows]) for place in range(len(columns))]
+    numeric = [_is_numeric([row[place] for row in rows]) for place in range(len(columns))]
     head = "".join(
         f'<th scope="col"{" class=number" * number}>{_inline(column)}</th>'
         for column, number in zip(columns, numeric, strict=True)
@@ -193,11 +219,11 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
     return _scroll(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
 
 
-def _is_of_numbers(column: Sequence[Cell]) -> bool:
-    """Also where they are written out already, as 93.1 ± 0.4."""
-    there = [cell for cell in column if cell is not None]
-    return any(isinstance(cell, int | float) for cell in there) or (
-        bool(there) and all(_NUMBER.match(str(cell)) for cell in there)
+def _is_numeric(column: Sequence[Cell]) -> bool:
+    """Numbers may also be formatted text such as 93.1 ± 0.4."""
+    filled = [cell for cell in column if cell is not None]
+    return any(isinstance(cell, int | float) for cell in filled) or (
+        bool(filled) and all(_NUMBER.match(str(cell)) for cell in filled)
     )
 
 
@@ -225,12 +251,12 @@ def _heat(weights: object, source: Sequence[str], target: Sequence[str]) -> str:
 
 
 def _panel(panel: Panel) -> str:
-    caption = f'<strong>{_inline(panel.name)}</strong> <span class="note">{_inline(panel.said)}</span>'
+    caption = f'<strong>{_inline(panel.name)}</strong> <span class="note">{_inline(panel.score)}</span>'
     text = f'<p dir="auto" lang="">{escaped(panel.text)}</p>'
-    seen = _note(panel.instead)
+    figure = _note(panel.reason)
     if panel.weights is not None:
-        seen = _scroll(_heat(panel.weights, panel.source, panel.target))
-    return f"<figure><figcaption>{caption}{text}</figcaption>{seen}</figure>"
+        figure = _scroll(_heat(panel.weights, panel.source, panel.target))
+    return f"<figure><figcaption>{caption}{text}</figcaption>{figure}</figure>"
 
 
 def _cell(value: Cell, *, number: bool = False) -> str:
@@ -246,7 +272,7 @@ def _note(note: str) -> str:
 
 
 def _token(token: str) -> str:
-    return f'<bdi lang="">{escaped(token)}</bdi>'  # lang="": of a language that the page does not know
+    return f'<bdi lang="">{escaped(token)}</bdi>'  # lang="": the language is unknown
 
 
 def _inline(text: str) -> str:

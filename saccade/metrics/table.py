@@ -65,8 +65,7 @@ def _ter(references: Alternatives, tokenise: Tokenisation) -> "CountedMetric":
 def _exact(references: Alternatives, tokenise: Tokenisation, *, errors: bool = False) -> "CountedMetric":
     from saccade.metrics.sacrebleu_adapter import Ratio
 
-    name = "WER" if errors else "exact"
-    return Ratio(name, "text", lambda hypothesis, texts: ((hypothesis in texts) != errors, 1))
+    return Ratio("WER" if errors else "exact", "text", lambda hypothesis, texts: ((hypothesis in texts) != errors, 1))
 
 
 def _error_rate(
@@ -87,6 +86,13 @@ def _error_rate(
         return min(pairs, key=lambda pair: (pair[0], -pair[1]))
 
     return Ratio(name, unit, count)
+
+
+def _phone_error(references: Alternatives, tokenise: Tokenisation) -> "CountedMetric":
+    """Phones are separated by white space; if no reference has any, they are single characters."""
+    has_spaces = any(len(text.split()) > 1 for texts in references for text in texts)
+    unit, split = ("phone", str.split) if has_spaces else ("character", characters)
+    return _error_rate("PER", unit, split, edit_distance, references, tokenise)
 
 
 def _rouge(kind: str, references: Alternatives, tokenise: Tokenisation) -> "CountedMetric":
@@ -125,6 +131,9 @@ METRICS: Mapping[str, MetricInfo] = {
     "wer": _rate("WER", "word", words),
     "per": _rate("PER", "word", words, position_independent_errors),
     "cer": _rate("CER", "character", characters),
+    # For data of single words, such as pronunciations: the share of wrong words, and of wrong phones.
+    "word_error": MetricInfo(title="WER", higher_is_better=False, make=partial(_exact, errors=True)),
+    "phone_error": MetricInfo(title="PER", higher_is_better=False, make=_phone_error),
     "rouge1": MetricInfo(title="ROUGE-1", higher_is_better=True, make=partial(_rouge, "rouge1")),
     "rouge2": MetricInfo(title="ROUGE-2", higher_is_better=True, make=partial(_rouge, "rouge2")),
     "rougeL": MetricInfo(title="ROUGE-L", higher_is_better=True, make=partial(_rouge, "rougeL")),

@@ -52,7 +52,7 @@ def outputs(tmp_path: Path, pairs: list[TextPair]) -> Callable[..., Path]:
 
 def test_scores_of_what_was_learnt(run: Run, model_folder: Path, tsv: Path) -> None:
     code, out, err = run(model_folder, tsv, "--by-length", "--by-frequency", "--resamples", "50")
-    assert code == 0 and "4 pairs of" in out and "left out: 1 pairs" in err
+    assert code == 0 and "4 pairs of" in out and "left out: 1 pair " in err
     assert re.search(r"BLEU +100\.0 \[", out)  # of three words, no 4-gram can be right: its interval is wide
     for name in ("chrF", "exact"):
         assert re.search(rf"{name} +100\.0 \[100\.0, 100\.0\]", out)
@@ -167,7 +167,7 @@ def test_the_report_shows_the_letters_that_a_model_of_characters_read(
     assert run(speller_folder, tsv, *FEW, "--report", report, "--by", "word")[0] == 0
     assert "target words" in (page := report.read_text(encoding="utf-8")) and 'title="BADGE ← badge: ' in page
     code, _, err = run(speller_folder, tsv, "--by", "letter")
-    assert code == 2 and "--by letter: expected auto, piece, word" in err
+    assert code == 2 and "--by must be auto, piece, word, got 'letter'" in err
 
 
 def test_mistakes_are_one_line_and_2(
@@ -196,7 +196,7 @@ def test_mistakes_are_one_line_and_2(
         ((one, tsv, "--constraints", bad), "bad.jsonl:1: include: expected a list of texts"),
         ((one, tsv, "--constraints", few), "few.txt:1: "),
         ((one, tsv, "--metrics", "blue"), "did you mean 'bleu'"),
-        ((one, tsv, "--against", one, "--test", "t"), "unknown test 't'"),
+        ((one, tsv, "--against", one, "--test", "t"), "--test must be bootstrap, randomisation, got 't'"),
         ((one,), "give PAIRS, or the references by --reference"),
         ((model_folder, "--reference", one), "a model needs sources"),
         ((one, "--reference", one, "--gold", gold), "links join sources to targets"),

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from saccade.evaluate.behaviour import behaviour, repeated_words, unread_words
+from saccade.evaluate.behaviour import measure_behaviour, repeated_words, unread_words
 
 WORDS = st.lists(st.sampled_from("abcdef"), max_size=12)
 
@@ -32,13 +32,13 @@ def test_saying_all_twice_repeats_at_least_half(text: list[str]) -> None:
 
 def test_a_perfect_output_behaves() -> None:
     texts = ["le chat dort .", "un chien mange ."]
-    found = behaviour(texts, texts, sources=["the cat sleeps .", "a dog eats ."])
+    found = measure_behaviour(texts, texts, sources=["the cat sleeps .", "a dog eats ."])
     assert (found.length_ratio, found.short, found.repeated, found.repeated_beyond, found.copied) == (1, 0, 0, 0, 0)
     assert found.unread is None
 
 
 def test_each_fault_is_named() -> None:
-    found = behaviour(
+    found = measure_behaviour(
         ["le cat sleeps .", "un", "le chat le chat le chat"],
         [["le chat dort ."], ["un chien mange une pomme ."], ["le chat dort", "le chat"]],
         sources=["the cat sleeps .", "a dog eats an apple .", "the cat sleeps"],
@@ -55,22 +55,22 @@ def test_each_fault_is_named() -> None:
 
 def test_punctuation_is_not_copied_though_a_name_with_a_digit_is() -> None:
     """Marks are the same in many languages, whether the reference has them or not."""
-    found = behaviour(["le chat ; dort – ! R2D2"], ["le chat dort"], sources=["the cat ; sleeps – ! R2D2"])
+    found = measure_behaviour(["le chat ; dort – ! R2D2"], ["le chat dort"], sources=["the cat ; sleeps – ! R2D2"])
     assert found.copied == pytest.approx(100 / 7)
 
 
 def test_what_the_reference_repeats_is_natural() -> None:
-    found = behaviour(["hear , hear , hear !"], ["hear , hear , hear !"])
+    found = measure_behaviour(["hear , hear , hear !"], ["hear , hear , hear !"])
     assert found.repeated == found.repeated_in_references > 0
     assert found.repeated_beyond == 0
 
 
 def test_half_the_words_are_not_too_few() -> None:
-    assert behaviour(["a b", "a"], ["a b c d", "a b c"]).short == 50
+    assert measure_behaviour(["a b", "a"], ["a b c d", "a b c"]).short == 50
 
 
 def test_empty_outputs_are_short() -> None:
-    found = behaviour(["", ""], ["a b", "c"], sources=["x", "y"])
+    found = measure_behaviour(["", ""], ["a b", "c"], sources=["x", "y"])
     assert (found.short, found.length_ratio, found.repeated, found.copied) == (100, 0, 0, 0)
 
 

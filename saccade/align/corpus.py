@@ -1,0 +1,185 @@
+"""Align all pairs of a file or a task, and score the links against gold."""
+
+import json
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from saccade.align.aligner import AlignedPair, Aligner, AttentiveModel, HeadEntropies
+from saccade.align.attention import AlignmentHead
+from saccade.align.gold import format_gold, format_links, read_gold
+from saccade.align.heads import HeadChoice
+from saccade.align.links import GoldLinks, Links, sort_links
+from saccade.align.options import AlignOptions, LinkFormat
+from saccade.align.pairs import PairInput, Pairs, open_pair_input, refuse_second_gold
+from saccade.align.scores import AlignmentScores, score_alignments, score_baselines
+
+Bar = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]  # (label, total) → a function that advances
+Say = Callable[[str], None]
+Table = tuple[list[str], list[list[str]]]
+
+
+@dataclass(kw_only=True)
+class CorpusAlignment:
+    """The result of aligning a corpus, collected pair by pair."""
+
+    name: str
+    aligner: Aligner
+    head: AlignmentHead
+    gold: Sequence[GoldLinks] | None
+    choice: HeadChoice | None
+    is_fair: bool  # False: the head was chosen by the gold that it is scored on
+    entropies: HeadEntropies | None
+    links: list[Links] = field(default_factory=list)  # only where there is gold
+    lengths: list[tuple[int, int]] = field(default_factory=list)
+
+    def add(self, pair: AlignedPair) -> None:
+        if pair.attention is not None:
+            if self.entropies is not None:
+                self.entropies.add(pair.attention)
+            self.head = self.head.resolve(pair.attention)
+        if self.gold is not None:
+            self.links.append(pair.links)
+            self.lengths.append((len(pair.source), len(pair.target)))
+
+    def scores(self) -> dict[str, AlignmentScores]:
+        """The scores of attention, and of two aligners that read nothing."""
+        if self.gold is None:
+            return {}
+        return {"attention": score_alignments(self.links, self.gold), **score_baselines(self.gold, self.lengths)}
+
+    def notes(self) -> list[str]:
+        """How the head was chosen."""
+        if self.choice is None:
+            return []
+        unfair = "it was chosen by the gold that it is scored on; give --valid for a fair score"
+        return [str(self.choice), *([] if self.is_fair or self.choice.by != "gold" else [unfair])]
+
+    def tables(self, *, entropy: bool = True) -> list[Table]:
+        tables = [alignment_table(self.scores())] if self.gold is not None else []
+        if entropy and self.entropies is not None:
+            layers = self.entropies.mean()
+            widest = max(map(len, layers), default=0)
+            rows = [
+                [str(number), *(f"{bits:.2f}" for bits in heads), *[""] * (widest - len(heads))]
+                for number, heads in enumerate(layers)
+            ]
+            tables.append((["entropy, bits: layer", *(f"head {head}" for head in range(widest))], rows))
+        return tables
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "pairs": self.name,
+            "symmetrised": self.aligner.symmetrisation if self.aligner.reverse is not None else None,
+            "unit": self.aligner.by,
+            "reader": asdict(self.head),
+            "choice": self.choice and self.choice.to_dict(),
+            "scores": {name: scores.to_dict() for name, scores in self.scores().items()},
+            "entropy_bits": self.entropies.mean() if self.entropies is not None else None,
+        }
+
+
+def align_corpus(
+    model: AttentiveModel,
+    pairs: Pairs,
+    options: AlignOptions | None = None,
+    *,
+    reverse: AttentiveModel | None = None,
+    write: Callable[[str], None] | None = None,
+    say: Say | None = None,
+    bar: Bar | None = None,
+) -> CorpusAlignment:
+    """Align `pairs` by the attention of `model`, or of it and of its `reverse`; `write` gets the lines of links."""
+    options = options or AlignOptions()
+    head = AlignmentHead(
+        layer="all" if options.mean else options.layer,
+        head=options.head,
+        shift=None if options.shift in (None, "auto") else int(options.shift),
+    )
+    aligner = Aligner(
+        model,
+        head,
+        reverse=reverse,
+        reverse_head=head,
+        symmetrisation=options.symmetrise,
+        tokenised=options.tokenised,
+        by=options.by if options.gold is None or options.by != "auto" else "word",
+        batch_tokens=options.batch_tokens,
+    )
+    with TemporaryDirectory() as buffer:
+        corpus = _open(pairs, options.targets, options, options.gold, Path(buffer))
+        aligner = aligner.with_unit(aligner.unit(corpus.pairs))
+        if aligner.by == "piece" and options.by == "auto" and say is not None:
+            say("links are between pieces; --by word links words")
+        gold, total = _gold(corpus, options.gold, options, aligner)
+        choice, sample, sample_gold = None, corpus, gold
+        if options.best_head or options.shift == "auto":
+            if options.valid is not None:
+                sample = _open(options.valid, None, options, options.valid_gold, None)
+                sample_gold, _ = _gold(sample, options.valid_gold, options, aligner)
+            every = {"every_head": options.best_head, "every_shift": options.shift == "auto"}
+            aligner, choice = aligner.with_best_head(sample.pairs, sample_gold, **every)
+        result = CorpusAlignment(
+            name=corpus.name,
+            aligner=aligner,
+            head=aligner.head,
+            gold=gold,
+            choice=choice,
+            is_fair=sample is not corpus,
+            entropies=HeadEntropies() if options.entropy else None,
+        )
+        with bar("aligning", total) if bar is not None else nullcontext(lambda _: None) as advance:
+            for number, pair in enumerate(aligner.align(corpus.pairs), 1):
+                if write is not None:
+                    for line in format_pair(pair, number, options.format):
+                        write(line)
+                result.add(pair)
+                advance(1)
+    return result
+
+
+def format_pair(pair: AlignedPair, number: int, form: LinkFormat) -> list[str]:
+    """Write the links of a pair as lines of a file; `number` counts pairs from 1."""
+    if form == "pharaoh":
+        return [format_links(pair.links)]
+    if form == "gold":
+        return format_gold(pair.links, number)
+    values = {
+        "line": number,
+        "unit": pair.unit,
+        f"source_{pair.unit}s": list(pair.source),
+        f"target_{pair.unit}s": list(pair.target),
+        "alignment": [list(link) for link in sort_links(pair.links)],
+        "weights": pair.weights.round(4).tolist(),
+    }
+    return [json.dumps(values, ensure_ascii=False)]
+
+
+def alignment_table(scores: dict[str, AlignmentScores]) -> Table:
+    rows = [
+        [name, *(f"{value:.3f}" for value in (each.aer, each.precision, each.recall))] for name, each in scores.items()
+    ]
+    return ["alignment to gold", "AER", "precision", "recall"], rows
+
+
+def _open(
+    pairs: Pairs, targets: Path | None, options: AlignOptions, gold: Path | None, buffer: Path | None
+) -> PairInput:
+    seed = options.seed + (buffer is None)  # the --valid pairs of a task are other pairs
+    corpus = open_pair_input(pairs, targets, count=options.count, seed=seed, buffer=buffer)
+    refuse_second_gold(corpus, gold)
+    return corpus
+
+
+def _gold(
+    corpus: PairInput, gold: Path | None, options: AlignOptions, aligner: Aligner
+) -> tuple[Sequence[GoldLinks] | None, int]:
+    """The gold links, and the number of pairs. Reads all pairs first, so that a mistake in the last line is reported
+    before hours of work."""
+    if gold is None:
+        return corpus.gold if aligner.by == "word" else None, sum(1 for _ in corpus.pairs)
+    lengths = [aligner.lengths(pair) for pair in corpus.pairs]
+    return read_gold(gold, lengths=lengths, base=options.gold_base), len(lengths)

@@ -1,0 +1,91 @@
+"""The pairs that systems are evaluated on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from saccade.align import GoldLinks, read_gold
+from saccade.align.pairs import PairInput, refuse_second_gold
+from saccade.data import read_lines
+from saccade.errors import UserError
+from saccade.text import words
+
+Line = TypeVar("Line")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationSet:
+    """The pairs whose two sides have text."""
+
+    name: str
+    sources: list[str] | None  # None: only references were given
+    references: list[list[str]]  # one or more for each source
+    places: list[int]  # of these pairs among all
+    total: int
+
+    @property
+    def left_out(self) -> int:
+        return self.total - len(self.places)
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """Each source with its first reference."""
+        return [(source, texts[0]) for source, texts in zip(self.sources or [], self.references, strict=True)]
+
+    def select(self, lines: Sequence[Line]) -> list[Line]:
+        return [lines[place] for place in self.places]
+
+    def select_lines(self, lines: Sequence[Line], path: Path | str) -> list[Line]:
+        """Select the lines of a file that has one line per pair."""
+        if len(lines) != self.total:
+            raise UserError(
+                f"{path}: {len(lines)} lines for the {self.total} pairs of {self.name}; expected one line per pair"
+            )
+        return self.select(lines)
+
+    def read_lines(self, path: Path | str) -> list[str]:
+        return self.select_lines(list(read_lines(path)), path)
+
+    def lengths(self, *, tokenised: bool) -> list[tuple[int, int]]:
+        split = str.split if tokenised else words
+        return [(len(split(source)), len(split(target))) for source, target in self.pairs]
+
+
+def read_evaluation_set(pairs: PairInput | None, references: Sequence[Path] = ()) -> EvaluationSet:
+    """Read the pairs, or only references, and further references from files."""
+    if pairs is None:
+        if not references:
+            raise UserError("nothing to compare with; give PAIRS, or the references by --reference FILE")
+        first, *references = references
+        every = [(line, line) for line in read_lines(first)]
+    else:
+        every = [(pair.source, pair.target) for pair in pairs.pairs]
+    places = [place for place, texts in enumerate(every) if all(text.strip() for text in texts)]
+    data = EvaluationSet(
+        name=str(first) if pairs is None else pairs.name,
+        sources=None if pairs is None else [every[place][0] for place in places],
+        references=[[every[place][1]] for place in places],
+        places=places,
+        total=len(every),
+    )
+    if not places:
+        raise UserError(f"{data.name}: every pair has a blank side; expected texts to translate and their references")
+    for path in references:
+        for known, line in zip(data.references, data.read_lines(path), strict=True):
+            known += [line] if line.strip() else []
+    return data
+
+
+def read_evaluation_gold(
+    pairs: PairInput | None, data: EvaluationSet, path: Path | None, base: int | None, *, tokenised: bool
+) -> list[GoldLinks] | None:
+    """Read the gold alignments of these pairs; a task brings its own."""
+    if path is None:
+        return data.select(pairs.gold) if pairs is not None and pairs.gold is not None else None
+    if pairs is None:
+        raise UserError(f"--gold {path}: links join sources to targets; give PAIRS")
+    refuse_second_gold(pairs, path)
+    split = str.split if tokenised else words
+    lengths = [(len(split(pair.source)), len(split(pair.target))) for pair in pairs.pairs]
+    return data.select(read_gold(path, lengths=lengths, base=base))
