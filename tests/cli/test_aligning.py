@@ -199,7 +199,7 @@ def test_mistakes_are_one_line_and_2_and_write_nothing(
         ((model_folder, tsv, "--layer", "9"), "layer 9 does not exist"),
         ((model_folder, tsv, "--head", "9"), "head 9 does not exist"),
         ((model_folder, tsv, "--symmetrise", "grow"), "--symmetrise must be intersection"),
-        ((model_folder, tsv, "--valid-gold", gold), "no --valid pairs"),
+        ((model_folder, tsv, "--valid-gold", gold), "has no pairs; give them by --valid"),
         ((model_folder, "task:phrasebook-en-fr", "--gold", gold), "brings its own"),
     ):
         code, printed, err = run(*arguments, "--out", out)
