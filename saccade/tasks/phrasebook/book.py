@@ -1,20 +1,24 @@
 """The phrasebook as a task: pairs of sentences with their word alignment, by length, by split, by distance of a cue."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from saccade.errors import UserError
 from saccade.tasks.drawing import generator
 from saccade.tasks.pair import Pair, Sense
-from saccade.tasks.phrasebook import chinese, english, french, german, tree
+from saccade.tasks.phrasebook import tree
+from saccade.tasks.phrasebook.chinese import Chinese
+from saccade.tasks.phrasebook.english import English
+from saccade.tasks.phrasebook.french import French
+from saccade.tasks.phrasebook.german import German
 from saccade.tasks.phrasebook.homograph import Draft, draft, feasible
 from saccade.tasks.phrasebook.lexicon import Noun, lexicon
-from saccade.tasks.phrasebook.line import Token, align, positions, spell
 from saccade.tasks.phrasebook.sampler import Sampler
 from saccade.tasks.phrasebook.split import combinations, split_of
 from saccade.tasks.phrasebook.tree import Sentence
+from saccade.tasks.phrasebook.writer import Token, Writer, align, positions, spell
 
-WRITERS = {"en": english.sentence, "fr": french.sentence, "de": german.sentence, "zh": chinese.sentence}
+WRITERS: dict[str, Callable[[], Writer]] = {"en": English, "fr": French, "de": German, "zh": Chinese}
 WORDS_PER_ENGLISH_WORD = {"en": 1.0, "fr": 1.05, "de": 1.03, "zh": 1.65}
 CUES = ("before", "after", "either", "removed")
 AMBIGUOUS_SHARE = 0.2  # of the sentences with room for a word and its cue
@@ -64,7 +68,7 @@ class Phrasebook:
                     self._settle(sampler, drafted)
                 sentence = drafted.sentence if drafted else sampler.sentence(length)
                 if _belongs(sentence, split):
-                    tokens = WRITERS[self.source](sentence)
+                    tokens = WRITERS[self.source]().sentence(sentence)
                     if least <= len(tokens) <= most:
                         yield self._pair(sentence, tokens, drafted)
                         break
@@ -103,7 +107,7 @@ class Phrasebook:
                 if not _belongs(drafted.sentence, split):
                     continue
                 self._settle(sampler, drafted, removed)
-                tokens = WRITERS["en"](drafted.sentence)
+                tokens = English().sentence(drafted.sentence)
                 if _distance(tokens, drafted) == distance:
                     yield self._pair(drafted.sentence, tokens, drafted, removed)
                     break
@@ -119,7 +123,7 @@ class Phrasebook:
         drafted.settle(sense, "neutral" if removed else words.sense_of[sense], sampler.random())
 
     def _pair(self, sentence: Sentence, source: list[Token], drafted: Draft | None, removed: bool = False) -> Pair:
-        target = WRITERS[self.target](sentence)
+        target = WRITERS[self.target]().sentence(sentence)
         sense = self._sense(source, target, drafted, removed) if drafted and self.source == "en" else None
         return Pair(
             source=spell(source, self.source),

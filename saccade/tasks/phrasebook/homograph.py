@@ -78,9 +78,9 @@ def draft(sampler: Sampler, distance: int, length: int = 0) -> Draft:
 
 
 def _add(sampler: Sampler, out: Sentence, unit: Statement) -> None:
-    if out.units:
+    if out.statements:
         out.joins.append(sampler.pick(("and", "and", "but")))
-    out.units.append(unit)
+    out.statements.append(unit)
 
 
 def _host(

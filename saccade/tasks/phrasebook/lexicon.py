@@ -7,6 +7,7 @@ a leading `+` takes *être* or *sein*; `an-rufen` is separable; in Chinese `*` i
 negative where 不 alone would be wrong, and `跟~` or `~里` is what goes around the object.
 """
 
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -83,10 +84,7 @@ class Verb:
 class Adverb:
     name: str
     kinds: frozenset[str]
-    english: tuple[tuple[str, int], ...]  # (word, which part of the phrase it renders)
-    french: tuple[tuple[str, int], ...]
-    german: tuple[tuple[str, int], ...]
-    chinese: tuple[tuple[str, int], ...]
+    forms: dict[str, tuple[tuple[str, int], ...]]  # by language: (word, the part of the phrase that it renders)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,8 +100,23 @@ class PhrasebookLexicon:
     adverbs: tuple[Adverb, ...]
 
 
+def _read(name: str) -> str:
+    return (files(__package__) / "words" / name).read_text(encoding="utf-8")
+
+
+@cache
+def function_words(language: str) -> dict[str, dict[str, tuple[str, ...]]]:
+    """Pronouns, determiners, auxiliaries and the like: table → key → forms."""
+    tables = tomllib.loads(_read(f"{language}.toml"))
+    return {name: {key: _split(text) for key, text in table.items()} for name, table in tables.items()}
+
+
+def _split(text: str) -> tuple[str, ...]:
+    return tuple("" if form == "-" else form for form in _forms(text))
+
+
 def _rows(table: str) -> Iterator[dict[str, str]]:
-    text = (files(__package__) / "words" / f"{table}.tsv").read_text(encoding="utf-8")
+    text = _read(f"{table}.tsv")
     header, *lines = text.splitlines()
     for line in lines:
         yield dict(zip(header.split("\t"), line.split("\t"), strict=True))
@@ -241,10 +254,12 @@ def _adverb(row: dict[str, str]) -> Adverb:
     return Adverb(
         name=" ".join(word for word, _ in _parts(row["en"])),
         kinds=frozenset(row["kinds"].split()),
-        english=_parts(row["en"]),
-        french=_parts(row["fr"].replace("'hui", "' hui")),
-        german=_parts(row["de"]),
-        chinese=_parts(row["zh"]),
+        forms={
+            "english": _parts(row["en"]),
+            "french": _parts(row["fr"].replace("'hui", "' hui")),
+            "german": _parts(row["de"]),
+            "chinese": _parts(row["zh"]),
+        },
     )
 
 

@@ -48,7 +48,7 @@ class Sampler(PhraseSampler):
         self.left = 0
         while room >= 2:
             join = ""
-            if out.units:
+            if out.statements:
                 join = self.join(out)
                 room -= 2
             size = room
@@ -56,17 +56,17 @@ class Sampler(PhraseSampler):
                 size = 5 + int(self.random() * min(9, room - 10))
             room -= size
             self.left += size
-            out.units.append(self.unit(first=join != "so"))
+            out.statements.append(self.unit(first=join != "so"))
             if join:
                 out.joins.append(join)
             if room < 5:
                 break
-        if room + self.left >= 7 and len(out.units) < 40:
+        if room + self.left >= 7 and len(out.statements) < 40:
             self.fill(out, room + self.left)
 
     def join(self, out: Sentence) -> str:
         """A conjunction; two 所以 in a row, of *because* or *so*, would read badly."""
-        settled = out.units[-1].link == "because" or out.joins[-1:] == ["so"]
+        settled = out.statements[-1].link == "because" or out.joins[-1:] == ["so"]
         return self.pick(JOINS[:-1] if settled else JOINS)
 
     def unit(self, *, first: bool) -> Statement:
@@ -219,10 +219,10 @@ class Sampler(PhraseSampler):
             return False
         time = self.pick(self.choices.times[node.mood])
         front = first and self.chance(0.4)
-        if len(time.english) > self.left or (not front and self.heavy(node.object)):
+        if len(time.forms["english"]) > self.left or (not front and self.heavy(node.object)):
             return False
         node.time, node.time_first = time, front
-        self.left -= len(time.english)
+        self.left -= len(time.forms["english"])
         return True
 
     def grow_place(self, node: Clause, first: bool) -> bool:

@@ -43,7 +43,7 @@ def _heads(node: Nominal) -> tuple[str, ...]:
 
 def combinations(sentence: Sentence) -> Iterator[Combination]:
     """Every combination in a sentence."""
-    for unit in sentence.units:
+    for unit in sentence.statements:
         yield from _in_clause(unit.main)
         if unit.other:
             yield from _in_clause(unit.other)

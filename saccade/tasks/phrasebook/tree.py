@@ -89,8 +89,8 @@ class Statement:
 
 @dataclass(slots=True)
 class Sentence:
-    units: list[Statement]
-    joins: list[str] = field(default_factory=list)  # and, but, or, so: before units 1, 2, …
+    statements: list[Statement]
+    joins: list[str] = field(default_factory=list)  # and, but, or, so: before statements 1, 2, …
 
 
 def agreement(subject: Nominal) -> int:

@@ -13,10 +13,10 @@ from saccade.tasks import Phrasebook
 from saccade.tasks.phrasebook.book import WRITERS
 from saccade.tasks.phrasebook.choices import choices
 from saccade.tasks.phrasebook.lexicon import Noun
-from saccade.tasks.phrasebook.line import spell
 from saccade.tasks.phrasebook.phrases import PLURAL, SINGULAR
 from saccade.tasks.phrasebook.sampler import Sampler
 from saccade.tasks.phrasebook.tree import POSSESSIVES
+from saccade.tasks.phrasebook.writer import spell
 from saccade.text.words import words
 
 LANGUAGES = tuple(WRITERS)
@@ -46,7 +46,7 @@ def test_length_is_a_dial_and_links_point_at_words(
 def test_words_finds_the_grammars_own_words(seed: int, length: int) -> None:
     tree = Sampler("train", Random(seed).random).sentence(length)
     for language, write in WRITERS.items():
-        tokens = write(tree)
+        tokens = write().sentence(tree)
         assert words(spell(tokens, language)) == [word for word, _ in tokens]
         assert all(word for word, _ in tokens)
 
@@ -76,7 +76,7 @@ def test_one_source_has_one_target_in_every_direction() -> None:
     seen: dict[tuple[str, str], dict[str, str]] = {direction: {} for direction in permutations(LANGUAGES, 2)}
     for i in range(12_000):
         tree = sampler.sentence(3 + i % 5)
-        texts = {language: spell(write(tree), language) for language, write in WRITERS.items()}
+        texts = {language: spell(write().sentence(tree), language) for language, write in WRITERS.items()}
         for (source, target), known in seen.items():
             assert known.setdefault(texts[source], texts[target]) == texts[target]
 

@@ -8,8 +8,8 @@ from saccade.tasks import Pair, Phrasebook
 from saccade.tasks.phrasebook.book import WRITERS
 from saccade.tasks.phrasebook.homograph import draft, feasible
 from saccade.tasks.phrasebook.lexicon import lexicon
-from saccade.tasks.phrasebook.line import spell
 from saccade.tasks.phrasebook.sampler import Sampler
+from saccade.tasks.phrasebook.writer import spell
 from saccade.text.words import words
 
 TARGETS = ("fr", "de", "zh")
@@ -101,9 +101,9 @@ def test_apart_from_the_cue_both_senses_have_the_same_sentence() -> None:
         for sense in words_.homographs[drafted.word.noun.name]:
             for which in (0.0, 0.4, 0.8):
                 drafted.settle(sense, words_.sense_of[sense], which)
-                tokens = WRITERS["en"](drafted.sentence)
+                tokens = WRITERS["en"]().sentence(drafted.sentence)
                 stripped.add(tuple(word for word, ids in tokens if drafted.cue_number not in ids))
-            targets.add(spell(WRITERS["zh"](drafted.sentence), "zh"))
+            targets.add(spell(WRITERS["zh"]().sentence(drafted.sentence), "zh"))
         assert len(stripped) == 1
         assert len(targets) == 2
 

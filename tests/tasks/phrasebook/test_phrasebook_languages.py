@@ -4,8 +4,8 @@ import pytest
 
 from saccade.tasks.phrasebook.book import WRITERS
 from saccade.tasks.phrasebook.lexicon import Adjective, Adverb, Noun, Verb, lexicon
-from saccade.tasks.phrasebook.line import align, spell
 from saccade.tasks.phrasebook.tree import STRIDE, Clause, Coordination, Phrase, Pronoun, Sentence, Statement
+from saccade.tasks.phrasebook.writer import align, spell
 
 I, YOU, HE, SHE, WE, THEY = range(6)  # noqa: E741
 
@@ -35,7 +35,7 @@ class Build:
 
     def say(self, main: Clause, link: str = "", other: Clause | None = None) -> dict[str, str]:
         tree = Sentence([Statement(self.fresh(), main, link, other)])
-        return {language: spell(write(tree), language) for language, write in WRITERS.items()}
+        return {language: spell(write().sentence(tree), language) for language, write in WRITERS.items()}
 
 
 def noun(name: str) -> Noun:
@@ -236,7 +236,7 @@ def test_reported_speech_and_time_first(b: Build) -> None:
 
 def test_links_join_words_that_say_the_same(b: Build) -> None:
     tree = Sentence([Statement(b.fresh(), b.clause(b.pro(I), "help", mood="want", object=b.np("the", "man")))])
-    lines = {language: write(tree) for language, write in WRITERS.items()}
+    lines = {language: write().sentence(tree) for language, write in WRITERS.items()}
     # I want to help the man . — ich will dem Mann helfen .
     assert align(lines["en"], lines["de"]) == ((0, 0), (1, 1), (2, 1), (3, 4), (4, 2), (5, 3), (6, 5))
     # — 我 想 帮 助 男 人 。
