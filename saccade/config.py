@@ -5,6 +5,7 @@ TOML has no null: `"none"` stands for None wherever None is allowed, also in `--
 
 import dataclasses
 import datetime
+import inspect
 import math
 import re
 from collections.abc import Iterable, Mapping
@@ -37,14 +38,14 @@ def from_dict(cls: type[Config], mapping: Mapping[str, Any], where: str = "recip
 
 def to_dict(config: Any) -> dict[str, Any]:
     """Plain values for TOML or JSON, such that `from_dict(type(config), to_dict(config)) == config`."""
-    return {field.name: _plain(getattr(config, field.name)) for field in dataclasses.fields(config) if field.init}
+    return {field.name: _plain(getattr(config, field.name)) for field in _settable(config)}
 
 
 def describe(cls: type[Any], at: str = "") -> list[Key]:
     """Every key of `cls`, nested ones by their dotted names (`data.corpora[].pairs` in a list of tables), in order."""
     hints = field_hints(cls)
     keys = []
-    for field in (field for field in dataclasses.fields(cls) if field.init):
+    for field in _settable(cls):
         name = _join(at, field.name)
         nested = [
             (inner, name if inner is hint else f"{name}[]")
@@ -110,7 +111,7 @@ class _Reader:
     def table(self, cls: type[Any], mapping: Any, at: str) -> Any:
         if not isinstance(mapping, Mapping):
             raise self.wrong(mapping, cls, at)
-        known = {field.name: field for field in dataclasses.fields(cls) if field.init}
+        known = {field.name: field for field in _settable(cls)}
         hints = field_hints(cls)
         for name in mapping:
             if name not in known:
@@ -201,6 +202,12 @@ class _Reader:
 
     def error(self, key: str, message: str) -> UserError:
         return UserError(": ".join(part for part in (self.where, key, message) if part))
+
+
+def _settable(cls: Any) -> "list[dataclasses.Field[Any]]":
+    """The fields that can be set: the class's own, then inherited ones."""
+    own = inspect.get_annotations(cls if isinstance(cls, type) else type(cls))
+    return sorted((field for field in dataclasses.fields(cls) if field.init), key=lambda field: field.name not in own)
 
 
 def _join(at: str, name: str) -> str:

@@ -1,34 +1,35 @@
-from typing import NamedTuple, Protocol
+"""Dropout and its settings."""
+
+from dataclasses import dataclass
+from typing import Annotated
 
 from torch import nn
 
+from saccade.ranges import Checked, Help, Share
+
 
 def make_dropout(share: float) -> nn.Module:
-    """Dropout; of nothing, nothing at all: torch's would still draw a mask at every call."""
+    """Identity where nothing is dropped: torch's dropout would still draw a mask at every call."""
     return nn.Dropout(share) if share else nn.Identity()
 
 
-class Dropping(Protocol):
-    """A model's settings: one share for all places, and what a place has instead (None: the same)."""
+@dataclass(frozen=True, kw_only=True)
+class DropoutConfig(Checked):
+    """One share for all places, and another for some of them."""
+
+    dropout: Annotated[Share, Help("everywhere, unless one of the next three is set")] = 0.0
+    embedding_dropout: Annotated[Share | None, Help("word vectors of both sides")] = None
+    layer_dropout: Annotated[Share | None, Help("between layers, and before an attention")] = None
+    output_dropout: Annotated[Share | None, Help("the last hidden layer, which the softmax reads")] = None
 
     @property
-    def dropout(self) -> float: ...
+    def at_embedding(self) -> float:
+        return self.dropout if self.embedding_dropout is None else self.embedding_dropout
+
     @property
-    def embedding_dropout(self) -> float | None: ...
+    def at_layer(self) -> float:
+        return self.dropout if self.layer_dropout is None else self.layer_dropout
+
     @property
-    def layer_dropout(self) -> float | None: ...
-    @property
-    def output_dropout(self) -> float | None: ...
-
-
-class Places(NamedTuple):
-    """The share that is dropped, in training, of a recurrent model's …"""
-
-    embedding: float  # word vectors, of both sides
-    layer: float  # outputs of a layer that another reads, or an attention
-    output: float  # last hidden layer, which the softmax reads
-
-    @classmethod
-    def of(cls, config: Dropping) -> "Places":
-        places = (config.embedding_dropout, config.layer_dropout, config.output_dropout)
-        return cls(*(config.dropout if place is None else place for place in places))
+    def at_output(self) -> float:
+        return self.dropout if self.output_dropout is None else self.output_dropout

@@ -21,28 +21,24 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from saccade.layers.dropout import Places, make_dropout
+from saccade.layers.dropout import DropoutConfig, make_dropout
 from saccade.layers.embedding import Embeddings, Tie
 from saccade.layers.recurrent import Cell, RecurrentEncoder
 from saccade.models.contract import PaperInfo, Seq2Seq
-from saccade.ranges import Checked, Layers, Share, Width
+from saccade.ranges import Layers, Width
 from saccade.text.tokeniser import EOS
 
 _CERTAIN = 20.0  # the logit of the end symbol beyond the source; that of all others is 0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(Checked):
+class Config(DropoutConfig):
     embedding: Width = 31
     hidden: Width = 150
     layers: Layers = 1
     bidirectional: bool = False
     feedback: bool = False  # whether the readout is given the previous output
     cell: Cell = "tanh"
-    dropout: Share = 0.0  # everywhere, but where the next three say otherwise
-    embedding_dropout: Share | None = None
-    layer_dropout: Share | None = None  # between layers
-    output_dropout: Share | None = None
     tie: Tie = "none"
 
 
@@ -66,7 +62,6 @@ class AlignedRNN(Seq2Seq[Fixed, Moving]):
 
     def __init__(self, config: Config, source_size: int, target_size: int) -> None:
         super().__init__(config, source_size, target_size)
-        drop = Places.of(config)
         self.embeddings = Embeddings(source_size, target_size, config.embedding, tie=config.tie)
         if not config.feedback and config.tie == "none":
             del self.embeddings.target  # nothing would read it
@@ -76,12 +71,12 @@ class AlignedRNN(Seq2Seq[Fixed, Moving]):
             config.hidden,
             layers=config.layers,
             bidirectional=config.bidirectional,
-            dropout=drop.layer,
+            dropout=config.at_layer,
         )
         self.of_state = nn.Linear(self.encoder.out, config.embedding)
         self.of_last = nn.Linear(config.embedding, config.embedding, bias=False) if config.feedback else None
-        self.embedding_dropout = make_dropout(drop.embedding)
-        self.output_dropout = make_dropout(drop.output)
+        self.embedding_dropout = make_dropout(config.at_embedding)
+        self.output_dropout = make_dropout(config.at_output)
 
     def start(self, source: Tensor, readable: Tensor) -> tuple[Fixed, Moving]:
         states, _ = self.encoder(self.embedding_dropout(self.embeddings.of_source(source)), readable)

@@ -24,15 +24,15 @@ from torch import Tensor, nn
 
 from saccade.attention import History, Memory
 from saccade.attention.table import build
-from saccade.layers.dropout import Places, make_dropout
+from saccade.layers.dropout import DropoutConfig, make_dropout
 from saccade.layers.embedding import Embeddings, Tie
 from saccade.layers.recurrent import UNITS, Cell, First, FirstState, Maxout, RecurrentEncoder
 from saccade.models.contract import PaperInfo, Seq2Seq
-from saccade.ranges import Checked, Layers, Share, Width
+from saccade.ranges import Layers, Width
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(Checked):
+class Config(DropoutConfig):
     embedding: Width = 620
     hidden: Width = 1000
     align: Width = 1000  # width of the attention's hidden layer
@@ -43,10 +43,6 @@ class Config(Checked):
     decoder: Literal["paper", "conditional"] = "paper"
     cell: Cell = "gru"
     first: First = "last"  # the decoder's first state: of the encoder's last, of the mean of its states, or zero
-    dropout: Share = 0.0  # everywhere, but where the next three say otherwise
-    embedding_dropout: Share | None = None
-    layer_dropout: Share | None = None  # between layers, and of what the attention reads
-    output_dropout: Share | None = None
     tie: Tie = "none"
 
 
@@ -76,7 +72,7 @@ class Decoder(nn.Module):
         self.of_last = nn.Linear(config.embedding, 2 * config.maxout, bias=False)
         self.of_read = nn.Linear(read, 2 * config.maxout, bias=False)
         self.maxout = Maxout()
-        self.output_dropout = make_dropout(Places.of(config).output)
+        self.output_dropout = make_dropout(config.at_output)
         self.narrow = nn.Linear(config.maxout, config.embedding) if config.maxout != config.embedding else nn.Identity()
 
     def step(
@@ -120,18 +116,17 @@ class Bahdanau2014(Seq2Seq[Fixed, Moving]):
     def __init__(self, config: Config, source_size: int, target_size: int) -> None:
         super().__init__(config, source_size, target_size)
         self.embeddings = Embeddings(source_size, target_size, config.embedding, tie=config.tie)
-        drop = Places.of(config)
         self.encoder = RecurrentEncoder(
             config.cell,
             config.embedding,
             config.hidden,
             layers=config.layers,
             bidirectional=config.bidirectional,
-            dropout=drop.layer,
+            dropout=config.at_layer,
         )
         self.decoder = Decoder(config, self.encoder.out)
-        self.embedding_dropout = make_dropout(drop.embedding)
-        self.layer_dropout = make_dropout(drop.layer)
+        self.embedding_dropout = make_dropout(config.at_embedding)
+        self.layer_dropout = make_dropout(config.at_layer)
 
     @property
     def cross(self) -> list[str]:

@@ -17,15 +17,15 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from saccade.layers.dropout import Places, make_dropout
+from saccade.layers.dropout import DropoutConfig, make_dropout
 from saccade.layers.embedding import Embeddings, Tie
 from saccade.layers.recurrent import UNITS, Cell, First, FirstState, Maxout, RecurrentEncoder
 from saccade.models.contract import PaperInfo, Seq2Seq
-from saccade.ranges import Checked, Layers, Share, Width
+from saccade.ranges import Layers, Width
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(Checked):
+class Config(DropoutConfig):
     embedding: Width = 100
     hidden: Width = 1000
     maxout: Width = 500
@@ -33,10 +33,6 @@ class Config(Checked):
     bidirectional: bool = False
     cell: Cell = "gru"
     first: First = "last"  # the decoder's first state: of the context, of the mean of the encoder's states, or zero
-    dropout: Share = 0.0  # everywhere, but where the next three say otherwise
-    embedding_dropout: Share | None = None
-    layer_dropout: Share | None = None  # between layers
-    output_dropout: Share | None = None
     tie: Tie = "none"
 
 
@@ -57,7 +53,7 @@ class Encoder(nn.Module):
             config.hidden,
             layers=config.layers,
             bidirectional=config.bidirectional,
-            dropout=Places.of(config).layer,
+            dropout=config.at_layer,
         )
         self.summary = nn.Linear(self.recurrence.out, config.hidden)
 
@@ -78,7 +74,7 @@ class Decoder(nn.Module):
         self.of_last = nn.Linear(config.embedding, 2 * config.maxout, bias=False)
         self.of_summary = nn.Linear(config.hidden, 2 * config.maxout, bias=False)
         self.maxout = Maxout()
-        self.output_dropout = make_dropout(Places.of(config).output)
+        self.output_dropout = make_dropout(config.at_output)
         self.narrow = nn.Linear(config.maxout, config.embedding) if config.maxout != config.embedding else nn.Identity()
 
     def readout(self, states: Tensor, last: Tensor, context: Tensor) -> Tensor:
@@ -108,7 +104,7 @@ class Cho2014(Seq2Seq[Fixed, Moving]):
         self.embeddings = Embeddings(source_size, target_size, config.embedding, tie=config.tie)
         self.encoder = Encoder(config)
         self.decoder = Decoder(config, self.encoder.recurrence.out)
-        self.embedding_dropout = make_dropout(Places.of(config).embedding)
+        self.embedding_dropout = make_dropout(config.at_embedding)
 
     def start(self, source: Tensor, readable: Tensor) -> tuple[Fixed, Moving]:
         states, context = self.encoder(self.embedding_dropout(self.embeddings.of_source(source)), readable)

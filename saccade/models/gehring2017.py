@@ -28,15 +28,15 @@ from torch import Tensor, nn
 from saccade.attention import History, Learned, Memory
 from saccade.attention.table import build
 from saccade.layers.convolution import HALF, GatedConvolution, drawn
-from saccade.layers.dropout import Places, make_dropout
+from saccade.layers.dropout import DropoutConfig, make_dropout
 from saccade.layers.embedding import Embeddings, Tie
 from saccade.models.contract import PaperInfo, Seq2Seq
-from saccade.ranges import Checked, Kernel, Layers, Length, Share, Width
+from saccade.ranges import Kernel, Layers, Length, Share, Width
 from saccade.text.tokeniser import PAD
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(Checked):
+class Config(DropoutConfig):
     embedding: Width = 512
     hidden: Width = 512
     kernel: Kernel = 3
@@ -45,10 +45,7 @@ class Config(Checked):
     longest: Length = 1024  # places that have a vector of their own
     attention: str = "luong2015-global-dot"  # the plain dot product: a search in every decoder layer
     weight_norm: bool = True
-    dropout: Share = 0.2  # everywhere, but where the next three say otherwise
-    embedding_dropout: Share | None = None
-    layer_dropout: Share | None = None  # of what a convolution reads
-    output_dropout: Share | None = None
+    dropout: Share = 0.2
     tie: Tie = "none"
 
 
@@ -131,15 +128,14 @@ class Gehring2017(Seq2Seq[Fixed, Moving]):
         self.widen = _widen(config)
         self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
         self.narrow = drawn(nn.Linear(config.hidden, config.embedding), normalised=config.weight_norm)
-        drop = Places.of(config)
-        self.embedding_dropout, self.output_dropout = make_dropout(drop.embedding), make_dropout(drop.output)
+        self.embedding_dropout, self.output_dropout = make_dropout(config.at_embedding), make_dropout(config.at_output)
         tables = (self.embeddings.source, self.embeddings.target, self.source_places.table, self.target_places.table)
         for table in dict.fromkeys(tables):
             nn.init.normal_(table.weight, std=0.1)
         for words in (self.embeddings.source, self.embeddings.target):
             nn.init.zeros_(words.weight[PAD])
         if config.tie == "none":
-            drawn(self.embeddings.output, dropout=drop.output, normalised=config.weight_norm)
+            drawn(self.embeddings.output, dropout=config.at_output, normalised=config.weight_norm)
 
     @property
     def cross(self) -> list[str]:
@@ -188,11 +184,11 @@ class Gehring2017(Seq2Seq[Fixed, Moving]):
 
 def _widen(config: Config) -> nn.Module:
     linear = nn.Linear(config.embedding, config.hidden)
-    return drawn(linear, dropout=Places.of(config).embedding, normalised=config.weight_norm)
+    return drawn(linear, dropout=config.at_embedding, normalised=config.weight_norm)
 
 
 def _convolution(config: Config, *, causal: bool = False) -> GatedConvolution:
-    dropout = Places.of(config).layer
+    dropout = config.at_layer
     return GatedConvolution(config.hidden, config.kernel, dropout=dropout, normalised=config.weight_norm, causal=causal)
 
 

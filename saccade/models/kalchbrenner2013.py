@@ -21,26 +21,22 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from saccade.layers.dropout import Places, make_dropout
+from saccade.layers.dropout import DropoutConfig, make_dropout
 from saccade.layers.embedding import Embeddings, Tie
 from saccade.layers.recurrent import UNITS, Cell, First, FirstState
 from saccade.models.contract import PaperInfo, Seq2Seq
-from saccade.ranges import Checked, Range, Share, Width
+from saccade.ranges import Range, Width
 
 _Columns = Annotated[int, Range(least=2, most=1_000)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(Checked):
+class Config(DropoutConfig):
     embedding: Width = 256
     hidden: Width = 256
     widest: _Columns = 12  # of the largest kernel; by 1, a sentence never becomes one vector
     cell: Cell = "tanh"
     first: First = "zero"  # the decoder's first state: of the sentence's vector, of the mean of its words', or zero
-    dropout: Share = 0.0  # everywhere, but where the next three say otherwise
-    embedding_dropout: Share | None = None
-    layer_dropout: Share | None = None  # of the sentence's vector
-    output_dropout: Share | None = None
     tie: Tie = "none"
 
 
@@ -105,7 +101,7 @@ class Kalchbrenner2013(Seq2Seq[Fixed, Moving]):
 
     def __init__(self, config: Config, source_size: int, target_size: int) -> None:
         super().__init__(config, source_size, target_size)
-        drop, unit = Places.of(config), UNITS[config.cell]
+        unit = UNITS[config.cell]
         self.embeddings = Embeddings(source_size, target_size, config.embedding, tie=config.tie)
         self.encoder = Encoder(config.embedding, config.widest)
         self.first = FirstState(
@@ -114,9 +110,9 @@ class Kalchbrenner2013(Seq2Seq[Fixed, Moving]):
         self.unit = unit(config.embedding, config.hidden)
         self.of_vector = nn.Linear(config.embedding, self.unit.projected, bias=False)  # S
         self.narrow = nn.Linear(config.hidden, config.embedding) if config.hidden != config.embedding else nn.Identity()
-        self.embedding_dropout = make_dropout(drop.embedding)
-        self.layer_dropout = make_dropout(drop.layer)
-        self.output_dropout = make_dropout(drop.output)
+        self.embedding_dropout = make_dropout(config.at_embedding)
+        self.layer_dropout = make_dropout(config.at_layer)
+        self.output_dropout = make_dropout(config.at_output)
 
     def start(self, source: Tensor, readable: Tensor) -> tuple[Fixed, Moving]:
         embedded = self.embedding_dropout(self.embeddings.of_source(source))

@@ -23,15 +23,15 @@ from torch import Tensor, nn
 
 from saccade.attention import History, Memory
 from saccade.attention.table import build
-from saccade.layers.dropout import Places, make_dropout
+from saccade.layers.dropout import DropoutConfig, make_dropout
 from saccade.layers.embedding import Embeddings, Tie
 from saccade.layers.recurrent import Cell, First, RecurrentEncoder, Stack
 from saccade.models.contract import PaperInfo, Seq2Seq
-from saccade.ranges import Checked, Layers, Share, Width
+from saccade.ranges import Layers, Width
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(Checked):
+class Config(DropoutConfig):
     embedding: Width = 1000
     hidden: Width = 1000  # of both directions together
     layers: Layers = 4  # of the encoder, and of the decoder
@@ -41,10 +41,6 @@ class Config(Checked):
     feeding: bool = True  # whether the next step reads what came of the attention
     cell: Cell = "lstm"
     first: First = "last"  # the decoder's first states: the encoder's last, of the mean of its states, or zero
-    dropout: Share = 0.0  # everywhere, but where the next three say otherwise
-    embedding_dropout: Share | None = None
-    layer_dropout: Share | None = None  # between layers, and of what the attention reads
-    output_dropout: Share | None = None
     tie: Tie = "none"
 
     def __post_init__(self) -> None:
@@ -74,7 +70,7 @@ class Decoder(nn.Module):
             layers=config.layers,
             first=config.first,
             annotation=width,
-            dropout=Places.of(config).layer,
+            dropout=config.at_layer,
         )
         self.of_fed = nn.Linear(width, self.stack.lowest.projected, bias=False) if config.feeding else None
         self.attention = build(config.attention, query_dim=width, memory_dim=width, width=width)
@@ -128,7 +124,6 @@ class Luong2015(Seq2Seq[Fixed, Moving]):
 
     def __init__(self, config: Config, source_size: int, target_size: int) -> None:
         super().__init__(config, source_size, target_size)
-        drop = Places.of(config)
         self.embeddings = Embeddings(source_size, target_size, config.embedding, tie=config.tie)
         self.encoder = RecurrentEncoder(
             config.cell,
@@ -137,13 +132,13 @@ class Luong2015(Seq2Seq[Fixed, Moving]):
             layers=config.layers,
             bidirectional=config.bidirectional,
             backwards=config.reverse,
-            dropout=drop.layer,
+            dropout=config.at_layer,
         )
         self.decoder = Decoder(config)
         self.narrow = nn.Linear(config.hidden, config.embedding) if config.hidden != config.embedding else nn.Identity()
-        self.embedding_dropout = make_dropout(drop.embedding)
-        self.layer_dropout = make_dropout(drop.layer)
-        self.output_dropout = make_dropout(drop.output)
+        self.embedding_dropout = make_dropout(config.at_embedding)
+        self.layer_dropout = make_dropout(config.at_layer)
+        self.output_dropout = make_dropout(config.at_output)
 
     @property
     def cross(self) -> list[str]:

@@ -29,16 +29,16 @@ from torch import Tensor, nn
 
 from saccade.attention import History, Memory
 from saccade.attention.table import build
-from saccade.layers.dropout import Places, make_dropout
+from saccade.layers.dropout import DropoutConfig, make_dropout
 from saccade.layers.embedding import Embeddings, Tie
 from saccade.layers.recurrent import UNITS, Cell, First, FirstState, RecurrentEncoder
 from saccade.models.contract import PaperInfo, Seq2Seq
-from saccade.ranges import Checked, Layers, Share, Width
+from saccade.ranges import Layers, Width
 from saccade.text.tokeniser import PAD
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(Checked):
+class Config(DropoutConfig):
     semantics: Width = 120  # width of meanings, and of the last hidden layer
     embedding: Width = 100  # of words, for the syntax
     hidden: Width = 400  # of the syntax, both directions together, and of the decoder
@@ -51,10 +51,6 @@ class Config(Checked):
     syntax_acts: bool = False
     cell: Cell = "lstm"
     first: First = "last"  # the decoder's first state: of the encoder's last, of the mean of its states, or zero
-    dropout: Share = 0.0  # everywhere, but where the next three say otherwise
-    embedding_dropout: Share | None = None
-    layer_dropout: Share | None = None  # between layers, and of what the attention reads
-    output_dropout: Share | None = None
     tie: Tie = "none"
 
     def __post_init__(self) -> None:
@@ -80,12 +76,14 @@ class Syntax(nn.Module):
 
     def __init__(self, config: Config, source_size: int) -> None:
         super().__init__()
-        drop, half = Places.of(config), config.hidden // 2
+        half = config.hidden // 2
         self.words = nn.Embedding(source_size, config.embedding, padding_idx=PAD)
         self.around = RecurrentEncoder(config.cell, config.embedding, half)
-        self.above = RecurrentEncoder(config.cell, config.hidden, half, layers=config.layers - 1, dropout=drop.layer)
+        self.above = RecurrentEncoder(
+            config.cell, config.hidden, half, layers=config.layers - 1, dropout=config.at_layer
+        )
         self.surroundings = config.surroundings
-        self.embedding_dropout, self.layer_dropout = make_dropout(drop.embedding), make_dropout(drop.layer)
+        self.embedding_dropout, self.layer_dropout = make_dropout(config.at_embedding), make_dropout(config.at_layer)
 
     def forward(self, source: Tensor, readable: Tensor) -> tuple[Tensor, Tensor]:
         """→ h (B, S, hidden), the last layer's states at its end"""
@@ -136,7 +134,7 @@ class Decoder(nn.Module):
         self.deeper = nn.Linear(read, read) if config.nonlinear else None
         self.of_syntax = nn.Linear(wide, width, bias=False) if config.syntax_acts else None
         self.of_meaning = nn.Linear(read, width, bias=False) if read != width else nn.Identity()
-        self.output_dropout = make_dropout(Places.of(config).output)
+        self.output_dropout = make_dropout(config.at_output)
 
     def step(
         self, last: Tensor | None, at: int | Tensor, fixed: Fixed, moving: Moving
@@ -178,7 +176,6 @@ class Russin2019(Seq2Seq[Fixed, Moving]):
 
     def __init__(self, config: Config, source_size: int, target_size: int) -> None:
         super().__init__(config, source_size, target_size)
-        drop = Places.of(config)
         self.embeddings = Embeddings(source_size, target_size, config.semantics, tie=config.tie)
         if not config.feedback and config.tie == "none":
             del self.embeddings.target  # nothing would read it
@@ -187,7 +184,7 @@ class Russin2019(Seq2Seq[Fixed, Moving]):
         )
         self.syntax = Syntax(config, source_size)
         self.decoder = Decoder(config)
-        self.embedding_dropout, self.layer_dropout = make_dropout(drop.embedding), make_dropout(drop.layer)
+        self.embedding_dropout, self.layer_dropout = make_dropout(config.at_embedding), make_dropout(config.at_layer)
 
     @property
     def cross(self) -> list[str]:

@@ -17,25 +17,21 @@ from typing import Literal, NamedTuple
 
 from torch import Tensor, nn
 
-from saccade.layers.dropout import Places, make_dropout
+from saccade.layers.dropout import DropoutConfig, make_dropout
 from saccade.layers.embedding import Embeddings, Tie
 from saccade.layers.recurrent import Cell, RecurrentEncoder, Stack
 from saccade.models.contract import PaperInfo, Seq2Seq
-from saccade.ranges import Checked, Layers, Share, Width
+from saccade.ranges import Layers, Width
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(Checked):
+class Config(DropoutConfig):
     embedding: Width = 1000
     hidden: Width = 1000
     layers: Layers = 4  # of the encoder, and of the decoder
     reverse: bool = True  # the source is read from its end
     cell: Cell = "lstm"
     first: Literal["last", "mean"] = "last"  # the decoder's first states: the encoder's last, or of the mean of them
-    dropout: Share = 0.0  # everywhere, but where the next three say otherwise
-    embedding_dropout: Share | None = None
-    layer_dropout: Share | None = None  # between layers
-    output_dropout: Share | None = None
     tie: Tie = "none"
 
 
@@ -63,7 +59,6 @@ class Sutskever2014(Seq2Seq[Fixed, Moving]):
 
     def __init__(self, config: Config, source_size: int, target_size: int) -> None:
         super().__init__(config, source_size, target_size)
-        drop = Places.of(config)
         self.embeddings = Embeddings(source_size, target_size, config.embedding, tie=config.tie)
         self.encoder = RecurrentEncoder(
             config.cell,
@@ -72,7 +67,7 @@ class Sutskever2014(Seq2Seq[Fixed, Moving]):
             layers=config.layers,
             bidirectional=False,
             backwards=config.reverse,
-            dropout=drop.layer,
+            dropout=config.at_layer,
         )
         self.decoder = Stack(
             config.cell,
@@ -81,11 +76,11 @@ class Sutskever2014(Seq2Seq[Fixed, Moving]):
             layers=config.layers,
             first=config.first,
             annotation=config.hidden,
-            dropout=drop.layer,
+            dropout=config.at_layer,
         )
         self.narrow = nn.Linear(config.hidden, config.embedding) if config.hidden != config.embedding else nn.Identity()
-        self.embedding_dropout = make_dropout(drop.embedding)
-        self.output_dropout = make_dropout(drop.output)
+        self.embedding_dropout = make_dropout(config.at_embedding)
+        self.output_dropout = make_dropout(config.at_output)
 
     def start(self, source: Tensor, readable: Tensor) -> tuple[Fixed, Moving]:
         annotations, ends = self.encoder(self.embedding_dropout(self.embeddings.of_source(source)), readable)
