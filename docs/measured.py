@@ -8,7 +8,8 @@ from statistics import fmean
 from typing import Any
 
 from rich.console import Console
-from saccade.tour.showing import show
+
+from saccade.tour.report import show
 
 RESULTS = Path(__file__).resolve().parents[1] / "benchmarks" / "results"
 FIXED, ATTENTION = "fixed context", "attention"
@@ -40,7 +41,7 @@ def try_output() -> str:
     (run,) = json.loads((RESULTS / "try-shown.json").read_text(encoding="utf-8"))["runs"]
     run["effort"]["judged"] = 1  # the record has one sentence per range of lengths
     console = Console(width=80, record=True, file=io.StringIO())
-    show(run, run["heatmap"], console)
+    show(run, console)
     lines = [line.rstrip() for line in console.export_text().strip().splitlines()]
     title = next(number for number, line in enumerate(lines) if "BLEU on unseen" in line)
     excerpts = [

@@ -45,7 +45,7 @@ class Config(DropoutConfig):
     longest: Length = 1024  # places that have a vector of their own
     attention: str = "luong2015-global-dot"  # the plain dot product: a search in every decoder layer
     weight_norm: bool = True
-    dropout: Share = 0.2
+    dropout: Share = 0.2  # everywhere, unless one of the other three is set
     tie: Tie = "none"
 
 
