@@ -154,7 +154,7 @@ def draw(rows: list[Learnt], trained: Translator, path: Path) -> None:
         items = task(rows[-1].task).pairs(200, seed=5, split="test")
         written = next(item.source for item in items if item.source.isascii() and item.source[0].isalpha())
         shown = trained.translate([written])[0]
-        pieces = shown.piece_weights
+        pieces = shown.token_weights
         assert pieces is not None and shown.attention is not None
         source = [*trained.vocabularies.source.tokens(trained.vocabularies.source.encode(shown.source)), "</s>"]
         plot_heatmap(pieces.mean(0), source, shown.tokens, ax=axes[0, 1])

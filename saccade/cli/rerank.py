@@ -57,7 +57,7 @@ def rerank(
         with bar("translating", len(data.places)) as advance:
             sources, references = zip(*data.pairs, strict=True)
             found = translator.translate(sources, how, batch_tokens=batch_tokens, progress=advance)
-        tuned = reranker.tuned(found, references, cast(Literal["chrf", "bleu"], metric))
+        tuned = reranker.tune(found, references, cast(Literal["chrf", "bleu"], metric))
     tuned.save(out)
     print_table(["weight of", ""], [[name, f"{value:g}"] for name, value in tuned.weights.items()])
     show(f"{metric} of {tuned.sentences} sentences: {tuned.before:.2f} as found, {tuned.after:.2f} reranked; {out}")

@@ -1,4 +1,4 @@
-"""Fits a model's confidence on pairs that it was not trained on: what it writes of the sources, beside the targets."""
+"""Calibrate the confidence of a model on pairs that it was not trained on."""
 
 from collections.abc import Iterable
 
@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from saccade.decode.confidence import Array, Calibration, Logistic, calibration_error, log_odds
-from saccade.decode.scoring import BATCH_TOKENS, TextPair, forced
+from saccade.decode.scoring import BATCH_TOKENS, TextPair, force_targets
 from saccade.decode.search.options import Search
 from saccade.decode.translator import OnProgress, Translator
 from saccade.errors import UserError
 from saccade.metrics import Counts
 
-FEWEST = 20  # sentences: fewer say nothing about how often something is right
+FEWEST = 20  # sentences; fewer are no evidence of how often something is right
 
 
 def calibrate(
@@ -25,26 +25,25 @@ def calibrate(
     batch_tokens: int = BATCH_TOKENS,
     progress: OnProgress | None = None,
 ) -> Calibration:
-    """By the translations that `how` finds (a beam of 5 unless said) and by the targets, forced through the model.
+    """Fit the confidence of sentences on translations by `search` (default: `DEFAULT_SEARCH`), and the confidence of
+    tokens on the targets.
 
-    The quality of a sentence is its chrF: it has degrees, so that a few dozen sentences say something of every level,
-    and it is 1 for what is exactly right in any task; free translations are almost never exactly right.
+    The quality of a sentence is its chrF: it has degrees, so that a few dozen sentences are evidence for every level,
+    and it is 1 where the translation is exactly right, which is rare in free text.
     """
     written = [pair for pair in pairs if all(text.strip() for text in pair)]
     if len(written) < FEWEST:
-        raise UserError(
-            f"{len(written)} pairs to fit confidence on; expected at least {FEWEST} with text on both sides"
-        )
+        raise UserError(f"calibration needs at least {FEWEST} pairs with text on both sides, got {len(written)}")
     sides = translator.vocabularies
     ids = [
         (sides.source.encode(source.text), sides.target.encode(target.text))
         for source, target in (sides.mask_pair(*pair) for pair in written)
     ]
-    steps = [row.astype(np.float64) for row in forced(translator, ids, _guesses, batch_tokens=batch_tokens)]
+    steps = [row.astype(np.float64) for row in force_targets(translator, ids, _guesses, batch_tokens=batch_tokens)]
     results = translator.translate([source for source, _ in written], search, progress=progress)
     counts = Counts([result.text for result in results], [target for _, target in written], metrics=["chrf"])
     quality = np.array(counts.sentence_scores("chrf")) / 100
-    means = np.array([np.mean(one.token_log_probs) for one in results])
+    means = np.array([np.mean(result.token_log_probs) for result in results])
     sentence = np.repeat(np.arange(len(steps)), [len(row) for row in steps])
     guessed, right = np.concatenate(steps).T
     return Calibration(
@@ -58,14 +57,14 @@ def calibrate(
 
 
 def _errors(x: Array, raw: Array, true: Array, half: NDArray[np.bool_]) -> tuple[float, float]:
-    """Before, by what the model says, and after, by what is fitted on the other half."""
-    said = np.empty_like(true)
+    """The calibration error of the model's own probability, and after fitting on the other half."""
+    fitted = np.empty_like(true)
     for here in (half, ~half):
-        said[here] = Logistic.fit(x[~here], true[~here])(x[here])
-    return calibration_error(raw, true), calibration_error(said, true)
+        fitted[here] = Logistic.fit(x[~here], true[~here])(x[here])
+    return calibration_error(raw, true), calibration_error(fitted, true)
 
 
 def _guesses(logits: Tensor, targets: Tensor) -> Tensor:
-    """(B, T, 2): the log-probability of the likeliest token, and whether it is the right one"""
+    """(B, T, 2): the log-probability of the most probable token, and whether it is the right one"""
     best, token = torch.log_softmax(logits, -1).max(-1)
     return torch.stack([best, token.eq(targets).float()], -1)

@@ -1,6 +1,6 @@
-"""Several models that write one translation: each reads the source in its own way, and they agree on every next piece.
+"""Several models that write one translation together: they average their probabilities at every token.
 
-An ensemble keeps the contract, so that every search takes it for a model: Fixed and Moving are those of its members.
+An ensemble has the contract of a model, so that every search accepts it. Its Fixed and Moving are its members'.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,14 +20,14 @@ State = tuple[Any, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """Of p_1 … p_n the mean, or the geometric mean ("log-probabilities": any member may veto a piece)."""
+    """The mean of p_1 … p_n, or their geometric mean ("log-probabilities": any member may veto a token)."""
 
     average: Average = "probabilities"
-    weights: tuple[float, ...] = ()  # of each member, of any sum; none: all the same
+    weights: tuple[float, ...] = ()  # one per member, with any sum; empty: equal weights
 
 
 class Ensemble(Seq2Seq[State, State]):
-    """Any models of the same two vocabularies. Where it looked is shown by the first of them that has attention."""
+    """Any models with the same two vocabularies. Its attention is that of the first member that has attention."""
 
     config_type = Config
     PRESETS = {"tiny": Config()}
@@ -39,19 +39,19 @@ class Ensemble(Seq2Seq[State, State]):
             raise UserError("an ensemble needs at least one model, got none")
         sizes = {(member.source_size, member.target_size) for member in members}
         if len(sizes) > 1:
-            raise UserError(f"models of one ensemble share their vocabularies; got sizes {sorted(sizes)}")
+            raise UserError(f"the models of an ensemble must share their vocabularies; got sizes {sorted(sizes)}")
         if config.average not in get_args(Average):
             raise UserError(f"average: expected {' or '.join(get_args(Average))}, got {config.average!r}")
         weights = config.weights or (1.0,) * len(members)
         if len(weights) != len(members) or min(weights) < 0 or not 0 < sum(weights) < float("inf"):
             raise UserError(
-                f"weights of an ensemble: expected {len(members)}, one a model, none negative; got {weights}"
+                f"weights of an ensemble: expected {len(members)}, one per model, none negative; got {weights}"
             )
         super().__init__(config, *sizes.pop())
         self.members = nn.ModuleList(members)
         self.weights = [weight / sum(weights) for weight in weights]
-        self._looking = next((place for place, member in enumerate(members) if member.cross), 0)
-        self.alignment_shift = members[self._looking].alignment_shift
+        self._attending = next((place for place, member in enumerate(members) if member.cross), 0)
+        self.alignment_shift = members[self._attending].alignment_shift
 
     @property
     def _models(self) -> list[Seq2Seq[Any, Any]]:
@@ -59,7 +59,7 @@ class Ensemble(Seq2Seq[State, State]):
 
     @property
     def cross(self) -> list[str]:
-        return [f"members.{self._looking}.{name}" for name in self._models[self._looking].cross]
+        return [f"members.{self._attending}.{name}" for name in self._models[self._attending].cross]
 
     def start(self, source: Tensor, readable: Tensor) -> tuple[State, State]:
         fixed, moving = zip(*(member.start(source, readable) for member in self._models), strict=True)
@@ -67,32 +67,32 @@ class Ensemble(Seq2Seq[State, State]):
 
     def step(self, token: Tensor, t: Tensor, fixed: State, moving: State) -> tuple[Tensor, State]:
         states = zip(self._models, fixed, moving, strict=True)
-        logits, moved = zip(*(member.step(token, t, *both) for member, *both in states), strict=True)
-        return self._agreed(logits), moved
+        logits, moved = zip(*(member.step(token, t, *state) for member, *state in states), strict=True)
+        return self._average(logits), moved
 
     def forward(self, source: Tensor, readable: Tensor, target: Tensor) -> Tensor:
-        return self._agreed([member(source, readable, target) for member in self._models])
+        return self._average([member(source, readable, target) for member in self._models])
 
-    def _agreed(self, logits: Sequence[Tensor]) -> Tensor:
+    def _average(self, logits: Sequence[Tensor]) -> Tensor:
         """Logits (…, V): log Σ_m w_m p_m, or Σ_m w_m log p_m"""
         precise = torch.promote_types(logits[0].dtype, torch.float32)
-        every = torch.stack([torch.log_softmax(one, -1, dtype=precise) for one in logits])
+        every = torch.stack([torch.log_softmax(each, -1, dtype=precise) for each in logits])
         weights = every.new_tensor(self.weights)[(...,) + (None,) * (every.ndim - 1)]
         if self.config.average == "probabilities":
             return torch.logsumexp(every + weights.log(), 0)
-        # 0 · −∞ is nothing: a member without weight has no veto.
+        # 0 · −∞ counts as 0: a member without weight has no veto.
         return torch.where(weights > 0, every * weights, 0.0).sum(0)
 
 
 def combine(
     translators: Mapping[str, Translator], *, average: Average = "probabilities", weights: Sequence[float] = ()
 ) -> Translator:
-    """One translator of several models, by name, such as the folder that each was loaded from."""
+    """One translator that uses several models. Their names, such as their folders, appear in error messages."""
     (lead, first), *others = translators.items()
     for name, other in others:
         if other.vocabularies.hash != first.vocabularies.hash:
             raise UserError(
-                f"{name}: its vocabulary is not that of {lead}; models of one ensemble are trained with the same one"
+                f"{name}: its vocabulary differs from that of {lead}; train the models of an ensemble with the same one"
             )
     ensemble = Ensemble([each.model for each in translators.values()], Config(average=average, weights=tuple(weights)))
     known = [each.limits.words for each in translators.values() if each.limits.words is not None]

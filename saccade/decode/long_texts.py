@@ -1,6 +1,6 @@
-"""How long a source a model can be expected to read, and what is done with a longer one.
+"""Texts longer than a model was trained for: translate them whole, split them into sentences, or refuse them.
 
-Nothing is ever cut off: a longer text is read whole all the same, or sentence by sentence, or refused.
+Nothing is ever cut off. The translations of the sentences are joined to one, with its scores, n best and attention.
 """
 
 from collections.abc import Sequence
@@ -23,11 +23,13 @@ from saccade.text import Vocabularies, words
 from saccade.text.sentences import join_sentences, split_sentences
 
 TooLong = Literal["keep", "split", "split-or-refuse", "refuse"]
-"""Keep it whole; translate each of its sentences by itself, and keep one that is still too long whole, with a note, or
-refuse it; refuse it at once."""
+"""Translate a long text whole ("keep"); split it into sentences, and translate a sentence that is still too long whole
+("split") or refuse the text ("split-or-refuse"); or refuse the text at once ("refuse")."""
 
 
 class Excess(NamedTuple):
+    """By how much a text is too long."""
+
     size: str
     limit: str
 
@@ -37,33 +39,33 @@ class Excess(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class LengthLimits:
-    words: int | None = None  # of the longest source that was trained on
-    pieces: int | None = None  # places, the end's among them, that a model with learned positions has
+    words: int | None = None  # of the longest source that the model was trained on
+    tokens: int | None = None  # positions, including the end symbol's, of a model with learned positions
 
     @classmethod
     def from_model(cls, model: "Seq2Seq[object, object]", *, words: int | None = None) -> "LengthLimits":
-        """What it learnt of every place is all that it knows of places."""
-        places = [part.table.num_embeddings for part in model.modules() if isinstance(part, Learned)]
-        places += [part.weight.shape[-1] for part in model.modules() if isinstance(part, LocationOnly)]
-        return cls(words=words, pieces=min(places, default=None))
+        """A model with learned positions knows no other positions than those it learnt."""
+        positions = [part.table.num_embeddings for part in model.modules() if isinstance(part, Learned)]
+        positions += [part.weight.shape[-1] for part in model.modules() if isinstance(part, LocationOnly)]
+        return cls(words=words, tokens=min(positions, default=None))
 
-    def over(self, text: str, vocabularies: Vocabularies) -> Excess | None:
-        """By how much a text is too long; None: it is not."""
-        read = vocabularies.mask(text).text
-        count = len(words(vocabularies.source.split_tag(read)[1]))
+    def excess(self, text: str, vocabularies: Vocabularies) -> Excess | None:
+        """By how much a text is too long, or None."""
+        masked = vocabularies.mask(text).text
+        count = len(words(vocabularies.source.split_tag(masked)[1]))
         if self.words is not None and count > self.words:
             return Excess(f"{count} words", f"{self.words} of the longest text that the model was trained on")
-        if self.pieces is not None and (count := len(vocabularies.source.encode(read)) + 1) > self.pieces:
-            return Excess(f"{count} pieces with the end", f"{self.pieces} that the model has places for")
+        if self.tokens is not None and (count := len(vocabularies.source.encode(masked)) + 1) > self.tokens:
+            return Excess(f"{count} tokens with the end symbol", f"{self.tokens} positions of the model")
         return None
 
 
 class SplitText(NamedTuple):
-    """The parts in which a text is to be translated; one, if it is whole."""
+    """The parts of a text to translate; one part if it is translated whole."""
 
     parts: list[str]
-    note: str | None = None  # what was done with it
-    refused: str | None = None  # why it may not be translated
+    note: str | None = None  # how a long text is translated
+    refused: str | None = None  # why the text cannot be translated
 
 
 def split_text(
@@ -73,57 +75,55 @@ def split_text(
     vocabularies: Vocabularies,
     constraints: Constraints | None = None,
 ) -> SplitText:
-    """A tag before the text is put before each part."""
+    """Split a text over the limits as `too_long` says. A tag before the text is put before each part."""
     if too_long not in get_args(TooLong):
         raise UserError(f"too_long must be {', '.join(get_args(TooLong))}; got {too_long!r}")
-    if too_long == "keep" or (excess := limits.over(text, vocabularies)) is None:
+    if too_long == "keep" or (excess := limits.excess(text, vocabularies)) is None:
         return SplitText([text])
     if too_long == "refuse":
         return SplitText([text], refused=str(excess))
     tag, rest = vocabularies.source.split_tag(text)
-    found = [f"{tag} {sentence}" if tag else sentence for sentence in split_sentences(rest)]
-    why_whole = "it has no sentence ends to cut it at"
+    parts = [f"{tag} {sentence}" if tag else sentence for sentence in split_sentences(rest)]
+    why_whole = "it has no sentence boundaries to split it at"
     if constraints not in (None, Constraints()):
-        found, why_whole = [text], "its constraints are of the whole"
-    still = next(filter(None, (limits.over(part, vocabularies) for part in found)), None)
-    if len(found) == 1:
+        parts, why_whole = [text], "its constraints apply to the whole text"
+    if len(parts) == 1:
         refused = f"{excess}; {why_whole}" if too_long == "split-or-refuse" else None
         return SplitText([text], note=f"{excess}; translated whole: {why_whole}", refused=refused)
-    if still is not None and too_long == "split-or-refuse":
-        return SplitText([text], refused=f"{excess}; a sentence of it still has {still.size}")
-    too_long_still = "" if still is None else f", one of which still has {still.size}"
-    return SplitText(found, note=f"{excess}; translated in {len(found)} parts{too_long_still}")
+    longer = next(filter(None, (limits.excess(part, vocabularies) for part in parts)), None)
+    if longer is not None and too_long == "split-or-refuse":
+        return SplitText([text], refused=f"{excess}; one of its sentences still has {longer.size}")
+    still_too_long = "" if longer is None else f", one of which still has {longer.size}"
+    return SplitText(parts, note=f"{excess}; translated in {len(parts)} parts{still_too_long}")
 
 
 def join_parts(source: str, parts: Sequence[Translation], search: Search, notes: Sequence[str] = ()) -> Translation:
-    """Scores are by the formula of the search, as if the whole had been written at once, with the end of each part."""
-    combined: list[tuple[Translation, ...]] = [()]
-    for part in parts:  # the best of all combinations, as far as those of the parts before are the best
-        longer = [(*before, one) for before in combined for one in (part, *part.alternatives)]
-        combined = sorted(longer, key=lambda some: _worth(some, search))[: search.n_best]
-    best, *others = (_joined(source, some, search, notes) for some in combined)
+    """Join the translations of the parts of a text. The score is the search's, as if the text had been written at once,
+    with one end symbol per part."""
+    combinations: list[tuple[Translation, ...]] = [()]
+    for part in parts:  # a beam over the parts
+        longer = [(*before, translation) for before in combinations for translation in part.n_best]
+        longer.sort(key=lambda joined: (not all(part.ended for part in joined), -_score(joined, search)))
+        combinations = longer[: search.n_best]
+    best, *others = (_join(source, joined, search, notes) for joined in combinations)
     return replace(best, alternatives=tuple(others))
 
 
-def _joined(source: str, parts: Sequence[Translation], search: Search, notes: Sequence[str]) -> Translation:
-    attend = None if any(part.attend is None for part in parts) else partial(_attended, parts)
+def _join(source: str, parts: Sequence[Translation], search: Search, notes: Sequence[str]) -> Translation:
+    attend = None if any(part.attend is None for part in parts) else partial(_join_attention, parts)
     return Translation(
         source=source,
         text=join_sentences([part.text for part in parts]),
         tokens=tuple(token for part in parts for token in part.tokens),
         score=_score(parts, search),
         log_prob=sum(part.log_prob for part in parts),
-        token_log_probs=tuple(one for part in parts for one in part.token_log_probs),
+        token_log_probs=tuple(log_prob for part in parts for log_prob in part.token_log_probs),
         ended=all(part.ended for part in parts),
         notes=(*notes, *(note for part in parts for note in part.notes)),
         parts=tuple(parts),
         calibration=parts[0].calibration,
         attend=attend,
     )
-
-
-def _worth(parts: Sequence[Translation], search: Search) -> tuple[bool, float]:
-    return not all(part.ended for part in parts), -_score(parts, search)
 
 
 def _score(parts: Sequence[Translation], search: Search) -> float:
@@ -133,29 +133,27 @@ def _score(parts: Sequence[Translation], search: Search) -> float:
     return search.score(sum(part.log_prob for part in parts), sum(lengths)) + coverage
 
 
-def _attended(parts: Sequence[Translation]) -> PairAttention:
-    """A block for each part: what one part reads of another is nothing. What was read of any end is in one column."""
-    read = [part.attention for part in parts if part.attention is not None]
-    source, target = _chained([one.source for one in read]), _chained([one.target for one in read])
-    rows = accumulate((len(one.target.ids) for one in read), initial=0)
-    columns = accumulate((len(one.source.ids) for one in read), initial=0)
-    blocks = list(zip(rows, columns, read))  # noqa: B905  (where each begins; the last number is where all end)
-    layers = []
-    for layer, first in enumerate(read[0].layers):
+def _join_attention(parts: Sequence[Translation]) -> PairAttention:
+    """One block per part, and zero between parts. The attention to the ends of all parts is in the last column."""
+    attentions = [part.attention for part in parts if part.attention is not None]
+    source, target = (_join_segments([getattr(part, side) for part in attentions]) for side in ("source", "target"))
+    rows = accumulate((len(part.target.ids) for part in attentions), initial=0)
+    columns = accumulate((len(part.source.ids) for part in attentions), initial=0)
+    blocks = list(zip(rows, columns, attentions, strict=False))  # the last row and column are where all blocks end
+    head, layers = attentions[0].default_head, []
+    for layer, first in enumerate(attentions[0].layers):
         whole: TokenWeights = np.zeros((first.shape[0], len(target.ids) + 1, len(source.ids) + 1), np.float32)
-        # A part has a step more than pieces, at which two blocks meet: the one that aligns a piece is put down last.
-        for row, column, one in blocks[::-1] if read[0].default_head.shift else blocks:
-            here, steps = one.layers[layer], slice(row, row + len(one.target.ids) + 1)
+        # A part has one step more than tokens, at which two blocks meet: the one that aligns a token is written last.
+        for row, column, part in blocks[::-1] if head.shift else blocks:
+            weights, steps = part.layers[layer], slice(row, row + len(part.target.ids) + 1)
             whole[:, steps] = 0
-            whole[:, steps, column : column + len(one.source.ids)] = here[..., :-1]
-            whole[:, steps, -1] = here[..., -1]
+            whole[:, steps, column : column + len(part.source.ids)] = weights[..., :-1]
+            whole[:, steps, -1] = weights[..., -1]
         layers.append(whole)
-    return PairAttention(
-        source=source, target=target, layers=tuple(layers), default_head=read[0].default_head, end=read[0].end
-    )
+    return PairAttention(source=source, target=target, layers=tuple(layers), default_head=head, end=attentions[0].end)
 
 
-def _chained(texts: Sequence[SegmentedText]) -> SegmentedText:
+def _join_segments(texts: Sequence[SegmentedText]) -> SegmentedText:
     spans: list[tuple[int, int]] = []
     places: list[int] = []
     before = 0
@@ -164,7 +162,7 @@ def _chained(texts: Sequence[SegmentedText]) -> SegmentedText:
         places += [len(places) + place for place in text.text_places]
         before += len(text.words)
     return SegmentedText(
-        ids=tuple(one for text in texts for one in text.ids),
+        ids=tuple(token for text in texts for token in text.ids),
         tokens=tuple(token for text in texts for token in text.tokens),
         spans=tuple(spans),
         words=tuple(word for text in texts for word in text.words),

@@ -1,14 +1,14 @@
-"""Translations that a search found, in another order: by what other models think of them, weighed together.
+"""Rank the translations of a search again, by a weighted sum of the scores of several models.
 
     score = Σ_f w_f · f(x, y)
 
-    model           log p(y|x) a piece of y, by the model that wrote it
+    model           log p(y|x) per token of y, by the model that wrote it
     right_to_left   the same, by a model that writes from the other end (Liu 2016)
-    channel         log p(x|y) a piece of x, by a model of the other direction: does y say all that x says? (Yee 2019)
-    prior           log p(y) a piece of y, by a model that was trained to write targets of one fixed source
-    length          words of y for each word of x
+    channel         log p(x|y) per token of x, by a model of the other direction: does y say all that x says? (Yee 2019)
+    prior           log p(y) per token of y, by a model that was trained to write targets of one fixed source
+    length          words of y per word of x
 
-All are means, so that one set of weights serves long texts and short ones.
+All are means, so that one set of weights fits short and long texts.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -41,11 +41,11 @@ _GRID = {
 
 @dataclass(frozen=True, kw_only=True)
 class RerankingWeights:
-    """As tuned, with what they were tuned for and how much they gave."""
+    """Tuned weights, and the metric before and after."""
 
     weights: dict[str, float]
     metric: str
-    before: float  # of what the search found best
+    before: float  # of the search's own best translations
     after: float
     sentences: int
     candidates: int
@@ -58,14 +58,16 @@ class RerankingWeights:
         try:
             return config.from_dict(cls, parse_json(path.read_bytes()), where=str(path))
         except OSError as error:
-            raise UserError(f"{path}: cannot be read: {error.strerror}; expected weights that were tuned") from None
+            raise UserError(
+                f"{path}: cannot be read: {error.strerror}; expected weights that `saccade rerank` wrote"
+            ) from None
         except ValueError as error:
             raise UserError(f"{path}: not JSON ({error}); expected weights that `saccade rerank` wrote") from None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reranker:
-    """Of what `translator` found. Without `weights`, every model counts alike and the length does not."""
+    """Ranks the translations of `translator` again. By default every model has weight 1, and the length 0."""
 
     translator: Translator
     right_to_left: Translator | None = None
@@ -76,17 +78,19 @@ class Reranker:
     batch_tokens: int = BATCH_TOKENS
 
     def __post_init__(self) -> None:
-        ends = [one.vocabularies.target.right_to_left for one in (self.translator, self.right_to_left) if one]
-        if len(set(ends)) < len(ends):
-            side = "right" if ends[0] else "left"
+        directions = [
+            model.vocabularies.target.right_to_left for model in (self.translator, self.right_to_left) if model
+        ]
+        if len(set(directions)) < len(directions):
+            side = "right" if directions[0] else "left"
             raise UserError(
-                f"right_to_left: the other model, too, begins at the {side}; train one with data.right_to_left="
-                f"{str(not ends[0]).lower()}"
+                f"right_to_left: both models begin at the {side}; train one with data.right_to_left="
+                f"{str(not directions[0]).lower()}"
             )
         if self.weights and set(self.weights) != set(self.names):
             raise UserError(
-                f"weights of {', '.join(self.weights)} for {', '.join(self.names)}; expected a number for each of "
-                "these, and the models that the weights were tuned with"
+                f"weights for {', '.join(self.weights)}, but the scores are {', '.join(self.names)}; expected one "
+                "number for each, and the models that the weights were tuned with"
             )
 
     @cached_property
@@ -95,60 +99,56 @@ class Reranker:
 
     @cached_property
     def _weights(self) -> Features:
-        usual = {name: float(name != "length") for name in self.names}
-        return np.array([(self.weights or usual)[name] for name in self.names])
+        default = {name: float(name != "length") for name in self.names}
+        return np.array([(self.weights or default)[name] for name in self.names])
 
     def rerank(self, results: Sequence[Translation]) -> list[Translation]:
-        """Each with its alternatives in the new order; a score is the weighted sum."""
-        return [
-            one.rescored((found @ self._weights).tolist())
-            for one, found in zip(results, self.features(results), strict=True)
-        ]
+        """The results with their alternatives in the new order; each score is the weighted sum."""
+        features = self.features(results)
+        return [result.rescore((rows @ self._weights).tolist()) for result, rows in zip(results, features, strict=True)]
 
     def rerank_stream(self, results: Iterable[Translation], *, chunk: int = CHUNK) -> Iterator[Translation]:
         rest = iter(results)
-        while some := list(islice(rest, chunk)):
-            yield from self.rerank(some)
+        while batch := list(islice(rest, chunk)):
+            yield from self.rerank(batch)
 
     def features(self, results: Sequence[Translation]) -> list[Features]:
-        """Of each result, a row for it and for each alternative, a column for each of `names`."""
-        every = [one for result in results for one in (result, *result.alternatives)]
-        sources = [self.translator.vocabularies.source.split_tag(one.source)[1] for one in every]
+        """For each result, one row per translation of its n best and one column per name."""
+        candidates = [candidate for result in results for candidate in result.n_best]
+        sources = [self.translator.vocabularies.source.split_tag(candidate.source)[1] for candidate in candidates]
         columns = [
-            [float(np.mean(one.token_log_probs or 0.0)) for one in every],
-            [len(words(one.text)) / max(1, len(words(x))) for one, x in zip(every, sources, strict=True)],
+            [float(np.mean(c.token_log_probs or 0.0)) for c in candidates],
+            [len(words(c.text)) / max(1, len(words(x))) for c, x in zip(candidates, sources, strict=True)],
         ]
         if self.right_to_left is not None:
             _check_known("right_to_left", self.right_to_left.vocabularies.source, sources)
-            columns.append(self._forced(self.right_to_left, [(one.source, one.text) for one in every]))
+            columns.append(self._mean_log_probs(self.right_to_left, [(c.source, c.text) for c in candidates]))
         if self.channel is not None:
             _check_known("channel", self.channel.vocabularies.target, sources)
-            turned = [(one.text, source) for one, source in zip(every, sources, strict=True)]
-            columns.append(self._forced(self.channel, turned))
+            reverse = [(c.text, source) for c, source in zip(candidates, sources, strict=True)]
+            columns.append(self._mean_log_probs(self.channel, reverse))
         if self.prior is not None:
-            columns.append(self._forced(self.prior, [(self.prior_source, one.text) for one in every]))
+            columns.append(self._mean_log_probs(self.prior, [(self.prior_source, c.text) for c in candidates]))
         rows = np.array(columns).T
         ends = np.cumsum([1 + len(result.alternatives) for result in results])
         return np.split(rows, ends[:-1]) if results else []
 
-    def tuned(
+    def tune(
         self, results: Sequence[Translation], references: Sequence[str], metric: Metric = "chrf"
     ) -> RerankingWeights:
-        """The weights whose choices score best on these references: one after the other is set to the best of a few
-        values, as long as that helps. The model's own stays 1."""
+        """The weights whose choices score best on these references. One weight after another is set to the best of a
+        few values, as long as that helps; the weight of `model` stays 1."""
         check_same_length(results=results, references=references)
         if metric not in get_args(Metric):
             raise UserError(f"weights are tuned for {' or '.join(get_args(Metric))}, got {metric!r}")
-        every = [(one.text, reference) for r, reference in zip(results, references, strict=True) for one in r.n_best]
-        counts = Counts([text for text, _ in every], [reference for _, reference in every], metrics=[metric])
+        pairs = [(c.text, reference) for r, reference in zip(results, references, strict=True) for c in r.n_best]
+        counts = Counts([text for text, _ in pairs], [reference for _, reference in pairs], metrics=[metric])
         features = self.features(results)
-        starts = np.cumsum([0, *(len(found) for found in features)])[:-1].tolist()
+        starts = np.cumsum([0, *map(len, features)])[:-1].tolist()
 
-        def score(weights: Mapping[str, float] | None) -> float:
-            if weights is None:
-                return counts.scores(starts)[metric]
+        def score(weights: Mapping[str, float]) -> float:
             vector = np.array([weights[name] for name in self.names])
-            chosen = [one.ranked((found @ vector).tolist())[0] for one, found in zip(results, features, strict=True)]
+            chosen = [result.rank((rows @ vector).tolist())[0] for result, rows in zip(results, features, strict=True)]
             return counts.scores([start + place for start, place in zip(starts, chosen, strict=True)])[metric]
 
         best = {name: float(name == "model") for name in self.names}
@@ -156,28 +156,29 @@ class Reranker:
         while reached > before:
             before = reached
             for name in self.names[1:]:
-                tried = [best | {name: value} for value in _GRID.get(name, _GRID[""])]
-                scores = [score(one) for one in tried]
+                trials = [best | {name: value} for value in _GRID.get(name, _GRID[""])]
+                scores = [score(trial) for trial in trials]
                 if max(scores) > reached + 1e-9:
-                    reached, best = max(scores), tried[int(np.argmax(scores))]
+                    reached, best = max(scores), trials[int(np.argmax(scores))]
         return RerankingWeights(
             weights=best,
             metric=metric,
-            before=score(None),
+            before=counts.scores(starts)[metric],
             after=reached,
             sentences=len(results),
-            candidates=len(every),
+            candidates=len(pairs),
         )
 
-    def _forced(self, model: Translator, pairs: Sequence[TextPair]) -> list[float]:
-        return [one.mean for one in score_pairs(model, pairs, batch_tokens=self.batch_tokens, chunk=len(pairs) or 1)]
+    def _mean_log_probs(self, model: Translator, pairs: Sequence[TextPair]) -> list[float]:
+        scores = score_pairs(model, pairs, batch_tokens=self.batch_tokens, chunk=len(pairs) or 1)
+        return [score.mean for score in scores]
 
 
 def _check_known(name: str, tokeniser: Tokeniser, sources: Iterable[str]) -> None:
-    """Of sources alone: what a bad model wrote may be of no language."""
+    """Check the sources alone: the output of a bad model may be in no language."""
     unknown = tokeniser.unknown_share({*sources})
     if unknown is not None and unknown > 0.5:
         raise UserError(
-            f"{name}: the model does not know {unknown:.0%} of the pieces of the sources; is it of "
-            "these two languages, and of the right direction?"
+            f"{name}: {unknown:.0%} of the source tokens are unknown to the model; was it trained on these two "
+            "languages, in the right direction?"
         )

@@ -1,10 +1,10 @@
-"""How probable a model finds given translations: one teacher-forced pass over them, and no search.
+"""The probability of given translations under a model: one teacher-forced pass, without a search.
 
-for one in score_pairs(load("en-fr"), [("the cat sleeps", "le chat dort")]):
-    print(one.log_prob, one.perplexity, one.word_log_probs)
+for score in score_pairs(load("en-fr"), [("the cat sleeps", "le chat dort")]):
+    print(score.log_prob, score.perplexity, score.word_log_probs)
 
-A pair that is blank on both sides is not read: its log-probability is 0, as of the blank translation of a blank text.
-Otherwise the model is asked, also for a blank target (the end at once) or a blank source (its end alone).
+A pair that is blank on both sides has log-probability 0, like the blank translation of a blank text. A pair that is
+blank on one side is scored by the model: a blank target is the end symbol alone, and so is a blank source.
 """
 
 import math
@@ -25,8 +25,9 @@ from saccade.align.attention import SegmentedText
 from saccade.data.batching import Batch
 from saccade.decode.translator import CHUNK, Translator
 
-BATCH_TOKENS = 4096  # target pieces at a time: a row of the vocabulary's size for each is in memory
+BATCH_TOKENS = 4096  # target tokens per batch, each with one probability per vocabulary entry in memory
 
+_BLANK = SegmentedText(ids=(), tokens=(), spans=(), words=())
 TextPair = tuple[str, str]
 IdPair = tuple[Sequence[int], Sequence[int]]
 Array = NDArray[np.float32]
@@ -34,12 +35,12 @@ Array = NDArray[np.float32]
 
 @dataclass(frozen=True, kw_only=True)
 class PairScore:
-    """A given target, by the pieces that its text is cut into. A search may have written the same text in others."""
+    """The score of a target in the tokens of its text. A search may have written the same text in other tokens."""
 
     source: str
     target: str
-    segments: SegmentedText  # of the target: pieces, in the order in which the model writes them, and words
-    token_log_probs: tuple[float, ...]  # of each piece, and of the end; none where both sides are blank
+    segments: SegmentedText  # the target's tokens, in the order in which the model writes them, and words
+    token_log_probs: tuple[float, ...]  # of each token and of the end symbol; empty if both sides are blank
 
     @property
     def log_prob(self) -> float:
@@ -47,7 +48,7 @@ class PairScore:
 
     @property
     def mean(self) -> float:
-        """Log-probability a piece, the end counted."""
+        """Log-probability per token, including the end symbol."""
         return self.log_prob / max(1, len(self.token_log_probs))
 
     @property
@@ -56,8 +57,8 @@ class PairScore:
 
     @cached_property
     def word_log_probs(self) -> tuple[float, ...]:
-        """Of each word, the sum over its pieces; a piece of several words gives each an equal share. The end belongs to
-        no word, nor does a lone space."""
+        """The sum of each word's tokens; a token of several words is divided equally. The end symbol and a lone space
+        belong to no word."""
         spans, count = self.segments.spans, len(self.segments.words)
         if not spans:
             return ()
@@ -80,27 +81,27 @@ class PairScore:
 
 @dataclass
 class ScoreTotals:
-    """Of a whole corpus, gathered as pairs pass."""
+    """Totals of a corpus, added up pair by pair."""
 
     pairs: int = 0
-    pieces: int = 0  # ends counted
+    pieces: int = 0  # tokens, including end symbols
     words: int = 0
     log_prob: float = 0.0
 
-    def add(self, one: PairScore) -> None:
+    def add(self, score: PairScore) -> None:
         self.pairs += 1
-        self.pieces += len(one.token_log_probs)
-        self.words += len(one.segments.words)
-        self.log_prob += one.log_prob
+        self.pieces += len(score.token_log_probs)
+        self.words += len(score.segments.words)
+        self.log_prob += score.log_prob
 
     @property
     def perplexity(self) -> float:
-        """A piece: compares only models of one vocabulary."""
+        """Per token: comparable only between models with the same vocabulary."""
         return _perplexity(self.log_prob, self.pieces)
 
     @property
     def word_perplexity(self) -> float:
-        """The same log-probability, shared among words: compares any models on one text."""
+        """Per word: comparable between any models on the same text."""
         return _perplexity(self.log_prob, self.words)
 
     def as_dict(self) -> dict[str, float]:
@@ -110,58 +111,53 @@ class ScoreTotals:
 def score_pairs(
     translator: Translator, pairs: Iterable[TextPair], *, batch_tokens: int = BATCH_TOKENS, chunk: int = CHUNK
 ) -> Iterator[PairScore]:
-    """A result a pair, in order, of pairs without end: `chunk` of them are in memory at a time."""
+    """Score pairs in order, from a stream of any length: `chunk` of them are in memory at a time."""
     rest, sides = iter(pairs), translator.vocabularies
-    while some := list(islice(rest, chunk)):
-        masked = [sides.mask_pair(*pair) for pair in some]
-        cut = [SegmentedText.from_text(right.text, sides.target, right.shown) for _, right in masked]
-        ids = [(sides.source.encode(left.text), right.ids) for (left, _), right in zip(masked, cut, strict=True)]
-        written = [place for place, pair in enumerate(some) if any(text.strip() for text in pair)]
-        read = forced_log_probs(translator, [ids[place] for place in written], batch_tokens=batch_tokens)
-        found = dict(zip(written, read, strict=True))
-        for place, ((source, target), segments) in enumerate(zip(some, cut, strict=True)):
+    while batch := list(islice(rest, chunk)):
+        masked = [sides.mask_pair(*pair) for pair in batch]
+        segments = [SegmentedText.from_text(target.text, sides.target, target.shown) for _, target in masked]
+        written = [place for place, pair in enumerate(batch) if any(text.strip() for text in pair)]
+        ids = [(sides.source.encode(masked[place][0].text), segments[place].ids) for place in written]
+        rows = force_targets(translator, ids, log_probs, batch_tokens=batch_tokens)
+        scored = dict(zip(written, rows, strict=True))
+        for place, (source, target) in enumerate(batch):
             yield PairScore(
                 source=source,
                 target=target,
-                segments=segments if place in found else SegmentedText(ids=(), tokens=(), spans=(), words=()),
-                token_log_probs=tuple(found[place].tolist()) if place in found else (),
+                segments=segments[place] if place in scored else _BLANK,
+                token_log_probs=tuple(scored[place].tolist()) if place in scored else (),
             )
 
 
-def forced_log_probs(
-    translator: Translator, pairs: Sequence[IdPair], *, batch_tokens: int = BATCH_TOKENS
-) -> list[Array]:
-    """Of ids, such as a search found: the log-probability of each id of the target, and of the end, a row a pair."""
-    return forced(translator, pairs, _log_probs, batch_tokens=batch_tokens)
-
-
-def forced(
+def force_targets(
     translator: Translator,
     pairs: Sequence[IdPair],
     read: Callable[[Tensor, Tensor], Tensor],  # logits (B, T, V), targets (B, T) → (B, T, …)
     *,
     batch_tokens: int = BATCH_TOKENS,
 ) -> list[Array]:
-    """What `read` finds at each id of each target and at its end, when the model is made to write it: (T + 1, …)"""
-    found: list[Array] = [np.empty(0, np.float32)] * len(pairs)
+    """The values of `read`, (T + 1, …) per pair, at each token of the target and its end, when the model is forced to
+    write the target."""
+    results: list[Array] = [np.empty(0, np.float32)] * len(pairs)
 
-    def of_batch(chosen: list[int]) -> Array:
-        sources, targets = zip(*(pairs[i] for i in chosen), strict=True)
-        batch = Batch.of(sources, targets, chosen).to(translator.device)
+    def read_batch(places: list[int]) -> Array:
+        sources, targets = zip(*(pairs[i] for i in places), strict=True)
+        batch = Batch.of(sources, targets, places).to(translator.device)
         with torch.inference_mode():
             logits = translator.model(batch.source, batch.source_readable, batch.target_in)
             return np.asarray(read(logits.float(), batch.target_out).cpu().numpy())
 
     lengths = [max(len(source), len(target)) + 1 for source, target in pairs]
-    for part, rows in translator.map_batches(lengths, batch_tokens, of_batch):
-        for i, row in zip(part, rows, strict=True):
-            found[i] = row[: len(pairs[i][1]) + 1].copy()  # not a view, which would keep the whole batch
-    return found
+    for places, rows in translator.map_batches(lengths, batch_tokens, read_batch):
+        for i, row in zip(places, rows, strict=True):
+            results[i] = row[: len(pairs[i][1]) + 1].copy()  # a view would keep the whole batch in memory
+    return results
 
 
-def _log_probs(logits: Tensor, targets: Tensor) -> Tensor:
+def log_probs(logits: Tensor, targets: Tensor) -> Tensor:
+    """The log-probability of each target token; a reader of `force_targets`."""
     return -cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none").view_as(targets)
 
 
 def _perplexity(log_prob: float, count: int) -> float:
-    return math.exp(min(700.0, -log_prob / max(1, count)))  # beyond 700 a float ends
+    return math.exp(min(700.0, -log_prob / max(1, count)))  # exp(710) overflows

@@ -1,4 +1,4 @@
-"""One translation: its text, how sure the model was of it, and where it looked."""
+"""One translation: its text, its scores, the model's confidence, and the attention between source and text."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -22,33 +22,35 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ReplacedWord:
-    """An unknown word that was filled in."""
+    """An unknown word that was replaced by a source word, or by its translation in a dictionary."""
 
-    words: tuple[int, int]  # of the text, from 0: [first, end)
+    words: tuple[int, int]  # the words [first, end) of the text, from 0
     source_word: int
     text: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Translation:
-    """`attention`, and all that is made of it, is found when first asked for, by one teacher-forced pass over the
-    result; it is None for a model that reads one fixed vector.
+    """A translation with its scores. `plot()`, `show()` and a notebook draw its attention.
+
+    `attention`, `weights` and `alignment` are computed when they are first read, by one teacher-forced pass over the
+    translation. They are None for a model that reads the source as one fixed vector.
     """
 
     source: str
     text: str
-    tokens: tuple[str, ...]  # pieces, without start and end
+    tokens: tuple[str, ...]  # without start and end
     score: float
     log_prob: float
-    token_log_probs: tuple[float, ...]  # of each piece, and of the end where it ended
-    ended: bool  # False: cut off at the longest length that the search was given
-    alternatives: tuple["Translation", ...] = ()  # the rest of the n best
-    # What a person should know: a placeholder that was lost, or made up and left out; a text that was too long.
+    token_log_probs: tuple[float, ...]  # of each token, and of the end symbol if it ended
+    ended: bool  # False: cut off at the maximum length
+    alternatives: tuple["Translation", ...] = ()  # the other translations of the n best
+    # For people: a placeholder that was lost, or invented and removed; a text that was too long.
     notes: tuple[str, ...] = ()
     unmet: tuple[str, ...] = ()  # constraints that it does not meet, each with the reason
-    parts: tuple["Translation", ...] = ()  # of a text that was too long to be translated in one
-    replaced: tuple[ReplacedWord, ...] = ()  # unknown words that were filled in
-    tree: SearchTree | None = field(default=None, repr=False, compare=False)  # of the search, where it was recorded
+    parts: tuple["Translation", ...] = ()  # of a text that was too long to be translated whole
+    replaced: tuple[ReplacedWord, ...] = ()
+    tree: SearchTree | None = field(default=None, repr=False, compare=False)  # of the search, if recorded
     attend: Callable[[], PairAttention] | None = field(default=None, repr=False, compare=False)
     segment: Callable[[], SegmentedText] | None = field(default=None, repr=False, compare=False)
     calibration: Calibration | None = field(default=None, repr=False, compare=False)  # of the model that wrote it
@@ -59,85 +61,84 @@ class Translation:
 
     @property
     def confidence(self) -> float | None:
-        """The chrF, from 0 to 1, to be expected; None where the model was not calibrated, or the source is blank."""
+        """The chrF to expect, from 0 to 1; None if the model is not calibrated or the source is blank."""
         if self.calibration is None or not self.token_log_probs:
             return None
         return self.calibration.of_sentence(self.token_log_probs)
 
     @property
     def token_confidences(self) -> tuple[float, ...] | None:
-        """How probably each of `token_log_probs` is of a token that is right, if those before it are."""
+        """For each of `token_log_probs`, the probability that the token is right if those before it are."""
         return None if self.calibration is None else self.calibration.of_tokens(self.token_log_probs)
 
     @property
     def word_confidences(self) -> tuple[tuple[str, float], ...] | None:
-        """The words, each with how probably all of its tokens are right."""
+        """Each word, with the probability that all of its tokens are right."""
         if self.parts:
-            every = [part.word_confidences for part in self.parts]
-            return tuple(word for some in every for word in some or ()) if None not in every else None
+            by_part = [part.word_confidences for part in self.parts]
+            return None if None in by_part else tuple(word for words in by_part for word in words or ())
         if self.calibration is None or self.segment is None:
             return None
         segments = self.segment()
-        found = self.calibration.of_words(self.token_log_probs, segments.spans, len(segments.words))
-        return tuple(zip(segments.words, found, strict=True))
+        confidences = self.calibration.of_words(self.token_log_probs, segments.spans, len(segments.words))
+        return tuple(zip(segments.words, confidences, strict=True))
 
     @property
-    def piece_weights(self) -> TokenWeights | None:
-        """(H, T, S + 1): a row a token, a column a piece of the source and one for its end"""
+    def token_weights(self) -> TokenWeights | None:
+        """(H, T, S + 1): one row per token, one column per source token, and one for the source's end"""
         return None if self.attention is None else self.attention.token_weights()
 
     @property
     def unit(self) -> TextUnit | None:
-        """What `weights` and `alignment` are between: words, or pieces (see `saccade.text.words`). `attention.weights`
-        and `attention.alignment` take another, as by="word"."""
+        """The units of `weights` and `alignment`: words, or subword pieces (see `saccade.text.words`). For the other
+        unit, call `attention.weights` and `attention.alignment` with by="word" or by="piece"."""
         return None if self.attention is None else self.attention.unit()
 
     @property
     def weights(self) -> NDArray[np.float64] | None:
-        """(T, S) between words, or between pieces"""
+        """(T, S) attention between words, or between pieces"""
         return None if self.attention is None else self.attention.weights()
 
     @property
     def alignment(self) -> Links | None:
-        """Links (source word, target word), or of pieces, counted from 0"""
+        """Links (source word, target word), or between pieces, counted from 0"""
         return None if self.attention is None else self.attention.alignment()
 
     @property
     def n_best(self) -> tuple["Translation", ...]:
-        """It and its alternatives."""
+        """This translation and its alternatives."""
         return (self, *self.alternatives)
 
-    def ranked(self, scores: Sequence[float]) -> list[int]:
-        """The places of the n best by other scores, best first; equals stay in order. What meets more constraints still
-        comes first, then what has an end."""
-        worth = [(len(one.unmet), not one.ended, -score) for one, score in zip(self.n_best, scores, strict=True)]
-        return sorted(range(len(worth)), key=worth.__getitem__)
+    def rank(self, scores: Sequence[float]) -> list[int]:
+        """The places of the n best by these scores, best first. Translations that meet more constraints come first,
+        then those that ended; equal ones stay in order."""
+        keys = [(len(one.unmet), not one.ended, -score) for one, score in zip(self.n_best, scores, strict=True)]
+        return sorted(range(len(keys)), key=keys.__getitem__)
 
-    def rescored(self, scores: Sequence[float]) -> "Translation":
-        """The n best in that order, with those scores."""
+    def rescore(self, scores: Sequence[float]) -> "Translation":
+        """The n best with these scores, in their order."""
         best, *others = (
-            replace(self.n_best[place], score=scores[place], alternatives=(), tree=None)
-            for place in self.ranked(scores)
+            replace(self.n_best[place], score=scores[place], alternatives=(), tree=None) for place in self.rank(scores)
         )
         return replace(best, alternatives=tuple(others), tree=self.tree)
 
     def plot(
         self, ax: "Axes | None" = None, *, by: UnitChoice = "auto", say: Callable[[str], None] | None = None
     ) -> "Axes":
-        """The weights between words, or between pieces, as a figure. `say` is told which font to install, if a
-        character can be drawn with none; without it, that is a warning."""
+        """Draw the attention as a figure. If no font has a character, `say` is called with the font to install; without
+        `say`, that is a warning."""
         from saccade.inspect import plot_heatmap
 
         return plot_heatmap(*self._heatmap(by), ax=ax, say=say)
 
     def show(self, console: "Console | None" = None, *, by: UnitChoice = "auto") -> None:
-        """The weights between words, or between pieces, in the terminal."""
+        """Print the attention as a heatmap in the terminal."""
         from saccade.inspect import terminal_heatmap
 
         terminal_heatmap(*self._heatmap(by), console=console)
 
     def as_dict(self, *, by: UnitChoice = "auto") -> dict[str, Any]:
-        """Plain values for JSON; `unit` says whether `alignment` counts words or pieces."""
+        """Plain values for JSON. The links of `alignment` are between words or pieces, as `unit` says."""
         attention = self.attention
         aligned: dict[str, Any] = {"alignment": None}
         if attention is not None:
@@ -181,26 +182,15 @@ class Translation:
         }
 
     def _repr_html_(self) -> str:
-        """For notebooks: styles are inline and nothing runs, so that it also shows where scripts are stripped."""
+        """The texts and the heatmap for a notebook, with inline styles and no scripts."""
         from html import escape
 
-        from saccade.inspect.cells import CIVIDIS, ink, percent, steps, visible
+        from saccade.inspect.heatmap import html_heatmap
 
         texts = f'<p dir="auto">{escape(self.source)}<br><b>{escape(self.text)}</b></p>'
-        attention = self.attention
-        source, target = ((), ()) if attention is None else attention.units()
-        if attention is None or not source or not target:
+        if self.attention is None or not all(self.attention.units()):
             return texts
-        upright = "writing-mode:vertical-rl;font-weight:400"
-        head = "".join(f'<th style="{upright}">{escape(visible(unit))}</th>' for unit in source)
-        rows, matrix = [], attention.weights()
-        for unit, weights, colours in zip(target, matrix, steps(matrix), strict=True):
-            cells = (
-                f'<td style="background:{CIVIDIS[colour]};color:{ink(colour)};text-align:center">{percent(weight)}</td>'
-                for weight, colour in zip(weights, colours.tolist(), strict=True)
-            )
-            rows.append(f'<tr><th style="text-align:right">{escape(visible(unit))}</th>{"".join(cells)}</tr>')
-        return f"{texts}<table><tr><td></td>{head}</tr>{''.join(rows)}</table>"
+        return texts + html_heatmap(*self._heatmap("auto"))
 
     def _heatmap(self, by: UnitChoice) -> tuple[NDArray[np.float64], tuple[str, ...], tuple[str, ...]]:
         if self.attention is None:

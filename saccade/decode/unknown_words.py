@@ -1,8 +1,8 @@
-"""Words that the vocabulary does not have, filled in by what the model looked at when it wrote them.
+"""Replace unknown words of a translation by the source words that the model read when it wrote them.
 
-An unknown word becomes the source word that it read most (Luong, Sutskever and others, 2015), or what a dictionary has
-for that: names and numbers come through. Which step's reading is a word's own is a property of the model
-(`alignment_shift`), as for alignments.
+An unknown word becomes the source word with the most attention (Luong, Sutskever and others, 2015), or that word's
+translation in a dictionary: names and numbers are copied. The model's alignment shift says which step's attention
+belongs to a word, as for alignments.
 """
 
 from bisect import bisect_left, bisect_right
@@ -20,11 +20,11 @@ from saccade.errors import UserError
 from saccade.text import UNK, Vocabularies
 from saccade.text.words import word_spans
 
-_NOTHING: Mapping[str, str] = MappingProxyType({})
+_NO_ENTRIES: Mapping[str, str] = MappingProxyType({})
 
 
-class _Run(NamedTuple):
-    """Characters [start, end) of a text, and what stands there instead."""
+class _Replacement(NamedTuple):
+    """Characters [start, end) of a text, and the text that replaces them."""
 
     start: int
     end: int
@@ -33,18 +33,18 @@ class _Run(NamedTuple):
 
 
 def read_dictionary(path: Path) -> dict[str, str]:
-    """Pairs of words in any form that pairs of texts come in; of a word that comes again, the first is taken."""
-    found: dict[str, str] = {}
+    """Pairs of words, in any format that pairs of texts have; the first translation of a word counts."""
+    dictionary: dict[str, str] = {}
     for source, target in PairFiles(path):
         if source.strip() and target.strip():
-            found.setdefault(source.strip(), target.strip())
-    return found
+            dictionary.setdefault(source.strip(), target.strip())
+    return dictionary
 
 
 def replace_unknown(
-    result: Translation, vocabularies: Vocabularies, dictionary: Mapping[str, str] = _NOTHING
+    result: Translation, vocabularies: Vocabularies, dictionary: Mapping[str, str] = _NO_ENTRIES
 ) -> Translation:
-    """The result, its alternatives and parts with no unknown word left, but one that read nothing."""
+    """Replace the unknown words of a result, its alternatives and its parts, except words without any attention."""
     fill = partial(replace_unknown, vocabularies=vocabularies, dictionary=dictionary)
     result = replace(result, alternatives=tuple(map(fill, result.alternatives)), parts=tuple(map(fill, result.parts)))
     (unknown,) = vocabularies.target.tokens([UNK])
@@ -52,89 +52,99 @@ def replace_unknown(
         return result
     if (attention := result.attention) is None:
         raise UserError(NO_ATTENTION)
-    runs = _runs(result, attention, vocabularies, dictionary)
-    text, segments, replaced = _filled(result.text, attention.target, runs)
+    replacements = _find_replacements(result, attention, vocabularies, dictionary)
+    text, segments, replaced = _replace(result.text, attention.target, replacements)
     known = replace(attention, target=segments)
     return replace(result, text=text, replaced=replaced, attend=lambda: known, segment=lambda: segments)
 
 
-def _runs(
+def _find_replacements(
     result: Translation, attention: PairAttention, vocabularies: Vocabularies, dictionary: Mapping[str, str]
-) -> list[_Run]:
-    text, target = result.text, attention.target
-    known, weights = word_spans(text), attention.words()
-    unknown = sorted(
-        {k for one, span in zip(target.ids, target.spans, strict=True) if one == UNK for k in range(*span)}
-    )
-    whole = vocabularies.target.policy.kind == "word"  # one unknown piece is one word, and has lost its space
-    # Else it may be one character of a word: that word is the unknown one.
-    shape = text if whole else "".join("x" if c == "⁇" else c for c in text)
-    words = {known[k]: [k] for k in unknown} if whole else {}
-    for start, end in () if whole else word_spans(shape):
-        if inside := [k for k in unknown if known[k][0] < end and known[k][1] > start]:
-            words[start, end] = inside
+) -> list[_Replacement]:
+    text, weights = result.text, attention.words()
+    is_word_vocabulary = vocabularies.target.policy.kind == "word"
     source = vocabularies.source.split_tag(result.source)[1]
-    runs: list[_Run] = []
-    for (start, end), inside in words.items():
-        read = weights[inside].sum(0)
+    replacements: list[_Replacement] = []
+    for (start, end), rows in _find_unknown(text, attention.target, is_word_vocabulary).items():
+        read = weights[rows].sum(0)
         if not read.size or read.max() <= 0:
             continue
-        most = int(read.argmax())
-        word = _looked_up(attention.source.words[most], dictionary)
-        before = runs[-1].text if runs and runs[-1].end == start else text[:start]
-        if whole and before and not before[-1].isspace() and (_apart(source, most) or _separate(before, word)):
+        source_word = int(read.argmax())
+        word = _look_up(attention.source.words[source_word], dictionary)
+        before = replacements[-1].text if replacements and replacements[-1].end == start else text[:start]
+        # An unknown token of a word vocabulary has lost its space.
+        lacks_space = is_word_vocabulary and before and not before[-1].isspace()
+        if lacks_space and (_has_space_before(source, source_word) or _would_merge(before, word)):
             word = f" {word}"
-        runs.append(_Run(start, end, most, word))
-    return runs
+        replacements.append(_Replacement(start, end, source_word, word))
+    return replacements
 
 
-def _apart(text: str, word: int) -> bool:
-    """Whether white space stands before a word."""
+def _find_unknown(text: str, target: SegmentedText, is_word_vocabulary: bool) -> dict[tuple[int, int], list[int]]:
+    """The characters [start, end) of each unknown word, and the rows of the attention that belong to it."""
+    spans = word_spans(text)
+    by_token = zip(target.ids, target.spans, strict=True)
+    unknown = sorted({row for token, span in by_token if token == UNK for row in range(*span)})
+    if is_word_vocabulary:
+        return {spans[row]: [row] for row in unknown}
+    # The unknown token may be one character of a word: then the whole word is unknown.
+    words = {}
+    for start, end in word_spans(text.replace("⁇", "x")):
+        if rows := [row for row in unknown if spans[row][0] < end and spans[row][1] > start]:
+            words[start, end] = rows
+    return words
+
+
+def _has_space_before(text: str, word: int) -> bool:
     spans = word_spans(text)
     start = spans[word][0] if word < len(spans) else 0
     return start > 0 and text[start - 1].isspace()
 
 
-def _separate(before: str, word: str) -> bool:
-    """Whether two words would be one without a space between them."""
+def _would_merge(before: str, word: str) -> bool:
+    """Whether the two would be one word without a space between them."""
     last = before.split()[-1]
     return any(start < len(last) < end for start, end in word_spans(last + word))
 
 
-def _looked_up(word: str, dictionary: Mapping[str, str]) -> str:
+def _look_up(word: str, dictionary: Mapping[str, str]) -> str:
     if word in dictionary or word.lower() not in dictionary:
         return dictionary.get(word, word)
-    found = dictionary[word.lower()]
-    return found[:1].upper() + found[1:] if word[:1].isupper() else found
+    entry = dictionary[word.lower()]
+    return entry[:1].upper() + entry[1:] if word[:1].isupper() else entry
 
 
-def _filled(text: str, old: SegmentedText, runs: Sequence[_Run]) -> tuple[str, SegmentedText, tuple[ReplacedWord, ...]]:
-    """The new text, and the old pieces with the words that they belong to now."""
-    written, moved, at = "", [], 0  # moved: for each run, where it stands now
-    for run in runs:
-        written += text[at : run.start]
-        moved.append((len(written), len(written) + len(run.text)))
-        written += run.text
-        at = run.end
-    written += text[at:]
+def _replace(
+    text: str, old: SegmentedText, replacements: Sequence[_Replacement]
+) -> tuple[str, SegmentedText, tuple[ReplacedWord, ...]]:
+    """The new text, and the tokens with the words of the new text that they belong to."""
+    written, moved, place = "", [], 0  # moved: the new characters of each replacement
+    for replacement in replacements:
+        written += text[place : replacement.start]
+        moved.append((len(written), len(written) + len(replacement.text)))
+        written += replacement.text
+        place = replacement.end
+    written += text[place:]
     spans = word_spans(written)
     starts, ends = [start for start, _ in spans], [end for _, end in spans]
 
-    def now(start: int, end: int) -> tuple[int, int]:
-        """The words of old characters."""
-        before = bisect_right([run.start for run in runs], start)  # runs that begin at it or before
-        if before and start < runs[before - 1].end:
+    def new_words(start: int, end: int) -> tuple[int, int]:
+        """The words of the new text that old characters belong to."""
+        before = bisect_right([replacement.start for replacement in replacements], start)
+        if before and start < replacements[before - 1].end:
             start, end = moved[before - 1]
         else:
-            shift = sum(new[1] - new[0] - (run.end - run.start) for run, new in zip(runs[:before], moved, strict=False))
+            changes = zip(replacements[:before], moved, strict=False)
+            shift = sum(new[1] - new[0] - (replaced.end - replaced.start) for replaced, new in changes)
             start, end = start + shift, end + shift
         return bisect_right(ends, start), bisect_left(starts, end)
 
-    ranges = [now(*span) for span in word_spans(text)]
+    ranges = [new_words(*span) for span in word_spans(text)]
     after = [*(first for first, _ in ranges), len(spans)]
-    pieces = [(ranges[a][0], ranges[b - 1][1]) if a < b else (after[a], after[a]) for a, b in old.spans]
-    segments = replace(old, spans=tuple(pieces), words=tuple(written[start:end] for start, end in spans))
-    told = tuple(
-        ReplacedWord(words=now(run.start, run.end), source_word=run.source_word, text=run.text.strip()) for run in runs
+    tokens = [(ranges[a][0], ranges[b - 1][1]) if a < b else (after[a], after[a]) for a, b in old.spans]
+    segments = replace(old, spans=tuple(tokens), words=tuple(written[start:end] for start, end in spans))
+    replaced = tuple(
+        ReplacedWord(words=new_words(each.start, each.end), source_word=each.source_word, text=each.text.strip())
+        for each in replacements
     )
-    return written, segments, told
+    return written, segments, replaced

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from html import escape
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
@@ -125,3 +126,18 @@ def plot_heatmap(
 def _stacked(label: str) -> str:
     """Wide characters one below the other, as they are written in a column; other labels as they are."""
     return "\n".join(label) if cell_len(label) == 2 * len(label) else label
+
+
+def html_heatmap(weights: object, source: Sequence[str], target: Sequence[str]) -> str:
+    """A table of weights (T, S), with inline styles, which also shows where a page's styles are stripped."""
+    matrix = weight_matrix(weights, targets=len(target), sources=len(source))
+    upright = "writing-mode:vertical-rl;font-weight:400"
+    head = "".join(f'<th style="{upright}">{escape(visible(token))}</th>' for token in source)
+    rows = []
+    for token, row, colours in zip(target, matrix, steps(matrix), strict=True):
+        cells = (
+            f'<td style="background:{CIVIDIS[colour]};color:{ink(colour)};text-align:center">{percent(weight)}</td>'
+            for weight, colour in zip(row, colours.tolist(), strict=True)
+        )
+        rows.append(f'<tr><th style="text-align:right">{escape(visible(token))}</th>{"".join(cells)}</tr>')
+    return f"<table><tr><td></td>{head}</tr>{''.join(rows)}</table>"

@@ -34,5 +34,5 @@ def test_confidence_is_fitted_kept_and_shown(
     kept = (folder / "config.json").read_bytes()
     tsv.write_text("a\tb\n", encoding="utf-8")
     code, out, err = run("calibrate", folder, tsv)
-    assert code == 2 and out == "" and "1 pairs to fit confidence on" in err
+    assert code == 2 and out == "" and "calibration needs at least 20 pairs with text on both sides, got 1" in err
     assert (folder / "config.json").read_bytes() == kept

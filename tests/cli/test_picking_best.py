@@ -71,10 +71,13 @@ def test_mistakes_are_one_line(run: Run, model_folder: Path, other: Path, lines:
         (("--mbr", "ter"), "--mbr ter: expected chrf or bleu"),
         (("--mbr", "chrf", "--beam", "1"), "nothing to choose"),
         (("--mbr", "chrf", "--channel", model_folder), "give one of them"),
-        (("--right-to-left", model_folder), "begins at the left"),
+        (("--right-to-left", model_folder), "both models begin at the left"),
         (("--prior", model_folder), "--prior-source"),
         (("--channel", tmp_path / "none"), "no such folder"),
-        (("--channel", model_folder, "--rerank-weights", "model=1"), "weights of model for model, length, channel"),
+        (
+            ("--channel", model_folder, "--rerank-weights", "model=1"),
+            "but the scores are model, length, channel",
+        ),
         (("--rerank-weights", "model=much"), "--rerank-weights model=much"),
         (("--rerank-weights", tmp_path / "none.json"), "cannot be read"),
     ):

@@ -101,7 +101,7 @@ def test_an_ensemble(
     both = run("translate", model_folder, *options, "--average", "log-probabilities", "--jsonl", stdin=CAT).out
     assert json.loads(both)["text"] == json.loads(alone)["text"] != json.loads(both)["log_prob"]
     for bad, said in (
-        (("--ensemble", turned), "turned: its vocabulary is not that of"),
+        (("--ensemble", turned), "turned: its vocabulary differs from that of"),
         (("--ensemble", tmp_path / "none"), "no such folder"),
         ((*options[:2], "--weights", "1"), "expected 2"),
         ((*options[:2], "--weights", "a,b"), "--weights a,b: expected a number"),

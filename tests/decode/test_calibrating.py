@@ -74,5 +74,5 @@ def test_any_model(name: str, untrained: Any, vocabularies: Vocabularies, pairs:
 
 
 def test_too_few_pairs(learnt: Translator, pairs: list[TextPair]) -> None:
-    with pytest.raises(UserError, match="8 pairs to fit confidence on; expected at least 20"):
+    with pytest.raises(UserError, match="calibration needs at least 20 pairs with text on both sides, got 8"):
         calibrate(learnt, [*pairs, ("", "x"), ("y", " ")] + [("", "")] * 30)

@@ -94,7 +94,7 @@ def test_translators_combine(learnt: Translator, untrained: Any, vocabularies: V
 
 def test_mistakes_are_named(learnt: Translator, untrained: Any, vocabularies: Vocabularies) -> None:
     turned = Translator(untrained("cho2014"), vocabularies.towards(right_to_left=True), "cpu")
-    with pytest.raises(UserError, match="b: its vocabulary is not that of a"):
+    with pytest.raises(UserError, match="b: its vocabulary differs from that of a"):
         combine({"a": learnt, "b": turned})
     for sizes in combinations((6, 7), 2):
         with pytest.raises(UserError, match="share their vocabularies"):

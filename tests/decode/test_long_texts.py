@@ -50,11 +50,11 @@ def test_the_attention_of_parts_is_that_of_the_whole(translator: Translator) -> 
         if not translator.attends:
             assert one.attention is None
             continue
-        assert one.attention is not None and one.weights is not None and one.piece_weights is not None
+        assert one.attention is not None and one.weights is not None and one.token_weights is not None
         assert list(one.attention.source.words) == words(TEXT)
         assert one.weights.shape == (len(one.attention.target.words), len(words(TEXT)))
-        assert one.piece_weights.shape[1:] == (len(one.tokens), len(one.attention.source_tokens))
-        assert one.piece_weights.sum(-1) == pytest.approx(1, abs=1e-4)
+        assert one.token_weights.shape[1:] == (len(one.tokens), len(one.attention.source_tokens))
+        assert one.token_weights.sum(-1) == pytest.approx(1, abs=1e-4)
         row = column = 0
         for part in one.parts:
             assert part.weights is not None
@@ -113,9 +113,9 @@ def test_what_has_no_sentence_ends_is_kept_with_a_note_or_refused(learnt: Transl
     translator = Translator(learnt.model, learnt.vocabularies, "cpu", longest_trained=4)
     endless, mixed = "a big dog eats an apple", "It sleeps. A big dog eats an apple."
     one, two = translator.translate([endless, mixed], too_long="split")
-    assert one.parts == () and "no sentence ends" in one.notes[0]
+    assert one.parts == () and "no sentence boundaries" in one.notes[0]
     assert len(two.parts) == 2 and "in 2 parts, one of which still has 7 words" in two.notes[0]
-    for text, said in ((endless, "6 words"), (mixed, "a sentence of it still has 7 words")):
+    for text, said in ((endless, "6 words"), (mixed, "one of its sentences still has 7 words")):
         with pytest.raises(UserError, match=said):
             translator.translate([text], too_long="split-or-refuse")
     assert len(translator.translate(["It sleeps. It sleeps. It."], too_long="split-or-refuse")[0].parts) == 3
@@ -125,9 +125,9 @@ def test_constraints_are_of_the_whole(learnt: Translator) -> None:
     translator = Translator(learnt.model, learnt.vocabularies, "cpu", longest_trained=5)
     asked = Constraints(include=("chien",))
     (kept,) = translator.translate([TEXT], constraints=asked, too_long="split")
-    assert kept.parts == () and "its constraints are of the whole" in kept.notes[0]
+    assert kept.parts == () and "its constraints apply to the whole text" in kept.notes[0]
     assert "chien" in words(kept.text) or kept.unmet
-    with pytest.raises(UserError, match="constraints are of the whole"):
+    with pytest.raises(UserError, match="constraints apply to the whole text"):
         translator.translate([TEXT], constraints=asked, too_long="split-or-refuse")
     assert translator.translate([TEXT], constraints=Constraints(), too_long="split")[0].parts
 
@@ -146,28 +146,28 @@ def test_progress_counts_texts_not_parts(learnt: Translator) -> None:
 
 
 def test_learned_places_are_a_limit_of_pieces(untrained: Untrained, vocabularies: Vocabularies) -> None:
-    assert LengthLimits.from_model(untrained("vaswani2017", positions="learned", longest=12)).pieces == 12
-    assert LengthLimits.from_model(untrained("gehring2017", longest=12)).pieces == 12
-    assert LengthLimits.from_model(untrained("luong2015", attention="luong2015-global-location")).pieces == 256
+    assert LengthLimits.from_model(untrained("vaswani2017", positions="learned", longest=12)).tokens == 12
+    assert LengthLimits.from_model(untrained("gehring2017", longest=12)).tokens == 12
+    assert LengthLimits.from_model(untrained("luong2015", attention="luong2015-global-location")).tokens == 256
     assert LengthLimits.from_model(untrained("vaswani2017")) == LengthLimits()
     translator = Translator(untrained("gehring2017", longest=12), vocabularies, "cpu")
     (whole,) = translator.translate([TEXT], HOW, too_long="split")
-    assert "pieces with the end, more than the 12" in whole.notes[0]
+    assert "tokens with the end symbol, more than the 12" in whole.notes[0]
 
 
 def test_a_text_of_exactly_as_many_pieces_as_places_is_not_too_long(vocabularies: Vocabularies) -> None:
     pieces = len(vocabularies.source.encode("It sleeps.")) + 1  # with the end
-    assert LengthLimits(pieces=pieces).over("It sleeps.", vocabularies) is None
-    assert str(LengthLimits(pieces=pieces - 1).over("It sleeps.", vocabularies)).startswith(
-        f"{pieces} pieces with the end"
+    assert LengthLimits(tokens=pieces).excess("It sleeps.", vocabularies) is None
+    assert str(LengthLimits(tokens=pieces - 1).excess("It sleeps.", vocabularies)).startswith(
+        f"{pieces} tokens with the end symbol"
     )
-    assert LengthLimits(words=3).over("It sleeps.", vocabularies) is None  # the full stop is a word
+    assert LengthLimits(words=3).excess("It sleeps.", vocabularies) is None  # the full stop is a word
 
 
 def test_of_several_tables_of_places_the_shortest_is_the_limit(untrained: Untrained) -> None:
     for longest in (12, 300):
         model = untrained("gehring2017", longest=longest, attention="luong2015-global-location")
-        assert LengthLimits.from_model(model).pieces == min(longest, 256)
+        assert LengthLimits.from_model(model).tokens == min(longest, 256)
 
 
 def test_an_ensemble_has_the_lower_limits(untrained: Untrained, vocabularies: Vocabularies) -> None:
@@ -176,7 +176,7 @@ def test_an_ensemble_has_the_lower_limits(untrained: Untrained, vocabularies: Vo
         "b": Translator(untrained("bahdanau2014"), vocabularies, "cpu", longest_trained=7),
         "c": Translator(untrained("cho2014"), vocabularies, "cpu"),
     }
-    assert combine(members).limits == LengthLimits(words=7, pieces=30)
+    assert combine(members).limits == LengthLimits(words=7, tokens=30)
 
 
 def test_a_tag_is_put_before_each_part(pairs: Any) -> None:

@@ -83,10 +83,10 @@ def test_tuning_finds_what_helps_and_never_ends_below_the_model(learnt: Translat
     sources = ["the black cat sleeps", "a dog eats", "it sleeps"] * 2
     references = ["le chat noir dort", "un chien mange", "il dort"] * 2
     drawn = learnt.translate(sources, Search(sample=True, temperature=1.3, beam=8, n_best=8))
-    worst_first = [one.rescored([-other.log_prob for other in one.n_best]) for one in drawn]
+    worst_first = [one.rescore([-other.log_prob for other in one.n_best]) for one in drawn]
     reranker = Reranker(translator=turned(learnt), right_to_left=learnt)  # by the order in which it was trained
-    tuned = reranker.tuned(worst_first, references)
-    assert tuned == reranker.tuned(worst_first, references) and tuned.after > tuned.before
+    tuned = reranker.tune(worst_first, references)
+    assert tuned == reranker.tune(worst_first, references) and tuned.after > tuned.before
     assert set(tuned.weights) == {"model", "length", "right_to_left"} and tuned.weights["model"] == 1
     chosen = Reranker(translator=turned(learnt), right_to_left=learnt, weights=tuned.weights).rerank(worst_first)
     from saccade.evaluate import score
@@ -96,7 +96,7 @@ def test_tuning_finds_what_helps_and_never_ends_below_the_model(learnt: Translat
     tuned.save(tmp_path / "weights.json")
     assert RerankingWeights.load(tmp_path / "weights.json") == tuned
     with pytest.raises(UserError, match="chrf or bleu, got 'ter'"):
-        reranker.tuned(drawn, references, "ter")  # type: ignore[arg-type]
+        reranker.tune(drawn, references, "ter")  # type: ignore[arg-type]
 
 
 def test_a_tag_is_not_asked_of_the_channel(learnt: Translator) -> None:
@@ -112,15 +112,15 @@ def test_a_tag_is_not_asked_of_the_channel(learnt: Translator) -> None:
 
 
 def test_models_and_weights_that_do_not_fit(learnt: Translator, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"begins at the left; train one with data\.right_to_left=true"):
+    with pytest.raises(UserError, match=r"both models begin at the left; train one with data\.right_to_left=true"):
         Reranker(translator=learnt, right_to_left=learnt)
-    with pytest.raises(UserError, match="weights of model, channel for model, length"):
+    with pytest.raises(UserError, match="weights for model, channel, but the scores are model, length"):
         Reranker(translator=learnt, weights={"model": 1.0, "channel": 1.0})
     greek = Vocabularies.train([TextPair("γάτα", "σπίτι")] * 3, Policy(kind="char", size=300))
     kind = MODELS["cho2014"]
     other = Translator(kind(kind.PRESETS["tiny"], len(greek.source), len(greek.target)).eval(), greek, "cpu")
     found = learnt.translate([f"the black cat sleeps {n}" for n in range(4)], FIVE)
-    with pytest.raises(UserError, match=r"channel: the model does not know .* of the pieces"):
+    with pytest.raises(UserError, match=r"channel: .* of the source tokens are unknown"):
         Reranker(translator=learnt, channel=other).rerank(found)
     path = tmp_path / "weights.json"
     with pytest.raises(UserError, match="cannot be read"):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from saccade.data import TextPair
 from saccade.data.batching import pad_sources
 from saccade.decode import PairScore, Search, Translator, combine, run_search, score_pairs
-from saccade.decode.scoring import ScoreTotals, forced_log_probs
+from saccade.decode.scoring import ScoreTotals, force_targets, log_probs
 from saccade.models import MODELS
 from saccade.text import Placeholders, Policy, Vocabularies
 
@@ -26,7 +26,9 @@ def test_what_a_search_finds_scores_what_the_search_said(
     ids = [sides.source.encode(pair.source) for pair in pairs[:4]]
     found = run_search(translator.model, *pad_sources(ids), Search(beam=3, n_best=3, length_penalty=0, longest=12))
     every = [(row, hypothesis) for row, some in zip(ids, found) for hypothesis in some]
-    rows = forced_log_probs(translator, [(row, hypothesis.tokens) for row, hypothesis in every], batch_tokens=60)
+    rows = force_targets(
+        translator, [(row, hypothesis.tokens) for row, hypothesis in every], log_probs, batch_tokens=60
+    )
     for (_, hypothesis), forced in zip(every, rows):
         asked = forced.tolist()[: len(hypothesis.token_log_probs)]  # one that was cut off has no end
         assert asked == pytest.approx(hypothesis.token_log_probs, abs=2e-4)

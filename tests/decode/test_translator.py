@@ -79,7 +79,7 @@ def test_the_n_best_are_different_and_sorted(learnt: Translator) -> None:
     for one in every:
         assert one.alternatives == () or one is result
         assert one.log_prob == pytest.approx(sum(one.token_log_probs), abs=1e-4)
-        assert one.piece_weights is not None and one.piece_weights.shape[1] == len(one.tokens)
+        assert one.token_weights is not None and one.token_weights.shape[1] == len(one.tokens)
 
 
 def test_log_probs_are_those_of_teacher_forcing(learnt: Translator) -> None:
@@ -134,7 +134,7 @@ def test_a_fixed_vector_has_no_weights_and_says_so(untrained: Untrained, vocabul
     translator = Translator(untrained("cho2014"), vocabularies, "cpu")
     assert not translator.attends
     (result,) = translator.translate(["the cat"], SHORT, weights=True)
-    for nothing in (result.weights, result.alignment, result.piece_weights, result.attention):
+    for nothing in (result.weights, result.alignment, result.token_weights, result.attention):
         assert nothing is None
     for ask in (result.plot, result.show, lambda: translator.attend(["a"], ["b"])):
         with pytest.raises(UserError, match="one fixed vector"):
