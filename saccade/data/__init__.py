@@ -1,6 +1,6 @@
 """Pairs of texts, from files to encoded corpora. Batches, which need torch, are in `saccade.data.batching`."""
 
-from saccade.data.cache import DamagedError, cache_folder, cache_key, load_or_build
+from saccade.data.cache import DamagedError, cache_key, load_or_build
 from saccade.data.cleaning import Cleaning, CleaningReport, LeftOut, Verdict
 from saccade.data.corpus import Corpus, Mixture, PairWindow, WindowSource
 from saccade.data.formats import PairFiles, open_pairs
@@ -29,7 +29,6 @@ __all__ = [
     "Verdict",
     "WindowSource",
     "add_tag",
-    "cache_folder",
     "cache_key",
     "load_or_build",
     "open_pairs",

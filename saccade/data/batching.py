@@ -1,4 +1,4 @@
-"""Batches of pairs of like length, in an order that the seed decides and a saved position continues."""
+"""Batches of pairs of similar length. The seed decides their order, and a saved position continues it."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
@@ -17,14 +17,14 @@ Rows = Sequence[npt.NDArray[np.int32] | Sequence[int]]
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """The source ends with eos. Teacher forcing reads `target_in`, from bos, and asks for `target_out`, to eos."""
+    """The source ends with eos. Teacher forcing reads `target_in`, from bos, and predicts `target_out`, to eos."""
 
     source: Tensor  # (B,S) long
     source_readable: Tensor  # (B,S) bool
     target_in: Tensor  # (B,T) long
     target_out: Tensor  # (B,T) long
-    target_readable: Tensor  # (B,T) bool, of both
-    indices: Tensor  # (B,) long: where in the corpus
+    target_readable: Tensor  # (B,T) bool, for both targets
+    indices: Tensor  # (B,) long: places in the corpus
 
     @classmethod
     def of(cls, sources: Rows, targets: Rows, indices: Iterable[int]) -> Self:
@@ -43,11 +43,11 @@ class Batch:
     def __len__(self) -> int:
         return len(self.indices)
 
-    def rows(self, some: slice) -> Self:
-        return type(self)(**{field.name: getattr(self, field.name)[some] for field in fields(self)})
+    def rows(self, rows: slice) -> Self:
+        return type(self)(**{field.name: getattr(self, field.name)[rows] for field in fields(self)})
 
     def halves(self) -> tuple[Self, Self]:
-        """The same pairs in two batches, for when they do not fit in memory together."""
+        """Split into two batches, for when the whole does not fit in memory."""
         middle = len(self) // 2
         return self.rows(slice(middle)), self.rows(slice(middle, None))
 
@@ -56,7 +56,7 @@ class Batch:
 
 
 def pad_sources(rows: Rows) -> tuple[Tensor, Tensor]:
-    """What a model reads, in training and after: `source` (B,S), each ended with eos, and `readable` (B,S)."""
+    """Return what a model reads, in training and translation: `source` (B,S), each with eos, and `readable` (B,S)."""
     return _pad(rows, after=[EOS])
 
 
@@ -65,7 +65,7 @@ def _pad(rows: Rows, *, before: Sequence[int] = (), after: Sequence[int] = ()) -
     readable = np.arange(lengths.max()) < lengths[:, None]  # (B,L)
     ids = np.full(readable.shape, PAD, np.int64)
     parts = [part for row in rows for part in (before, row, after)]
-    ids[readable] = np.concatenate(parts, dtype=np.int64, casting="unsafe")  # row by row, as the mask goes
+    ids[readable] = np.concatenate(parts, dtype=np.int64, casting="unsafe")  # in the order of the mask: row by row
     return torch.from_numpy(ids), torch.from_numpy(readable)
 
 
@@ -76,11 +76,11 @@ class Position(TypedDict):
 
 
 class Batches:
-    """Each pass gives the rest of an epoch, in which every pair comes once (or as its corpus' weight says); then the
-    next epoch begins.
+    """Each iteration yields the rest of an epoch, which has every pair once (or as often as the weight of its corpus
+    says); then the next epoch begins.
 
-    A batch of B pairs whose longest text has L ids, bos or eos counted, on whichever side it is, has B · L ≤ `tokens`;
-    a pair longer than that is a batch by itself. A batch is decided by the seed and its position.
+    A batch of B pairs whose longest text, on either side and with bos or eos, has L tokens fulfils B · L ≤ `tokens`; a
+    longer pair is a batch by itself. A batch depends on the seed and its position alone.
     """
 
     def __init__(self, pairs: WindowSource, *, tokens: int = 4096, seed: int = 1) -> None:
@@ -93,7 +93,7 @@ class Batches:
         self._cut: tuple[tuple[int, int], PairWindow, list[list[int]]] | None = None
 
     def __len__(self) -> int:
-        """Batches in this window: of a corpus in memory, in this epoch."""
+        """Count the batches of this window; with a corpus in memory, those of this epoch."""
         return len(self._window()[1])
 
     def __iter__(self) -> Iterator[Batch]:
@@ -101,7 +101,7 @@ class Batches:
             window, members = self._window()
             while self.index < len(members):
                 chosen = members[self.index]
-                self.index += 1  # a batch that is handed out is behind us
+                self.index += 1  # before yielding: the position is after this batch
                 indices = chosen if window.indices is None else window.indices[chosen].tolist()
                 yield Batch.of([window.source(i) for i in chosen], [window.target(i) for i in chosen], indices)
             self.window, self.index = self.window + 1, 0
@@ -109,7 +109,7 @@ class Batches:
 
     @property
     def epochs(self) -> float:
-        """How many passes are done, the part of this one included."""
+        """The number of epochs done, with the finished part of this one."""
         inside = self.index / len(self) if self.index else 0.0
         return self.epoch - 1 + (self.window + inside) / self.pairs.windows
 
@@ -117,26 +117,26 @@ class Batches:
         return {"epoch": self.epoch, "window": self.window, "index": self.index}
 
     def restore(self, state: Position) -> None:
-        """Goes on exactly where `state` was taken, given the same pairs, tokens and seed."""
+        """Continue exactly where `state` was taken, with the same pairs, tokens and seed."""
         self.epoch, self.window, self.index = state["epoch"], state["window"], state["index"]
 
     def next_window(self) -> tuple[int, int]:
-        """Epoch and number of the next one that will be drawn."""
+        """Return the epoch and number of the window to be drawn next."""
         if self._cut is None or self._cut[0] != (self.epoch, self.window):
             return self.epoch, self.window
         return (self.epoch, self.window + 1) if self.window + 1 < self.pairs.windows else (self.epoch + 1, 0)
 
     def _window(self) -> tuple[PairWindow, list[list[int]]]:
-        """This one, and the places of each batch in it."""
+        """Return this window and the places of each of its batches."""
         now = self.epoch, self.window
         if self._cut is None or self._cut[0] != now:
-            self._cut = None  # two need not be in memory at a time
+            self._cut = None  # two windows need not be in memory at once
             window = self.pairs.window(self.seed, *now)
             self._cut = now, window, self._members(window)
         return self._cut[1:]
 
     def _members(self, window: PairWindow) -> list[list[int]]:
-        """Like goes with like by the longer side, then the shorter; chance decides among equals, and the order."""
+        """Group pairs by the length of the longer side, then of the shorter. Ties and their order are random."""
         if len(window.places) == 0:
             return []
         random = np.random.default_rng((self.seed, self.epoch, self.window))
@@ -148,13 +148,13 @@ class Batches:
 
 
 def repeat_epochs(batches: Batches) -> Iterator[Batch]:
-    """Epoch after epoch."""
+    """Yield batches without end, epoch after epoch."""
     while True:
         yield from batches
 
 
 def find_batch_starts(lengths: npt.NDArray[np.int64], tokens: int) -> list[int]:
-    """Where batches begin in texts of rising length, and the end: each as large as fits."""
+    """Cut texts of rising length into batches as large as fit; return where each begins, and the end."""
     cuts = [0]
     while (start := cuts[-1]) < len(lengths):
         ahead = lengths[start : start + max(1, tokens // int(lengths[start]))]

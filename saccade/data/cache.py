@@ -1,13 +1,12 @@
-"""What is made of a corpus (drawn pairs, which of them were chosen, their encoding), kept for a quick second start.
+"""A cache of what is computed from a corpus (drawn pairs, the selection, the encoding), for a quick second start.
 
-What is kept is a folder named by what it was made from. It is written atomically, and about.json has the checksums:
-if a byte has changed since, it is made again.
+An entry is a folder, named by a hash of its inputs and written atomically. Its about.json has the checksums of its
+files: if a byte has changed since, the entry is built again. Arrays are mapped from disk.
 """
 
 import hashlib
 import json
 import logging
-import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,66 +24,12 @@ from saccade.text import HasTexts
 
 FORMAT = 3  # of the saved files
 _ABOUT = "about.json"
-
-
-class DamagedError(ValueError):
-    """Saved files that are missing in part, cut off, changed, or of another version."""
-
-
-def save_arrays(folder: Path, arrays: Mapping[str, npt.NDArray[Any]], about: Any) -> None:
-    """Writes the arrays, then about.json with their checksums: without it, or against it, nothing is loaded."""
-    for name, values in arrays.items():
-        np.save(folder / f"{name}.npy", values, allow_pickle=False)
-    write_checksums(folder, arrays, ".npy", about)
-
-
-def load_arrays(folder: Path) -> tuple[dict[str, npt.NDArray[Any]], Any]:
-    """Raises DamagedError unless every byte is as it was saved."""
-    names, about = verify_checksums(folder, ".npy")
-    try:
-        arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in names}
-    except (OSError, ValueError) as error:
-        raise DamagedError(f"{folder}: {error}") from error
-    return arrays, about
-
-
-def write_checksums(folder: Path, names: Iterable[str], ending: str, about: Any) -> None:
-    """Write about.json, with the checksums of the files of these names and that ending."""
-    checksums = {name: _checksum(folder / f"{name}{ending}") for name in names}
-    described = {"format": FORMAT, "checksums": checksums, "about": about}
-    (folder / _ABOUT).write_text(json.dumps(described, indent=2) + "\n", encoding="utf-8")
-
-
-def verify_checksums(folder: Path, ending: str) -> tuple[list[str], Any]:
-    """The names that about.json describes, of files with that ending, and what else it says; raises DamagedError unless
-    every byte of them is as it was saved."""
-    try:
-        described = parse_json((folder / _ABOUT).read_bytes())
-        if described["format"] != FORMAT:
-            raise DamagedError(f"{folder} is of format {described['format']}, not {FORMAT}")
-        for name, checksum in described["checksums"].items():
-            if _checksum(folder / f"{name}{ending}") != checksum:
-                raise DamagedError(f"{folder / name}{ending} is not as it was saved")
-        return [*described["checksums"]], described["about"]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DamagedError(f"{folder}: {error}") from error
-
-
-def _checksum(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
+_PAIRS = "pairs.tsv"
 log = logging.getLogger(__name__)
 
 
-def cache_folder() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "saccade"
-
-
-def cache_key(*made_from: str | int | float | None) -> str:
-    """A name for what is made: of the files' digest, the vocabularies' hash, and every option that shaped it."""
-    return hashlib.sha256(json.dumps([FORMAT, *made_from]).encode()).hexdigest()
+class DamagedError(ValueError):
+    """A cache entry that is missing, incomplete, changed, or of another version."""
 
 
 class Cacheable(Protocol):
@@ -94,47 +39,92 @@ class Cacheable(Protocol):
 Built = TypeVar("Built", bound=Cacheable)
 
 
+def cache_key(*inputs: str | int | float | None) -> str:
+    """Hash the digest of the files, the hash of the vocabularies, and every option that has an effect."""
+    return hashlib.sha256(json.dumps([FORMAT, *inputs]).encode()).hexdigest()
+
+
 def load_or_build(folder: Path, name: str, build: Callable[[], Built], load: Callable[[Path], Built]) -> Built:
-    """What is kept in `folder` as `name`, mapped from disk; built and kept first where there is none, or a damaged one.
-    A folder that cannot be written costs only the time that keeping would have saved."""
+    """Load the entry `name` of the cache in `folder`, or build and save it where it is missing or damaged. If the
+    folder cannot be written, the result stays in memory."""
     place = folder / name
     try:
         return load(place)
     except DamagedError as damage:
         if (place / _ABOUT).exists():
-            log.warning("made again: %s", damage)
-    made = build()
+            log.warning("built again: %s", damage)
+    built = build()
     reason: Exception | None = None
     try:
         with files.atomic_folder(place) as new:
-            made.save(new)
+            built.save(new)
     except (OSError, UserError) as error:
         reason = error
     try:
         return load(place)
     except DamagedError as damage:
         log.warning("the data stay in memory, since %s could not be written: %s", place, reason or damage)
-        return made
+        return built
 
 
-_NAME, _ENDING = "pairs", ".tsv"
+def save_arrays(folder: Path, arrays: Mapping[str, npt.NDArray[Any]], about: Any) -> None:
+    for name, values in arrays.items():
+        np.save(folder / f"{name}.npy", values, allow_pickle=False)
+    _write_checksums(folder, [f"{name}.npy" for name in arrays], about)
+
+
+def load_arrays(folder: Path) -> tuple[dict[str, npt.NDArray[Any]], Any]:
+    """Map the arrays from disk; raise DamagedError unless every byte is as it was saved."""
+    names, about = _verify_checksums(folder)
+    try:
+        arrays = {Path(name).stem: np.load(folder / name, mmap_mode="r", allow_pickle=False) for name in names}
+    except (OSError, ValueError) as error:
+        raise DamagedError(f"{folder}: {error}") from error
+    return arrays, about
+
+
+def _write_checksums(folder: Path, names: Iterable[str], about: Any) -> None:
+    checksums = {name: _checksum(folder / name) for name in names}
+    contents = {"format": FORMAT, "checksums": checksums, "about": about}
+    (folder / _ABOUT).write_text(json.dumps(contents, indent=2) + "\n", encoding="utf-8")
+
+
+def _verify_checksums(folder: Path) -> tuple[list[str], Any]:
+    """Return the names of the files and what about.json says of them."""
+    try:
+        contents = parse_json((folder / _ABOUT).read_bytes())
+        if contents["format"] != FORMAT:
+            raise DamagedError(f"{folder} has format {contents['format']}, not {FORMAT}")
+        for name, checksum in contents["checksums"].items():
+            if _checksum(folder / name) != checksum:
+                raise DamagedError(f"{folder / name} is not as it was saved")
+        return [*contents["checksums"]], contents["about"]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DamagedError(f"{folder}: {error}") from error
+
+
+def _checksum(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)
 class TaskPairs:
-    draw: Callable[[], Iterable[HasTexts]]  # gives the same pairs at every call
-    file: Path | None = None  # where they are already
+    """Pairs drawn from a task, saved to a file that is then read like any other."""
+
+    draw: Callable[[], Iterable[HasTexts]]  # returns the same pairs at every call
+    file: Path | None = None  # None: not saved yet
 
     def save(self, folder: Path) -> None:
-        with (folder / f"{_NAME}{_ENDING}").open("w", encoding="utf-8", newline="\n") as stream:
+        with (folder / _PAIRS).open("w", encoding="utf-8", newline="\n") as stream:
             stream.writelines(f"{pair.source}\t{pair.target}\n" for pair in self.draw())
-        write_checksums(folder, [_NAME], _ENDING, None)
+        _write_checksums(folder, [_PAIRS], None)
 
     def load(self, folder: Path) -> "TaskPairs":
-        """The same, as saved; raises DamagedError if a byte of it is missing or has changed."""
-        verify_checksums(folder, _ENDING)
-        return TaskPairs(draw=self.draw, file=folder / f"{_NAME}{_ENDING}")
+        """Raise DamagedError unless every byte is as it was saved."""
+        _verify_checksums(folder)
+        return TaskPairs(draw=self.draw, file=folder / _PAIRS)
 
     def open(self, *, reverse: bool) -> PairSource:
-        found: PairSource = ListedPairs([*self.draw()]) if self.file is None else PairFiles(self.file)
-        return ReversedPairs(found) if reverse else found
+        pairs: PairSource = ListedPairs([*self.draw()]) if self.file is None else PairFiles(self.file)
+        return ReversedPairs(pairs) if reverse else pairs

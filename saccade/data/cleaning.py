@@ -1,6 +1,6 @@
-"""What a corpus is better without, and a report of what was left out. Nothing is left out unsaid.
+"""Which pairs a corpus is better without, and the report of what was left out.
 
-A pair is left out for the first reason that applies, in the order of `Verdict`; what is kept would be kept again.
+A pair is left out for the first reason that applies, in the order of `Verdict`. Cleaning twice changes nothing.
 """
 
 import unicodedata
@@ -14,8 +14,8 @@ from saccade.data.split import is_empty
 from saccade.ranges import Checked, Count, Range
 from saccade.text import HasTexts, letters_by_script, words
 
-SHOWN_LINES = 5  # line numbers that a report keeps of each kind
-_JAPANESE = frozenset({"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA"})  # of one text, and Chinese has one of them
+SHOWN_LINES = 5  # line numbers in a report, for each reason
+_JAPANESE = frozenset({"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA"})  # in one text; Chinese has the first only
 
 _ShareOfLetters = Annotated[float, Range(least=0.5, most=1)]
 Scripts = tuple[frozenset[str], frozenset[str]]  # of the source, of the target
@@ -38,33 +38,33 @@ class Verdict(IntEnum):
 @dataclass(frozen=True, kw_only=True)
 class Cleaning(Checked):
     control: bool = False  # leave out texts with control characters, or with the � of a broken encoding
-    identical: bool = False  # leave out pairs whose sides are the same
-    script: _ShareOfLetters | None = None  # least share of a side's letters that must be in its script, such as 0.5
-    source_scripts: tuple[str, ...] = ()  # such as ["LATIN"]; none given: the one that most letters are in
-    target_scripts: tuple[str, ...] = ()
-    most_words: Count | None = None  # on a side
-    ratio: Annotated[float, Range(least=1)] | None = None  # most words of one side for each of the other, such as 3.0
-    duplicates: bool = False  # leave out a pair that came before
+    identical: bool = False  # leave out pairs whose two sides are the same
+    script: _ShareOfLetters | None = None  # minimum share of a side's letters in its script, such as 0.5
+    source_scripts: tuple[str, ...] = ()  # such as ["LATIN"]; by default the script of most letters
+    target_scripts: tuple[str, ...] = ()  # likewise
+    most_words: Count | None = None  # maximum number of words on a side
+    ratio: Annotated[float, Range(least=1)] | None = None  # maximum ratio of the two sides' words; not for single words
+    duplicates: bool = False  # leave out repetitions of a pair
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.script is None and (self.source_scripts or self.target_scripts):
             raise ValueError("scripts are given, but not the share of letters that must be in them: set script = 0.5")
 
-    def scripts(self, pairs: Iterable[HasTexts]) -> Scripts:
-        """What each side must be written in: as given, or as most letters of all pairs are."""
-        given = self.source_scripts, self.target_scripts
-        if self.script is None or all(given):
-            return frozenset(given[0]), frozenset(given[1])
+    def find_scripts(self, pairs: Iterable[HasTexts]) -> Scripts:
+        """Return the scripts each side must be written in: those of the options, or the one of most letters."""
+        options = self.source_scripts, self.target_scripts
+        if self.script is None or all(options):
+            return frozenset(options[0]), frozenset(options[1])
         letters = Counter[str](), Counter[str]()
         for pair in pairs:
-            for counts, text in zip(letters, (pair.source, pair.target), strict=True):
-                counts.update(letters_by_script(text))
-        source, target = (frozenset(asked) or _most(found) for asked, found in zip(given, letters, strict=True))
+            letters[0].update(letters_by_script(pair.source))
+            letters[1].update(letters_by_script(pair.target))
+        source, target = (frozenset(options[side]) or _main_script(letters[side]) for side in (0, 1))
         return source, target
 
     def judge(self, pair: HasTexts, scripts: Scripts) -> Verdict:
-        """What can be said of a pair by itself."""
+        """Judge a pair by itself, without the rest of the corpus."""
         if is_empty(pair):
             return Verdict.EMPTY
         sides = (pair.source, pair.target)
@@ -75,30 +75,30 @@ class Cleaning(Checked):
         if self.script is not None:
             for text, expected in zip(sides, scripts, strict=True):
                 letters = letters_by_script(text)
-                inside = sum(letters[script] for script in expected)
-                if inside < self.script * letters.total():
+                if sum(letters[script] for script in expected) < self.script * letters.total():
                     return Verdict.SCRIPT
         if self.most_words is not None or self.ratio is not None:
             fewer, more = sorted(len(words(text)) for text in sides)
             if self.most_words is not None and more > self.most_words:
                 return Verdict.WORDS
-            if self.ratio is not None and more > self.ratio * fewer:
+            # One word may well have many on the other side: its phones, its spelling, its explanation.
+            if self.ratio is not None and fewer > 1 and more > self.ratio * fewer:
                 return Verdict.RATIO
         return Verdict.KEPT
 
     def reasons(self, scripts: Scripts, longest: int) -> Mapping[Verdict, str]:
-        """Each verdict against a pair, in words that go on from "left out 3 …"."""
+        """Describe each verdict against a pair, to continue "left out 3 …"."""
         source, target = (" or ".join(sorted(script.capitalize() for script in side)) for side in scripts)
         return {
             Verdict.HELD_OUT_ELSEWHERE: "with a text that is held out in another corpus",
-            Verdict.EMPTY: "empty on a side",
+            Verdict.EMPTY: "with an empty side",
             Verdict.CONTROL: "with control characters",
-            Verdict.IDENTICAL: "with two sides that are the same",
-            Verdict.SCRIPT: f"in another script than {source} to {target}",
-            Verdict.WORDS: f"of more than {self.most_words} words on a side",
-            Verdict.RATIO: f"with more than {self.ratio} words for one of the other side",
-            Verdict.DUPLICATE: "that came before",
-            Verdict.TOO_LONG: f"longer than {longest} pieces on a side",
+            Verdict.IDENTICAL: "with two identical sides",
+            Verdict.SCRIPT: f"in a script other than {source} to {target}",
+            Verdict.WORDS: f"with more than {self.most_words} words on a side",
+            Verdict.RATIO: f"with more than {self.ratio} times as many words on one side",
+            Verdict.DUPLICATE: "repeated",
+            Verdict.TOO_LONG: f"longer than {longest} tokens on a side",
         }
 
 
@@ -110,27 +110,27 @@ class LeftOut(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class CleaningReport:
-    """What became of the pairs that were given."""
-
     kept: int
     left_out: tuple[LeftOut, ...] = ()
 
     def __str__(self) -> str:
-        said = f"kept {self.kept:,} of {self.kept + sum(group.pairs for group in self.left_out):,} pairs"
+        total = self.kept + sum(group.pairs for group in self.left_out)
+        report = f"kept {self.kept:,} of {total:,} pair{'s' * (total != 1)}"
         for why, count, first in self.left_out:
             places = ", ".join(f"{line:,}" for line in first) + (", …" if count > len(first) else "")
-            said += f"; left out {count:,} {why} (line{'s' * (count > 1)} {places})"
-        return said
+            report += f"; left out {count:,} {why} (line{'s' * (count > 1)} {places})"
+        return report
 
 
-def _most(letters: Counter[str]) -> frozenset[str]:
-    """The script of most letters. Chinese characters and kana are one: Japanese is written in both."""
+def _main_script(letters: Counter[str]) -> frozenset[str]:
+    """Return the script of most letters. Chinese characters and kana count as one: Japanese is written in both."""
     japanese = sum(letters[script] for script in _JAPANESE)
-    script, count = max(((s, n) for s, n in letters.items() if s not in _JAPANESE), key=lambda x: x[1], default=("", 0))
-    return _JAPANESE if japanese > count else frozenset({script})
+    others = {script: count for script, count in letters.items() if script not in _JAPANESE}
+    script = max(others, key=others.__getitem__, default="")
+    return _JAPANESE if japanese > others.get(script, 0) else frozenset({script})
 
 
 def _has_control(text: str) -> bool:
-    if text.isprintable():  # most texts are, and this is quicker
+    if text.isprintable():  # most texts are, and this is faster
         return "\ufffd" in text
-    return any(one == "\ufffd" or (unicodedata.category(one) == "Cc" and one not in "\t\n\r") for one in text)
+    return any(c == "\ufffd" or (unicodedata.category(c) == "Cc" and c not in "\t\n\r") for c in text)

@@ -1,7 +1,10 @@
-"""Encoded pairs.
+"""Encoded pairs in memory, and the windows that batches are cut from.
 
-A side of a corpus is two arrays: all ids one after another, and where each text begins. They may lie in memory or be
-mapped from files, so a corpus larger than memory costs none once it is encoded.
+A side of a corpus is two arrays: all token ids one after another, and where each text begins. They are in memory or
+mapped from files, so that an encoded corpus may be larger than memory.
+
+Batches are cut from one window at a time. An epoch is one window of a corpus in memory, or many windows of a stream. A
+window depends on (seed, epoch, its number) alone, so that three numbers are a position in the training data.
 """
 
 from array import array
@@ -26,8 +29,6 @@ Places = npt.NDArray[np.int64]
 
 
 class EncodedTexts(Protocol):
-    """Many texts as ids."""
-
     @property
     def lengths(self) -> Places: ...
     def __call__(self, place: int, /) -> Ids: ...
@@ -37,35 +38,61 @@ class EncodedTexts(Protocol):
 class PairWindow:
     source: EncodedTexts
     target: EncodedTexts
-    places: Places  # of the pairs to be batched; one may come again
-    indices: Places | None = None  # what a batch calls the pair at each place; None: the place itself
+    places: Places  # of the pairs to batch; a place may occur several times
+    indices: Places | None = None  # the index of the pair at each place; None: the place itself
 
 
 class WindowSource(Protocol):
     @property
     def longest(self) -> tuple[int, int]:
-        """Pieces of the longest source and of the longest target that may come."""
+        """The most tokens of a source and of a target."""
 
     @property
     def tokens(self) -> int:
-        """Of an epoch, of the longer side of each pair: about."""
+        """The tokens of an epoch, counting the longer side of each pair; an estimate for a stream."""
 
     @property
     def windows(self) -> int:
-        """How many an epoch has."""
+        """The number of windows in an epoch."""
 
     def window(self, seed: int, epoch: int, number: int) -> PairWindow: ...
 
 
 def count_passed(pairs: int, weight: float, done: int, windows: int) -> int:
-    """How many pairs of a corpus have come after `done` windows, over all epochs of `windows` each, in which it is
-    passed over `weight` times. What is more than all goes on from the first again."""
+    """Count the pairs of a corpus that were used in the first `done` windows, if each epoch has `windows` of them and
+    uses the corpus `weight` times. The count may exceed the corpus, which then starts again."""
     return int(pairs * Fraction(str(weight)) * done / windows)
+
+
+class Side(NamedTuple):
+    ids: Ids
+    offsets: Places  # one more than there are texts
+
+    @property
+    def lengths(self) -> Places:
+        return np.diff(self.offsets)
+
+    def __call__(self, index: int) -> Ids:
+        return self.ids[self.offsets[index] : self.offsets[index + 1]]
+
+
+class SideBuilder:
+    """Collects texts, at four bytes per token."""
+
+    def __init__(self) -> None:
+        self._ids, self._offsets = array("i"), array("q", [0])
+
+    def append(self, text: Iterable[int]) -> None:
+        self._ids.extend(text)
+        self._offsets.append(len(self._ids))
+
+    def build(self) -> Side:
+        return Side(np.frombuffer(self._ids, np.int32), np.frombuffer(self._offsets, np.int64))
 
 
 @dataclass(frozen=True)
 class JoinedSides:
-    """The texts of several corpora, one after another."""
+    """The texts of several corpora, one corpus after another."""
 
     sides: Sequence[EncodedTexts]
     starts: Places
@@ -79,39 +106,13 @@ class JoinedSides:
         return self.sides[which](place - int(self.starts[which]))
 
 
-class Side(NamedTuple):
-    ids: npt.NDArray[np.int32]
-    offsets: npt.NDArray[np.int64]  # one more than there are texts
-
-    @property
-    def lengths(self) -> npt.NDArray[np.int64]:
-        return np.diff(self.offsets)
-
-    def __call__(self, index: int) -> npt.NDArray[np.int32]:
-        return self.ids[self.offsets[index] : self.offsets[index + 1]]
-
-
-class SideBuilder:
-    """A side that is being made, four bytes an id."""
-
-    def __init__(self) -> None:
-        self._ids, self._offsets = array("i"), array("q", [0])
-
-    def append(self, text: Iterable[int]) -> None:
-        self._ids.extend(text)
-        self._offsets.append(len(self._ids))
-
-    def side(self) -> Side:
-        return Side(np.frombuffer(self._ids, np.int32), np.frombuffer(self._offsets, np.int64))
-
-
 @dataclass(frozen=True)
 class Corpus:
-    """Ids only: neither bos nor eos, which are a batch's business. `lines` has the line of the file for each pair."""
+    """Token ids without bos and eos, which a batch adds. `lines` has the line of each pair in its file."""
 
     source: Side
     target: Side
-    lines: npt.NDArray[np.int64]
+    lines: Places
     report: CleaningReport
 
     def __len__(self) -> int:
@@ -121,7 +122,7 @@ class Corpus:
     def encode(
         cls, selection: Selection, vocabularies: Vocabularies, *, longest: int = 256, tag: str | None = None
     ) -> Self:
-        """`longest` is in pieces, on either side."""
+        """Encode the pairs with at most `longest` tokens on each side."""
         sources, targets = SideBuilder(), SideBuilder()
         lines, too_long = array("q"), array("q")
         for line, pair in selection.selected():
@@ -135,7 +136,7 @@ class Corpus:
         report = selection.report(longest=longest, too_long=too_long)
         if not lines:
             raise UserError(f"no pair is left: {report}; give pairs with text on both sides, or allow longer ones")
-        return cls(sources.side(), targets.side(), np.frombuffer(lines, np.int64), report)
+        return cls(sources.build(), targets.build(), np.frombuffer(lines, np.int64), report)
 
     @property
     def longest(self) -> tuple[int, int]:
@@ -152,22 +153,19 @@ class Corpus:
     def window(self, seed: int, epoch: int, number: int) -> PairWindow:
         return PairWindow(source=self.source, target=self.target, places=np.arange(len(self)))
 
-    @property
-    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
-        return {
+    def save(self, folder: Path) -> None:
+        arrays: dict[str, npt.NDArray[Any]] = {
             "source_ids": self.source.ids,
             "source_offsets": self.source.offsets,
             "target_ids": self.target.ids,
             "target_offsets": self.target.offsets,
             "lines": self.lines,
         }
-
-    def save(self, folder: Path) -> None:
-        save_arrays(folder, self._arrays, asdict(self.report))
+        save_arrays(folder, arrays, asdict(self.report))
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """The saved corpus, mapped from its files. Raises DamagedError unless every byte is as it was saved."""
+        """Map a saved corpus from its files; raise DamagedError unless every byte is as it was saved."""
         arrays, about = load_arrays(folder)
         try:
             left_out = tuple(LeftOut(why, count, tuple(first)) for why, count, first in about["left_out"])
@@ -183,8 +181,8 @@ class Corpus:
 
 @dataclass(frozen=True)
 class Mixture:
-    """Several corpora, each passed over `weight` times an epoch: of 1.5 passes, the half goes on where the last one
-    stopped. A pass takes every pair once, in an order of its own."""
+    """Several corpora, each used `weight` times per epoch: with 1.5, the next epoch continues in the middle. One pass
+    over a corpus has every pair once, in an order of its own."""
 
     corpora: Sequence[Corpus]
     weights: Sequence[float]
@@ -205,7 +203,7 @@ class Mixture:
     def window(self, seed: int, epoch: int, number: int) -> PairWindow:
         starts = np.cumsum([0, *map(len, self.corpora[:-1])])
         places = [
-            start + _drawn(len(corpus), weight, (seed, which), epoch)
+            start + _places_in_epoch(len(corpus), weight, (seed, which), epoch)
             for which, (corpus, weight, start) in enumerate(zip(self.corpora, self.weights, starts, strict=True))
         ]
         return PairWindow(
@@ -215,8 +213,7 @@ class Mixture:
         )
 
 
-def _drawn(pairs: int, weight: float, seed: tuple[int, int], epoch: int) -> Places:
-    """The places that come in an epoch, out of pass after pass over all."""
+def _places_in_epoch(pairs: int, weight: float, seed: tuple[int, int], epoch: int) -> Places:
     first, last = count_passed(pairs, weight, epoch - 1, 1), count_passed(pairs, weight, epoch, 1)
     passes = range(first // pairs, -(-last // pairs))
     orders = [np.random.default_rng((*seed, number)).permutation(pairs) for number in passes]

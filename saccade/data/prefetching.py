@@ -1,7 +1,7 @@
-"""Windows drawn ahead, by processes of their own, while the one before is still being learnt from.
+"""Windows prefetched by other processes while the run trains on the window before.
 
-A window is decided by (seed, epoch, number) alone, so it does not matter who draws it: batches and saved positions are
-the same as without. torch's DataLoader keeps the processes, and ends them with the one that began them.
+A window depends on (seed, epoch, number) alone, so it does not matter which process draws it: batches and saved
+positions are the same as without prefetching. torch's DataLoader owns the processes, and ends them with the run.
 """
 
 import multiprocessing
@@ -23,74 +23,74 @@ from saccade.data.corpus import PairWindow, WindowSource
 from saccade.data.streaming import Stream
 from saccade.errors import UserError
 
-_MOST = 8  # processes by `auto`: they cut pieces as fast as a large GPU learns from them
+_MOST = 8  # processes for `auto`: they tokenise as fast as a large GPU trains
 
 Key = tuple[int, int, int]  # seed, epoch, number
 
 
-def choose_processes(pairs: WindowSource, asked: int | str, neighbours: int = 1) -> int:
-    """How many draw ahead, 0 for none, where `neighbours` runs share this machine.
+def choose_processes(pairs: WindowSource, requested: int | str, neighbours: int = 1) -> int:
+    """Choose the number of processes, 0 for none, if `neighbours` runs share this machine.
 
-    A corpus in memory has nothing to draw. The processes are forks, which share its memory; where these are not safe
-    (macOS) or not there (Windows), windows are drawn when they are needed."""
+    A corpus in memory needs none. The processes are forks, which share the run's memory; where forks are not safe
+    (macOS) or do not exist (Windows), windows are drawn when they are needed."""
     forks = sys.platform == "linux" and not multiprocessing.current_process().daemon
     if not isinstance(pairs, Stream) or not forks:
         return 0
-    if isinstance(asked, int):
-        return asked
+    if isinstance(requested, int):
+        return requested
     return max(0, min(_MOST, len(os.sched_getaffinity(0)) // neighbours - 1))
 
 
 @contextmanager
 def prefetch_windows(batches: Batches, processes: int) -> Iterator[None]:
-    """While open, the windows of `batches` are drawn by so many processes."""
-    alone = batches.pairs
-    if not processes or not isinstance(alone, Stream):
+    """Draw the windows of `batches` by so many processes until the block is left."""
+    stream = batches.pairs
+    if not processes or not isinstance(stream, Stream):
         yield
         return
-    ahead = _Ahead(alone, batches.seed, processes)
-    ahead.begin(batches.next_window())
-    batches.pairs = ahead
+    prefetched = _PrefetchedWindows(stream, batches.seed, processes)
+    prefetched.begin(batches.next_window())
+    batches.pairs = prefetched
     try:
-        with _naming_the_dead():  # DataLoader hears at once of a process that is gone, whatever goes on here
+        with _explaining_a_killed_process():  # DataLoader raises as soon as one is gone, wherever the run is
             yield
     finally:
-        batches.pairs = alone
-        ahead.end()
+        batches.pairs = stream
+        prefetched.end()
 
 
 @contextmanager
 def _postponing_ctrl_c() -> Iterator[None]:
-    """Ctrl-C takes effect at the end. Its handler is replaced, since blocking the signal in this thread would not do:
-    another thread may take it, and Python then calls the handler here all the same."""
-    if threading.current_thread() is not threading.main_thread():  # where it never takes effect
+    """Let Ctrl-C take effect at the end of the block. Its handler is replaced: if the signal were only blocked in this
+    thread, another thread would receive it, and Python would call the handler here all the same."""
+    if threading.current_thread() is not threading.main_thread():  # Ctrl-C never takes effect here
         yield
         return
-    came: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    received: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: received.append(number))
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-    if came:
+    if received:
         signal.raise_signal(signal.SIGINT)
 
 
 @contextmanager
-def _naming_the_dead() -> Iterator[None]:
+def _explaining_a_killed_process() -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
         if not str(error).startswith("DataLoader worker"):
             raise
         raise UserError(
-            "a process that reads and cuts pairs ahead was killed, perhaps for want of memory; what was saved is "
-            "intact: go on with --resume and --set data.processes=0"
+            "a process that prefetches pairs was killed, perhaps because memory ran out; what was saved is intact: "
+            "continue with --resume and --set data.processes=0"
         ) from error
 
 
-class _Ahead:
-    """Windows in the order in which they will be asked for; when others are asked for, it begins anew with these."""
+class _PrefetchedWindows:
+    """Windows in the expected order. If another window is requested, prefetching starts again from there."""
 
     def __init__(self, pairs: Stream, seed: int, processes: int) -> None:
         self._pairs, self._seed, self._processes = pairs, seed, processes
@@ -114,33 +114,33 @@ class _Ahead:
             self._seed = seed
             self.begin((epoch, number))
         self._next = self._after(epoch, number)
-        with _naming_the_dead():
-            drawn = next(self._coming)
-        if isinstance(drawn, UserError):
-            raise drawn
-        return drawn
+        with _explaining_a_killed_process():
+            window = next(self._coming)
+        if isinstance(window, UserError):
+            raise window
+        return window
 
     def begin(self, first: tuple[int, int]) -> None:
         self.end()
         self._next = first
-        with warnings.catch_warnings():  # about forks beside threads, whose locks these never take, and few cores
+        with warnings.catch_warnings():  # of forks beside threads, whose locks are not used here, and of few cores
             warnings.simplefilter("ignore")
             loader = DataLoader(
-                _Drawn(self._pairs.unread()),
+                _DrawnWindows(self._pairs.with_own_files()),
                 sampler=_Keys(self._seed, first, self.windows),
                 batch_size=None,
                 num_workers=self._processes,
                 prefetch_factor=1,
-                collate_fn=_as_it_is,
-                worker_init_fn=_hear_only_the_end,
+                collate_fn=_unchanged,
+                worker_init_fn=_ignore_ctrl_c,
                 multiprocessing_context="fork",
-                generator=torch.Generator(),  # its own: the run's would go on from another state
+                generator=torch.Generator(),  # leaves the state of the run's generator as it is
             )
             self._coming = iter(loader)
 
     def end(self) -> None:
-        """The processes end with the last reference to what they make. Ctrl-C waits for that: in the middle of it, it
-        would be lost, and told of as an exception that was ignored."""
+        """End the processes, by dropping the last reference to their iterator. Ctrl-C waits for that: in the middle of
+        it, Python would ignore the exception, with a warning."""
         with _postponing_ctrl_c():
             self._coming = iter(())
 
@@ -149,7 +149,7 @@ class _Ahead:
 
 
 class _Keys:
-    """Of all windows from the first on."""
+    """The keys of all windows from the first on."""
 
     def __init__(self, seed: int, first: tuple[int, int], windows: int) -> None:
         self._seed, self._first, self._windows = seed, first, windows
@@ -160,22 +160,22 @@ class _Keys:
             yield self._seed, place // self._windows + 1, place % self._windows
 
 
-class _Drawn(Dataset[PairWindow | UserError]):
+class _DrawnWindows(Dataset[PairWindow | UserError]):
     def __init__(self, pairs: Stream) -> None:
         self._pairs = pairs
 
     def __getitem__(self, key: Key) -> PairWindow | UserError:
         try:
             return self._pairs.window(*key)
-        except UserError as mistake:  # DataLoader would add a traceback to what it says
-            return mistake
+        except UserError as error:  # DataLoader would add a traceback to its message
+            return error
 
 
-def _as_it_is(window: Any) -> Any:
+def _unchanged(window: Any) -> Any:
     return window
 
 
-def _hear_only_the_end(_: int) -> None:
-    """Ctrl-C reaches all processes of a terminal; the run itself decides what comes of it, and ends the others."""
+def _ignore_ctrl_c(_: int) -> None:
+    """Ctrl-C reaches all processes of a terminal; only the run itself reacts to it, and ends the others."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -1,7 +1,7 @@
-"""Which pairs of a corpus are trained on, which are held out, and why others are neither: a byte a pair.
+"""Which pairs of a corpus are trained on, which are held out, and why others are left out: one byte per pair.
 
-A corpus is read here as often as needed, a pair at a time. What is remembered of it are these verdicts and, for every
-so many pairs, where in the file to begin again; what is held out is small, and kept as it is.
+A corpus may be read several times here, one pair at a time. In memory are these verdicts, a mark for every so many
+pairs, from which reading can start again, and the held-out pairs, which are few.
 """
 
 import hashlib
@@ -22,9 +22,9 @@ from saccade.data.sources import PairSource, TextPair, add_tag
 from saccade.data.split import Split, text_key
 from saccade.text import Vocabularies, words
 
-STRIDE = 4096  # pairs from one remembered place to the next
-_BYTES = 4  # of a piece: about
-_LONGEST = 100  # sources among which that of most words is looked for
+STRIDE = 4096  # pairs from one mark to the next
+_BYTES_PER_TOKEN = 4  # an estimate
+_CANDIDATES = 100  # longest sources by characters, among which the one with the most words is searched
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,32 +33,33 @@ class Selection:
     cleaning: Cleaning
     scripts: Scripts
     verdicts: npt.NDArray[np.uint8]
-    marks: npt.NDArray[np.int64]  # a row for every STRIDE-th pair
-    lines: Mapping[int, Sequence[int]]  # the first of each verdict
+    marks: npt.NDArray[np.int64]  # one row per STRIDE pairs
+    lines: Mapping[int, Sequence[int]]  # the first lines of each verdict
     held_out: tuple[TextPair, ...] = ()
-    longest: int = 0  # pieces on a side, where those that are longer are left out
-    longest_source: int = 0  # words, of what is kept then
-    longest_sides: tuple[int, int] = (0, 0)  # of a source and of a target, however they are cut
-    tokens: int = 0  # of the longer sides, all together: about
+    # After `drop_long`:
+    longest: int = 0  # maximum number of tokens on a side
+    longest_source: int = 0  # in words
+    longest_sides: tuple[int, int] = (0, 0)  # upper bounds in tokens for a source and for a target, however tokenised
+    tokens: int = 0  # of the longer sides, estimated
 
     def __len__(self) -> int:
-        """All pairs, whatever the verdict."""
+        """Count all pairs, whatever the verdict."""
         return len(self.verdicts)
 
     @classmethod
     def of(cls, pairs: PairSource, cleaning: Cleaning | None = None) -> Self:
         cleaning = cleaning or Cleaning()
-        scripts = cleaning.scripts(pairs)
-        verdicts, marks, digests, lines = array("B"), [], array("Q"), _Lines()
+        scripts = cleaning.find_scripts(pairs)
+        verdicts, marks, digests, lines = array("B"), [], array("Q"), _FirstLines()
         for place, (mark, pair) in enumerate(pairs.marked()):
             if place % STRIDE == 0:
                 marks.append(mark)
             verdicts.append(verdict := cleaning.judge(pair, scripts))
-            lines.note(verdict, mark[0])
+            lines.add(verdict, mark[0])
             if cleaning.duplicates:
                 digests.append(_digest(pair))
         judged = np.frombuffer(verdicts, np.uint8)
-        made = cls(
+        selection = cls(
             pairs=pairs,
             cleaning=cleaning,
             scripts=scripts,
@@ -67,31 +68,32 @@ class Selection:
             lines=lines,
         )
         if cleaning.duplicates:
-            again = _again(np.frombuffer(digests, np.uint64), judged)
-            lines[Verdict.DUPLICATE] = [next(made.records(place))[1] for place in again[:SHOWN_LINES].tolist()]
-            judged[again] = Verdict.DUPLICATE
-        return made
+            repeated = _find_repeated(np.frombuffer(digests, np.uint64), judged)
+            first = repeated[:SHOWN_LINES].tolist()
+            lines[Verdict.DUPLICATE] = [next(selection.records(place))[1] for place in first]
+            judged[repeated] = Verdict.DUPLICATE
+        return selection
 
     def records(self, first: int = 0) -> Iterator[tuple[int, int, TextPair]]:
-        """(place, line, pair) of every pair from a place on"""
+        """Read (place, line, pair) of every pair from the place `first` on."""
         if first < len(self):
             marked = self.pairs.marked(tuple(self.marks[first // STRIDE].tolist()))
-            wanted = islice(marked, first % STRIDE, len(self) - first + first % STRIDE)
-            for place, (mark, pair) in enumerate(wanted, first):
+            rest = islice(marked, first % STRIDE, len(self) - first + first % STRIDE)
+            for place, (mark, pair) in enumerate(rest, first):
                 yield place, mark[0], pair
 
     def selected(self) -> Iterator[tuple[int, TextPair]]:
-        """(line, pair) of those to be trained on"""
-        verdicts = self.verdicts.data  # whose numbers are Python's, and many times quicker to get at
+        """Read (line, pair) of the pairs to train on."""
+        verdicts = self.verdicts.data  # indexing it returns a Python int, many times faster than NumPy
         return ((line, pair) for place, line, pair in self.records() if verdicts[place] == Verdict.KEPT)
 
     def split(self, *, seed: int, share: float, most: int) -> Split:
-        """Which of those that would be trained on to hold out."""
-        return Split.of(_KeptPairs(self), seed=seed, share=share, most=most, name=str(self.pairs))
+        """Choose which of the pairs to train on are held out instead."""
+        return Split.of(_SelectedPairs(self), seed=seed, share=share, most=most, name=str(self.pairs))
 
     def hold_out(self, split: Split, elsewhere: frozenset[int] = frozenset()) -> Self:
-        """Without what is held out here, or has a text on either side that is held out as a source `elsewhere`."""
-        verdicts, held_out, lines = bytearray(self.verdicts), [], _Lines(self.lines)
+        """Leave out the held-out pairs, and pairs with a text on either side that is a held-out source `elsewhere`."""
+        verdicts, held_out, lines = bytearray(self.verdicts), [], _FirstLines(self.lines)
         for place, line, pair in self.records():
             if verdicts[place] != Verdict.KEPT:
                 continue
@@ -100,46 +102,46 @@ class Selection:
                 held_out.append(pair)
             elif elsewhere and any(text_key(text, split.seed) in elsewhere for text in pair):
                 verdicts[place] = Verdict.HELD_OUT_ELSEWHERE
-                lines.note(Verdict.HELD_OUT_ELSEWHERE, line)
+                lines.add(Verdict.HELD_OUT_ELSEWHERE, line)
         judged = np.frombuffer(verdicts, np.uint8)
         return replace(self, verdicts=judged, held_out=tuple(held_out), lines=lines)
 
     def drop_long(self, vocabularies: Vocabularies, longest: int, tag: str | None = None) -> Self:
-        """Without pairs of more than `longest` pieces on a side. A piece writes a byte at least, of the three that make
-        a space; so most texts need not be cut to know."""
-        verdicts, lines, total = bytearray(self.verdicts), _Lines(self.lines), 0
-        sources: list[tuple[int, str]] = []  # the longest, by characters
+        """Leave out pairs with more than `longest` tokens on a side. A token is at least one byte, with three for a
+        space, so that most texts need not be tokenised to know."""
+        verdicts, lines, total = bytearray(self.verdicts), _FirstLines(self.lines), 0
+        longest_texts: list[tuple[int, str]] = []  # a heap
         sides, bounds = (vocabularies.source, vocabularies.target), (0, 0)
         for place, line, pair in self.records():
             if verdicts[place] != Verdict.KEPT:
                 continue
             source, target = (
-                len(side.normalise(text).replace(" ", "▁").encode()) + 4  # the space and the tag before it
+                len(side.normalise(text).replace(" ", "▁").encode()) + 4  # the space and the tag before the text
                 for side, text in zip(sides, pair, strict=True)
             )
-            most = max(source, target)
-            if most > longest and max(map(len, vocabularies.encode(add_tag(pair, tag)))) > longest:
+            bound = max(source, target)
+            if bound > longest and max(map(len, vocabularies.encode(add_tag(pair, tag)))) > longest:
                 verdicts[place] = Verdict.TOO_LONG
-                lines.note(Verdict.TOO_LONG, line)
+                lines.add(Verdict.TOO_LONG, line)
                 continue
-            total += most
+            total += bound
             bounds = max(bounds[0], source), max(bounds[1], target)
-            if len(sources) < _LONGEST:
-                heappush(sources, (len(pair.source), pair.source))
-            elif len(pair.source) > sources[0][0]:
-                heapreplace(sources, (len(pair.source), pair.source))
+            if len(longest_texts) < _CANDIDATES:
+                heappush(longest_texts, (len(pair.source), pair.source))
+            elif len(pair.source) > longest_texts[0][0]:
+                heapreplace(longest_texts, (len(pair.source), pair.source))
         return replace(
             self,
             verdicts=np.frombuffer(verdicts, np.uint8),
             lines=lines,
             longest=longest,
-            longest_source=max((len(words(source)) for _, source in sources), default=0),
+            longest_source=max((len(words(text)) for _, text in longest_texts), default=0),
             longest_sides=(min(bounds[0], longest), min(bounds[1], longest)),
-            tokens=total // _BYTES,
+            tokens=total // _BYTES_PER_TOKEN,
         )
 
     def report(self, *, longest: int = 0, too_long: Sequence[int] = ()) -> CleaningReport:
-        """`too_long`: lines that are found to be so elsewhere."""
+        """`too_long` are further lines, which turned out to be too long when they were encoded."""
         reasons = self.cleaning.reasons(self.scripts, longest or self.longest)
         counts = np.bincount(self.verdicts, minlength=len(Verdict)).tolist()
         left_out = [
@@ -165,7 +167,7 @@ class Selection:
 
     @classmethod
     def load(cls, folder: Path, pairs: PairSource, cleaning: Cleaning) -> Self:
-        """As it was saved, for the same pairs and cleaning."""
+        """Load what was saved for the same pairs and cleaning."""
         arrays, about = load_arrays(folder)
         source, target = map(frozenset, about["scripts"])
         return cls(
@@ -184,8 +186,8 @@ class Selection:
 
 
 @dataclass(frozen=True)
-class _KeptPairs:
-    """Those to be trained on; they can be iterated again."""
+class _SelectedPairs:
+    """The pairs to train on, which can be iterated again."""
 
     selection: Selection
 
@@ -193,10 +195,10 @@ class _KeptPairs:
         return (pair for _, pair in self.selection.selected())
 
 
-class _Lines(dict[int, Sequence[int]]):
-    """The first few of each verdict."""
+class _FirstLines(dict[int, Sequence[int]]):
+    """The first few lines of each verdict."""
 
-    def note(self, verdict: Verdict, line: int) -> None:
+    def add(self, verdict: Verdict, line: int) -> None:
         if verdict is not Verdict.KEPT and len(self.get(verdict, ())) < SHOWN_LINES:
             self[verdict] = [*self.get(verdict, ()), line]
 
@@ -206,9 +208,9 @@ def _digest(pair: TextPair) -> int:
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
 
 
-def _again(digests: npt.NDArray[np.uint64], verdicts: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
-    """The places of those that would be kept, but came before."""
+def _find_repeated(digests: npt.NDArray[np.uint64], verdicts: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
+    """Find the places of pairs to train on that occur earlier, too."""
     places = np.flatnonzero(verdicts == Verdict.KEPT)
-    again = np.ones(len(places), bool)
-    again[np.unique(digests[places], return_index=True)[1]] = False
-    return places[again]
+    repeated = np.ones(len(places), bool)
+    repeated[np.unique(digests[places], return_index=True)[1]] = False
+    return places[repeated]

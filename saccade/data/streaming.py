@@ -1,8 +1,8 @@
-"""Corpora that need not fit in memory: read in the order of their files, a window of pairs at a time, and cut into
-pieces on the way, the same ones each epoch or (subword sampling) others.
+"""Corpora that need not fit in memory: read in the order of their files, one window of pairs at a time, and tokenised
+on the way, the same each epoch or (with subword sampling) differently.
 
-A window holds a share of every corpus, in proportion. Its pairs are shuffled and batched by their lengths; the next
-window comes when they are used up.
+A window has a share of every corpus, in proportion. Its pairs are shuffled and batched by length; then comes the next
+window.
 """
 
 import copy
@@ -24,7 +24,7 @@ from saccade.text import Vocabularies
 
 
 class Stream:
-    """`buffer` pairs make a window. With `sampling`, a text is cut otherwise each time (`Tokeniser.sample`)."""
+    """`buffer` pairs make a window. With `sampling`, a text is tokenised differently each time (`Tokeniser.sample`)."""
 
     def __init__(
         self,
@@ -46,12 +46,11 @@ class Stream:
         self._longest = max(selection.longest for selection in selections)
         self._starts = np.cumsum([0, *map(len, selections)])
 
-    def unread(self) -> Self:
-        """The same pairs, by files that this one has not opened: a process that draws from it shares no place in them
-        with another."""
-        fresh = copy.copy(self)
-        fresh._readers = [_Reader(selection) for selection in self.selections]
-        return fresh
+    def with_own_files(self) -> Self:
+        """Return a copy that opens its files itself, so that two processes share no position in them."""
+        stream = copy.copy(self)
+        stream._readers = [_Reader(selection) for selection in self.selections]
+        return stream
 
     @property
     def longest(self) -> tuple[int, int]:
@@ -60,7 +59,7 @@ class Stream:
 
     @property
     def tokens(self) -> int:
-        return round(sum(one.tokens * weight for one, weight in zip(self.selections, self.weights, strict=True)))
+        return round(sum(part.tokens * weight for part, weight in zip(self.selections, self.weights, strict=True)))
 
     @property
     def windows(self) -> int:
@@ -72,7 +71,7 @@ class Stream:
         sources, targets, indices = SideBuilder(), SideBuilder(), array("q")
         for which, (selection, weight) in enumerate(zip(self.selections, self.weights, strict=True)):
             verdicts = selection.verdicts.data
-            first, last = (count_passed(len(selection), weight, some, self.windows) for some in (done, done + 1))
+            first, last = (count_passed(len(selection), weight, count, self.windows) for count in (done, done + 1))
             for turn, pair in enumerate(self._readers[which].take(first, last), first):
                 place = turn % len(selection)
                 if verdicts[place] == Verdict.KEPT:
@@ -81,30 +80,32 @@ class Stream:
                     targets.append(target)
                     indices.append(int(self._starts[which]) + place)
         return PairWindow(
-            source=sources.side(),
-            target=targets.side(),
+            source=sources.build(),
+            target=targets.build(),
             places=np.arange(len(indices)),
             indices=np.frombuffer(indices, np.int64),
         )
 
     def _ids(self, pair: TextPair, seed: str) -> Sequence[list[int]]:
-        """Sampled pieces of a text are no more than the longest that is allowed, where its usual ones are not."""
+        """A sampled text that would be too long gets its usual tokens."""
         if not self._sampling:
             return self._vocabularies.encode(pair)
         random = Random(seed)
         sides = self._vocabularies.source, self._vocabularies.target
         ids = []
         for tokeniser, masked in zip(sides, self._vocabularies.mask_pair(*pair), strict=True):
-            drawn = tokeniser.sample(masked.text, random, self._sampling)
-            ids.append(drawn if len(drawn) <= self._longest else tokeniser.encode(masked.text))
+            sampled = tokeniser.sample(masked.text, random, self._sampling)
+            ids.append(sampled if len(sampled) <= self._longest else tokeniser.encode(masked.text))
         return ids
 
 
-_NEAR = 8  # times as many pairs as are wanted are passed over: to seek, a compressed file is read from its beginning
+_NEAR = (
+    8  # up to so many times the requested pairs are skipped by reading; a seek reads compressed files from the start
+)
 
 
 class _Reader:
-    """Reads a corpus round and round: on from where it is, or from a little further on, or after a seek."""
+    """Reads a corpus again and again: on from its position, from a little further on, or after a seek."""
 
     def __init__(self, selection: Selection) -> None:
         self._selection = selection
@@ -112,7 +113,7 @@ class _Reader:
         self._records: Iterator[tuple[int, int, TextPair]] = iter(())
 
     def take(self, first: int, last: int) -> Iterator[TextPair]:
-        """Pairs of the corpus, repeated without end."""
+        """Read the pairs from `first` to `last` of the corpus repeated without end."""
         size = len(self._selection)
         for turn in range(first, last):
             ahead = turn % size - self._place
@@ -122,6 +123,6 @@ class _Reader:
                 self._records = self._selection.records(turn % size)
             place, _, pair = next(self._records, (-1, 0, None))
             if pair is None:
-                raise UserError(f"{self._selection.pairs}: has become shorter since training began; put it back")
+                raise UserError(f"{self._selection.pairs}: has become shorter since training began; restore it")
             self._place = place + 1
             yield pair

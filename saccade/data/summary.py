@@ -1,4 +1,4 @@
-"""What a corpus is like, side by side: lengths, scripts, words, and how a vocabulary would spell it."""
+"""Statistics of each side of a corpus: lengths, scripts, words, and how a vocabulary tokenises it."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -14,10 +14,8 @@ _COMMONEST = (1_000, 8_000, 32_000)
 
 @dataclass(frozen=True, kw_only=True)
 class TokenisationSummary:
-    """By a vocabulary."""
-
     pieces_per_word: float
-    unknown_share: float  # of the pieces: bytes of characters that are in none
+    unknown_share: float  # of the tokens: bytes of characters that are not in the vocabulary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,16 +23,16 @@ class SideSummary:
     mean_words: float
     median_words: int
     most_words: int
-    words_of_95_percent: int  # texts that are no longer
+    words_of_95_percent: int  # 95 % of the texts are no longer
     mean_characters: float
-    scripts: dict[str, float]  # shares of the letters, the largest first
+    scripts: dict[str, float]  # share of the letters, the largest first
     different_words: int
-    covered: dict[int, float]  # share of all words that the so many commonest are
+    covered: dict[int, float]  # share of all words that the commonest 1,000, 8,000, … account for
     spelling: TokenisationSummary | None
 
 
-class _Side:
-    """What is counted of one side: a number a text, and a number a different word."""
+class _SideCounter:
+    """Memory: one number per text, and one per different word."""
 
     def __init__(self, tokeniser: Tokeniser | None) -> None:
         self._tokeniser = tokeniser
@@ -42,17 +40,17 @@ class _Side:
         self._characters = 0
         self._letters = Counter[str]()
         self._words = Counter[str]()
-        self._pieces = self._unknown = 0
+        self._tokens = self._unknown = 0
 
     def add(self, text: str) -> None:
-        found = words(text)
-        self._lengths.append(len(found))
-        self._words.update(found)
+        text_words = words(text)
+        self._lengths.append(len(text_words))
+        self._words.update(text_words)
         self._characters += len(text)
         self._letters.update(letters_by_script(text))
         if self._tokeniser is not None:
             ids = self._tokeniser.encode(text)
-            self._pieces += len(ids)
+            self._tokens += len(ids)
             self._unknown += sum(map(self._tokeniser.is_unknown, ids))
 
     def summary(self) -> SideSummary:
@@ -61,9 +59,8 @@ class _Side:
         counts = np.cumsum(sorted(self._words.values(), reverse=True) or [0])
         spelling = None
         if self._tokeniser is not None:
-            spelling = TokenisationSummary(
-                pieces_per_word=self._pieces / total, unknown_share=self._unknown / max(1, self._pieces)
-            )
+            unknown = self._unknown / max(1, self._tokens)
+            spelling = TokenisationSummary(pieces_per_word=self._tokens / total, unknown_share=unknown)
         return SideSummary(
             mean_words=float(lengths.mean()),
             median_words=int(np.median(lengths)),
@@ -80,8 +77,8 @@ class _Side:
 def summarise(
     pairs: Iterable[TextPair], tokenisers: tuple[Tokeniser, Tokeniser] | None = None
 ) -> tuple[SideSummary, SideSummary]:
-    """Of the source and of the target."""
-    source, target = (_Side(tokeniser) for tokeniser in tokenisers or (None, None))
+    """Summarise the source side and the target side."""
+    source, target = (_SideCounter(tokeniser) for tokeniser in tokenisers or (None, None))
     for pair in pairs:
         source.add(pair.source)
         target.add(pair.target)

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from saccade.cli.commands import app
 from saccade.errors import UserError
 
-LINES = "the dog\tle chien\nthe dog\tle chien\nOK\tOK\none two three four\toui\n\tx\nthe cat\tle chat\n"
+LINES = "the dog\tle chien\nthe dog\tle chien\nOK\tOK\na b c d e f g h\toui non\n\tx\nthe cat\tle chat\n"
 
 
 @pytest.fixture
@@ -30,9 +30,9 @@ def run(*arguments: str | Path) -> str:
 def test_what_is_there_and_what_cleaning_would_do(pairs: Path) -> None:
     said = run(pairs)
     assert said.startswith(f"{pairs}: 6 pairs\nsource: ") and "scripts: Latin 100.0%" in said
-    assert "--clean all: kept 2 of 6 pairs\n  left out 1 empty on a side (line 5)\n" in said
-    assert "  left out 1 with more than 3.0 words for one of the other side (line 4)" in said
-    assert "  left out 1 that came before (line 2)" in said
+    assert "--clean all: kept 2 of 6 pairs\n  left out 1 with an empty side (line 5)\n" in said
+    assert "  left out 1 with more than 3.0 times as many words on one side (line 4)" in said
+    assert "  left out 1 repeated (line 2)" in said
 
 
 def test_what_is_kept_is_written(pairs: Path, tmp_path: Path) -> None:
@@ -54,8 +54,8 @@ def test_for_programs(pairs: Path, model_folder: Path) -> None:
     told = json.loads(run(pairs, "--clean", "identical", "--vocab-from", model_folder, "--json"))
     assert (told["count"], told["kept"]) == (6, 4)
     assert told["left_out"] == [
-        {"why": "empty on a side", "pairs": 1, "first": [5]},
-        {"why": "with two sides that are the same", "pairs": 1, "first": [3]},
+        {"why": "with an empty side", "pairs": 1, "first": [5]},
+        {"why": "with two identical sides", "pairs": 1, "first": [3]},
     ]
     assert told["source"]["spelling"]["pieces_per_word"] >= 1 and told["cleaning"]["identical"] is True
 

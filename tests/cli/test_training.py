@@ -208,7 +208,7 @@ def test_a_shared_vocabulary_and_given_validation_pairs(
     (tmp_path / "valid.tsv").write_text("it eats\til mange\n")
     done = run("p.tsv", "--out", "m", "--vocab-from", other, "--valid", "valid.tsv", *QUICK)
     assert_trained(done, tmp_path / "m")
-    assert "kept 8 of 8 pairs" in done.err and "validation: kept 1 of 1 pairs" in done.err
+    assert "kept 8 of 8 pairs" in done.err and "validation: kept 1 of 1 pair" in done.err
     assert load(tmp_path / "m", device="cpu").vocabularies.hash == vocabularies.hash
 
 
@@ -220,8 +220,8 @@ def test_a_shared_vocabulary_and_given_validation_pairs(
         (b"a\tb\nc\0\td\n", "p.tsv:2: holds a NUL"),
         ("a\tb\nd\tdéjà\n".encode("latin-1"), "p.tsv:2: byte 4 of the line is 0xE9, which is not UTF-8"),
         (b"", "p.tsv:1: the file is empty"),
-        (b"a\tb\n", "p.tsv: 1 pair with 1 different source; expected at least 2"),
-        (b"a\tb\n" * 9, "p.tsv: 9 pairs that are all alike"),
+        (b"a\tb\n", "p.tsv: 1 pair; expected at least 2"),
+        (b"a\tb\n" * 9, "p.tsv: 9 pairs, all alike"),
         (b"a\tb\n" + b"x" * (1 << 20) + b"\ty\n", "p.tsv:2: more than 262,144 bytes without a line end"),
         (b"\n\t\n\n", "p.tsv: 0 pairs"),
         (gzip.compress(b"a\tb\n" * 99)[:-9], "p.tsv:"),

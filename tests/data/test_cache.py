@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from saccade.data import Corpus, ListedPairs, PairFiles, Selection, TextPair, cache_folder, cache_key, load_or_build
+from saccade.data import Corpus, ListedPairs, PairFiles, Selection, TextPair, cache_key, load_or_build
 from saccade.data.cache import FORMAT, TaskPairs
 from saccade.text import Policy, Vocabularies
 
@@ -29,7 +29,7 @@ def same(one: Corpus, other: Corpus) -> bool:
     return bool((one.source.ids == other.source.ids).all() and (one.target.ids == other.target.ids).all())
 
 
-def test_built_once_then_loaded(tmp_path: Path) -> None:
+def test_an_entry_is_built_once_and_then_loaded(tmp_path: Path) -> None:
     build, folder = Builder(), tmp_path / "made" / "when needed"
     first = cached(folder, "key", build)
     second = cached(folder, "key", build)
@@ -40,19 +40,19 @@ def test_built_once_then_loaded(tmp_path: Path) -> None:
     assert build.built == 2
 
 
-def test_a_damaged_one_is_made_again_and_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_damaged_entry_is_built_again_with_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     build = Builder()
     cached(tmp_path, "key", build)
     file = tmp_path / "key" / "source_ids.npy"
     file.write_bytes(file.read_bytes()[:-4])
     assert same(cached(tmp_path, "key", build), build())
-    assert "made again" in caplog.text
+    assert "built again" in caplog.text
     before = build.built
     cached(tmp_path, "key", build)
     assert build.built == before
 
 
-def test_killed_while_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_writer_leaves_no_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Killed(BaseException):
         pass
 
@@ -72,13 +72,13 @@ def test_killed_while_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert not [*(tmp_path / "key").glob(".*")]
 
 
-def test_a_place_that_cannot_be_written_is_no_hindrance(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_corpus_that_cannot_be_saved_stays_in_memory(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "file").write_text("not a folder")
     assert len(cached(tmp_path / "file", "key", Builder())) == 20
     assert "stay in memory" in caplog.text
 
 
-def test_the_key_follows_everything_that_shaped_the_corpus(tmp_path: Path) -> None:
+def test_the_key_depends_on_the_files_the_vocabulary_and_the_options(tmp_path: Path) -> None:
     files = PairFiles(tmp_path / "pairs.tsv")
     (tmp_path / "pairs.tsv").write_text("a\tb\n")
     before = cache_key(files.digest(), VOCABULARIES.hash, 256)
@@ -89,18 +89,11 @@ def test_the_key_follows_everything_that_shaped_the_corpus(tmp_path: Path) -> No
     assert cache_key(files.digest(), VOCABULARIES.hash, 256) != before
 
 
-def test_another_format_of_the_files_is_another_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Or a newer version would read arrays that an older one has laid out otherwise."""
+def test_the_key_depends_on_the_format_of_the_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a newer version would read arrays that an older one has laid out differently."""
     before = cache_key("digest", 256)
     monkeypatch.setattr("saccade.data.cache.FORMAT", FORMAT + 1)
     assert cache_key("digest", 256) != before
-
-
-def test_where_it_is_by_default(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert cache_folder() == tmp_path / "saccade"
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    assert cache_folder() == Path.home() / ".cache" / "saccade"
 
 
 DRAWN = [TextPair(f"source {i}", f"target {i}") for i in range(100)]
@@ -115,14 +108,14 @@ def open_task(folder: Path, draws: list[int]) -> list[TextPair]:
     return [*load_or_build(folder, "pairs", lambda: drawn, drawn.load).open(reverse=False)]
 
 
-def test_pairs_are_drawn_once(tmp_path: Path) -> None:
+def test_the_pairs_of_a_task_are_drawn_once(tmp_path: Path) -> None:
     draws: list[int] = []
     assert open_task(tmp_path, draws) == DRAWN == open_task(tmp_path, draws)
     assert len(draws) == 1 and [path.name for path in tmp_path.iterdir()] == ["pairs"]
 
 
 @pytest.mark.parametrize("size", [0, 700, 1234, 2000])
-def test_a_file_that_was_cut_short_is_drawn_again(size: int, tmp_path: Path) -> None:
+def test_the_pairs_of_a_truncated_file_are_drawn_again(size: int, tmp_path: Path) -> None:
     open_task(tmp_path, [])
     os.truncate(tmp_path / "pairs" / "pairs.tsv", size)
     draws: list[int] = []
@@ -130,12 +123,12 @@ def test_a_file_that_was_cut_short_is_drawn_again(size: int, tmp_path: Path) -> 
     assert open_task(tmp_path, draws) == DRAWN and len(draws) == 1
 
 
-def test_pairs_that_cannot_be_kept_stay_in_memory(tmp_path: Path) -> None:
+def test_drawn_pairs_that_cannot_be_saved_stay_in_memory(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert open_task(tmp_path / "file", []) == DRAWN
 
 
-def test_what_is_kept_is_on_disk_before_it_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_entry_is_on_disk_before_it_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
     sync, rename = os.fsync, Path.rename
 

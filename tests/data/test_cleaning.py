@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from saccade.data import Cleaning, ListedPairs, Selection, TextPair, Verdict
 
-ALL = Cleaning(control=True, identical=True, script=0.5, most_words=6, ratio=3.0, duplicates=True)
+ALL = Cleaning(control=True, identical=True, script=0.5, most_words=7, ratio=3.0, duplicates=True)
 
 ENGLISH = [TextPair("the dog sleeps", "собака спит"), TextPair("a cat", "кошка"), TextPair("no letters: 42", "42!")]
 CASES = {
@@ -15,8 +15,8 @@ CASES = {
     Verdict.CONTROL: TextPair("a \x07bell", "звонок"),
     Verdict.IDENTICAL: TextPair("same ", " same"),
     Verdict.SCRIPT: TextPair("собака", "собака!"),
-    Verdict.WORDS: TextPair("one two three four five six seven", "раз два три четыре пять"),
-    Verdict.RATIO: TextPair("one two three four", "раз"),
+    Verdict.WORDS: TextPair("one two three four five six seven eight", "раз два три четыре пять"),
+    Verdict.RATIO: TextPair("one two three four five six seven", "раз два"),
     Verdict.DUPLICATE: ENGLISH[0],
 }
 
@@ -44,17 +44,24 @@ def test_what_is_exactly_at_a_limit_is_kept(cleaning: Cleaning, pair: TextPair) 
     assert Selection.of(ListedPairs([pair]), cleaning).verdicts.tolist() == [Verdict.KEPT]
 
 
+def test_the_ratio_of_words_does_not_judge_single_words() -> None:
+    """Else most of a pronunciation dictionary would be left out."""
+    pairs = [TextPair("hello", "HH AH0 L OW1"), TextPair("extraordinary", "IH0 K S T R AO1 R D AH0 N EH2 R IY0")]
+    offered = Cleaning(control=True, identical=True, script=0.5, ratio=3.0, duplicates=True)
+    assert Selection.of(ListedPairs(pairs), offered).verdicts.tolist() == [Verdict.KEPT, Verdict.KEPT]
+
+
 def test_the_report_has_counts_and_first_lines() -> None:
     pairs = [*ENGLISH, *CASES.values(), *[CASES[Verdict.CONTROL]] * 6]
     report = Selection.of(ListedPairs(pairs), ALL).report()
     assert report.kept == 4
     assert str(report) == (
-        "kept 4 of 17 pairs; left out 1 empty on a side (line 5); "
+        "kept 4 of 17 pairs; left out 1 with an empty side (line 5); "
         "left out 7 with control characters (lines 6, 12, 13, 14, 15, …); "
-        "left out 1 with two sides that are the same (line 7); "
-        "left out 1 in another script than Latin to Cyrillic (line 8); "
-        "left out 1 of more than 6 words on a side (line 9); "
-        "left out 1 with more than 3.0 words for one of the other side (line 10); left out 1 that came before (line 11)"
+        "left out 1 with two identical sides (line 7); "
+        "left out 1 in a script other than Latin to Cyrillic (line 8); "
+        "left out 1 with more than 7 words on a side (line 9); "
+        "left out 1 with more than 3.0 times as many words on one side (line 10); left out 1 repeated (line 11)"
     )
 
 

@@ -36,14 +36,14 @@ def test_every_pair_is_there_or_accounted_for() -> None:
         assert VOCABULARIES.target.decode(corpus.target(index).tolist()) == pair.target
         assert corpus.source.lengths[index] == len(corpus.source(index))
     assert str(corpus.report) == (
-        "kept 40 of 44 pairs; left out 2 empty on a side (lines 1, 42); "
-        "left out 2 longer than 60 pieces on a side (lines 43, 44)"
+        "kept 40 of 44 pairs; left out 2 with an empty side (lines 1, 42); "
+        "left out 2 longer than 60 tokens on a side (lines 43, 44)"
     )
 
 
 def test_the_report_shows_the_first_few() -> None:
     report = encode([*TEXTS, *[TextPair("", "")] * 9]).report
-    assert str(report) == "kept 40 of 49 pairs; left out 9 empty on a side (lines 41, 42, 43, 44, 45, …)"
+    assert str(report) == "kept 40 of 49 pairs; left out 9 with an empty side (lines 41, 42, 43, 44, 45, …)"
     assert str(encode(TEXTS).report) == "kept 40 of 40 pairs"
 
 
@@ -68,7 +68,7 @@ def test_corpora_of_one_size_are_drawn_from_in_orders_of_their_own() -> None:
 
 
 def test_nothing_left_is_said() -> None:
-    with pytest.raises(UserError, match=r"no pair is left: kept 0 of 40 .* 3 pieces"):
+    with pytest.raises(UserError, match=r"no pair is left: kept 0 of 40 .* 3 tokens"):
         encode(TEXTS, longest=3)
 
 
@@ -78,8 +78,10 @@ def test_saved_and_mapped(tmp_path: Path) -> None:
     loaded = Corpus.load(tmp_path)
     assert loaded.report == corpus.report
     assert isinstance(loaded.source.ids, np.memmap)
-    for name, values in corpus._arrays.items():
-        assert np.array_equal(loaded._arrays[name], values) and loaded._arrays[name].dtype == values.dtype
+    for built, mapped in zip(
+        (*corpus.source, *corpus.target, corpus.lines), (*loaded.source, *loaded.target, loaded.lines)
+    ):
+        assert np.array_equal(mapped, built) and mapped.dtype == built.dtype
 
 
 def test_any_damage_is_noticed(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def test_too_long_is_found_without_cutting_every_text(longest: int, tag: str | N
         assert (shorter.verdicts[place] == Verdict.TOO_LONG) == too_long
     kept = [pair for _, pair in shorter.selected()]
     assert shorter.longest == longest and shorter.longest_source == max(len(pair.source.split()) for pair in kept)
-    assert (f"longer than {longest} pieces" in str(shorter.report())) == (longest < 80)
+    assert (f"longer than {longest} tokens" in str(shorter.report())) == (longest < 80)
 
 
 def test_a_text_that_grows_when_it_is_normalised() -> None:

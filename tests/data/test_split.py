@@ -64,9 +64,9 @@ def test_a_source_that_is_most_of_the_pairs_stays_in_training() -> None:
 @pytest.mark.parametrize(
     ("pairs", "message"),
     [
-        ([TextPair("a", "b")], r"one.tsv: 1 pair with 1 different source; expected at least 2 .* validation file"),
-        ([TextPair("a", "b")] * 3, r"one.tsv: 3 pairs that are all alike; expected at least 2 that differ"),
-        ([TextPair("a", "")] * 3, r"one.tsv: 0 pairs with 0 different sources;"),
+        ([TextPair("a", "b")], r"one.tsv: 1 pair; expected at least 2 .* validation file"),
+        ([TextPair("a", "b")] * 3, r"one.tsv: 3 pairs, all alike; expected at least 2 that differ"),
+        ([TextPair("a", "")] * 3, r"one.tsv: 0 pairs;"),
     ],
 )
 def test_too_few_to_split(pairs: list[TextPair], message: str) -> None:

@@ -14,6 +14,19 @@ from saccade.text.words import TextUnit, UnitChoice, choose_unit, parse_unit, wo
     [
         ("The well-known dog sleeps.", ["The", "well-known", "dog", "sleeps", "."]),
         ("l'homme n’a pas 3.5 euros", ["l'", "homme", "n’", "a", "pas", "3.5", "euros"]),
+        ("You're sure they don’t? It's O'Brien's", ["You're", "sure", "they", "don’t", "?", "It's", "O'Brien's"]),
+        (
+            "the dogs' rock'n'roll, y'all: all's well",
+            ["the", "dogs'", "rock'n'roll", ",", "y'all", ":", "all's", "well"],
+        ),
+        (
+            "Aujourd'hui j'ai vu l’homme qu'il aime",
+            ["Aujourd'hui", "j'", "ai", "vu", "l’", "homme", "qu'", "il", "aime"],
+        ),
+        ("quelqu'un d'autre, jusqu'à l'11", ["quelqu'un", "d'", "autre", ",", "jusqu'", "à", "l'", "11"]),
+        ("c'est-à-dire un chef-d'œuvre", ["c'", "est-à-dire", "un", "chef-d'œuvre"]),
+        ("dell'arte, un'amica, c'è un po'", ["dell'", "arte", ",", "un'", "amica", ",", "c'", "è", "un", "po'"]),
+        ("п'ять foto's c'hoant", ["п'ять", "foto's", "c'hoant"]),
         ("我爱bank，ok", ["我", "爱", "bank", "，", "ok"]),
         ("ひらカナ", ["ひ", "ら", "カ", "ナ"]),
         ("हिन्दी भाषा", ["हिन्दी", "भाषा"]),
@@ -30,7 +43,7 @@ def test_words_of_many_scripts(text: str, expected: list[str]) -> None:
 
 @settings(deadline=None, max_examples=200)
 @given(st.text())
-def test_spans_are_in_order_and_leave_out_nothing_that_can_be_seen(text: str) -> None:
+def test_word_spans_are_in_order_and_cover_every_letter(text: str) -> None:
     spans = word_spans(text)
     assert all(start < end for start, end in spans)
     assert all(before[1] <= after[0] for before, after in pairwise(spans))
@@ -50,7 +63,7 @@ def test_letters_are_counted_by_script() -> None:
     ("by", "characters", "source_words", "expected"),
     [
         ("auto", False, [4], "word"),
-        ("auto", False, [1], "piece"),  # words would have nothing to tell apart
+        ("auto", False, [1], "piece"),  # all attention would be on that word
         ("auto", False, [1, 1, 2], "word"),  # one unit for all of them
         ("auto", False, [1, 1], "piece"),
         ("auto", False, [0], "word"),
@@ -60,11 +73,13 @@ def test_letters_are_counted_by_script() -> None:
         ("piece", False, [4], "piece"),
     ],
 )
-def test_which_units_are_shown(by: UnitChoice, characters: bool, source_words: list[int], expected: TextUnit) -> None:
+def test_attention_is_shown_between_the_chosen_units(
+    by: UnitChoice, characters: bool, source_words: list[int], expected: TextUnit
+) -> None:
     assert choose_unit(by, characters=characters, source_words=source_words) == expected
 
 
-def test_an_unknown_unit_is_told() -> None:
+def test_an_unknown_unit_is_refused() -> None:
     assert parse_unit("piece") == "piece"
     with pytest.raises(UserError, match="--by letter: expected auto, piece, word"):
         parse_unit("letter")

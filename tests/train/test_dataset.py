@@ -41,7 +41,7 @@ def test_validation_pairs_that_are_given(data: Data, tmp_path: Path, pairs: list
     valid = write(tmp_path / "valid.tsv", [TextPair("a cat sleeps", "un chat dort"), TextPair("", "rien")])
     dataset = load_dataset(replace(data, valid=valid), tmp_path / "run", 1)
     assert [pair.source for pair in dataset.valid] == ["a cat sleeps"] and len(dataset.corpus) == len(pairs)
-    assert "validation: kept 1 of 2 pairs; left out 1 empty on a side (line 2)" in dataset.notes
+    assert "validation: kept 1 of 2 pairs; left out 1 with an empty side (line 2)" in dataset.notes
 
 
 def test_validation_pairs_that_are_given_for_a_task(tmp_path: Path, pairs: list[TextPair]) -> None:
@@ -67,7 +67,7 @@ def test_what_is_left_out_is_reported(tmp_path: Path, pairs: list[TextPair]) -> 
     given = Data(pairs=write(tmp_path / "odd.tsv", [*pairs, *odd]), vocabulary=SMALL, longest=60)
     note = load_dataset(given, tmp_path / "run", 1).notes[0]
     assert note.startswith(f"{given.pairs}: kept 7 of 10 pairs")
-    assert "1 longer than 60 pieces on a side (line 10)" in note and "2 empty on a side (lines 9, 11)" in note
+    assert "1 longer than 60 tokens on a side (line 10)" in note and "2 with an empty side (lines 9, 11)" in note
 
 
 def test_a_vocabulary_that_came_out_smaller_is_said(data: Data, tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_the_validation_pairs_are_those_that_were_encoded(data: Data, tmp_path: 
     dataset = load_dataset(given, tmp_path / "run", 1)
     assert len(dataset.valid) == len(dataset.valid_corpus) == 1 and dataset.valid[0].target == "il dort"
     write(tmp_path / "v.tsv", odd[:1])
-    with pytest.raises(UserError, match=r"^validation: no pair is left: .* left out 1 longer than 40 pieces"):
+    with pytest.raises(UserError, match=r"^validation: no pair is left: .* left out 1 longer than 40 tokens"):
         load_dataset(given, tmp_path / "run", 1)
 
 
@@ -208,9 +208,9 @@ def test_cleaning_is_reported(streaming: bool, tmp_path: Path, pairs: list[TextP
     )
     note = load_dataset(given, tmp_path / "run", 1).notes[0]
     assert note == (
-        f"{given.pairs}: kept 8 of 12 pairs; left out 1 empty on a side (line 12); "
-        "left out 1 with two sides that are the same (line 10); left out 1 that came before (line 9); "
-        "left out 1 longer than 60 pieces on a side (line 11)"
+        f"{given.pairs}: kept 8 of 12 pairs; left out 1 with an empty side (line 12); "
+        "left out 1 with two identical sides (line 10); left out 1 repeated (line 9); "
+        "left out 1 longer than 60 tokens on a side (line 11)"
     )
 
 

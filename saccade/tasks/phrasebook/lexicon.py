@@ -256,7 +256,7 @@ def _adverb(row: dict[str, str]) -> Adverb:
         kinds=frozenset(row["kinds"].split()),
         forms={
             "english": _parts(row["en"]),
-            "french": _parts(row["fr"].replace("'hui", "' hui")),
+            "french": _parts(row["fr"]),
             "german": _parts(row["de"]),
             "chinese": _parts(row["zh"]),
         },
