@@ -49,8 +49,8 @@ def test_every_sense_of_an_ambiguous_word_has_cues() -> None:
 @pytest.mark.parametrize(
     ("source", "target", "digest"),
     [
-        ("en", "fr", "c5337f63fdaf143a"),
-        ("fr", "de", "8375427116c05337"),
+        ("en", "fr", "6cd0c43a98ff8ec3"),
+        ("fr", "de", "5a247a8d61029495"),
         ("de", "zh", "e58f9f05906e8a7c"),
         ("zh", "en", "ca63cc341d737d0e"),
     ],
