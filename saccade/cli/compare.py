@@ -141,7 +141,7 @@ def compare(
 def _print(comparison: "Comparison") -> None:
     from saccade.comparison.tables import terminal_tables
 
-    show(f"{len(comparison.pairs.sources)} sentences of {comparison.pairs.name}")
+    show(f"{len(comparison.pairs.references)} sentences of {comparison.pairs.name}")
     for difference in comparison.plan.unequal:
         show(f"NOT equal: {difference}")
     for columns, rows in terminal_tables(comparison):

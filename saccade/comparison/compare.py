@@ -5,8 +5,8 @@ Each finished run and its translations are saved in one folder, so the same call
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -14,12 +14,13 @@ from typing import Any
 import torch
 
 from saccade import files, model_folder
-from saccade.align import PairAttention
+from saccade.align.attention import PairAttention
+from saccade.align.pairs import open_pair_input
 from saccade.comparison.costs import Cost, Workload, measure_costs
 from saccade.comparison.judging import (
     DifferingSentence,
-    EvaluationSet,
     RunOutput,
+    choose_metrics,
     compare_pairs,
     find_differing_sentences,
     judge_systems,
@@ -28,18 +29,14 @@ from saccade.comparison.options import CompareOptions
 from saccade.comparison.planning import Plan, make_plan
 from saccade.comparison.report import write_report
 from saccade.comparison.result import Comparison
-from saccade.data import PairFiles, TextPair
-from saccade.decode import Search, load
-from saccade.decode.search.options import DEFAULT_SEARCH
+from saccade.decode import DEFAULT_SEARCH, Search, load
 from saccade.errors import UserError
+from saccade.evaluate.evaluation_set import EvaluationSet, read_evaluation_set
+from saccade.evaluate.systems import Bar, Say
 from saccade.files import parse_json
-from saccade.locations import task_name
 from saccade.locking import locked
 from saccade.provenance import provenance
-from saccade.tasks import task
-from saccade.train.sweep import Result, Say, train_points
-
-Bar = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]  # (label, total) → a function that advances
+from saccade.train.sweep import Result, train_points
 
 
 def compare(
@@ -59,7 +56,9 @@ def compare(
     """
     out, options, say = Path(out), replace(options or CompareOptions(), **changes), say or (lambda _: None)
     plan = make_plan([str(system) for system in systems], options)
-    pairs = read_evaluation_set(plan, options, say)
+    pairs = choose_evaluation_set(plan, options)
+    if pairs.left_out:
+        say(f"left out: {pairs.left_out} pair{'s' * (pairs.left_out > 1)} with a blank side")
     with locked(out, folder=True):
         try:
             comparison = run_plan(plan, pairs, out, options, search=search, say=say, bar=bar)
@@ -72,33 +71,14 @@ def compare(
     return comparison
 
 
-def read_evaluation_set(plan: Plan, options: CompareOptions, say: Say) -> EvaluationSet:
+def choose_evaluation_set(plan: Plan, options: CompareOptions) -> EvaluationSet:
     """The test pairs that the options name; by default, the test split of the task that all systems are trained on."""
     on, words = options.on, _word_range(options.words)
     if on is None:
         if plan.task is None:
             raise UserError("there are no test pairs; give --on test.tsv, or --on test.en --targets test.fr")
         on, words = plan.task[0], words or plan.task[1]
-    if (task_key := task_name(on)) is not None:
-        if options.targets is not None:
-            raise UserError(f"{on} has its own targets; leave out {options.targets}")
-        lengths = {} if words is None else {"words": words}
-        drawn = task(task_key).pairs(options.count, seed=1, split="test", **lengths)
-        pairs = [TextPair(pair.source, pair.target) for pair in drawn]
-        name = f"{on}, test split, seed 1" + ("" if words is None else f", {words[0]} to {words[1]} words")
-    else:
-        if words is not None:
-            raise UserError(f"--words {words[0]}-{words[1]} is for a task; {on} is used as it is")
-        pair_files = PairFiles(on, options.targets)
-        pairs, name = list(pair_files), str(pair_files)
-    usable = [pair for pair in pairs if pair.source.strip() and pair.target.strip()]
-    if not usable:
-        raise UserError(f"{name}: every pair has a blank side; expected texts to translate and their references")
-    if blank := len(pairs) - len(usable):
-        say(f"left out: {blank} pair{'s' * (blank > 1)} with a blank side")
-    return EvaluationSet(
-        name=name, sources=[pair.source for pair in usable], references=[[pair.target] for pair in usable]
-    )
+    return read_evaluation_set(open_pair_input(on, options.targets, count=options.count, seed=1, words=words))
 
 
 def _word_range(words: str | tuple[int, int] | None) -> tuple[int, int] | None:
@@ -122,24 +102,37 @@ def run_plan(
     bar: Bar | None = None,
 ) -> Comparison:
     """Train, translate, score and measure all systems of a plan on the same pairs."""
-    bar = bar or (lambda *_: nullcontext(lambda _: None))
+    comparer = _Comparer(plan, pairs, out, options, search, bar or (lambda *_: nullcontext(lambda _: None)))
     with locked(out, folder=True):
-        trained = _train(plan, out, say or (lambda _: None))
+        return comparer.compare(say or (lambda _: None))
+
+
+class _Comparer:
+    def __init__(
+        self, plan: Plan, pairs: EvaluationSet, out: Path, options: CompareOptions, search: Search, bar: Bar
+    ) -> None:
+        self.plan, self.pairs, self.sources = plan, pairs, pairs.sources or []
+        self.out, self.options, self.search, self.bar = out, options, search, bar
+
+    def compare(self, say: Say) -> Comparison:
+        plan, pairs, options = self.plan, self.pairs, self.options
+        trained = self._train(say)
         threads = next((recipe.train.threads for recipe in plan.recipes.values()), None)
         if isinstance(threads, int):
             torch.set_num_threads(threads)
-        outputs = {}
+        outputs: dict[str, list[RunOutput]] = {}
         for system in plan.systems:
-            runs: list[tuple[Path, Result | None]] = [(out / run.folder, run) for run in trained.get(system.name, ())]
-            runs += [(folder, None) for folder in system.folders]
-            outputs[system.name] = [
-                _translate(system.name, folder, result, pairs.sources, out, options, search, bar)
-                for folder, result in runs
+            runs: list[tuple[Path, Result | None]] = [
+                *((self.out / result.folder, result) for result in trained if result.settings["system"] == system.name),
+                *((folder, None) for folder in system.folders),
             ]
+            outputs[system.name] = [self._translate(system.name, folder, result) for folder, result in runs]
         longest = [_longest_trained(run.folder) for runs in outputs.values() for run in runs]
+        metrics = choose_metrics(self.sources)
         systems = judge_systems(
             outputs,
             pairs,
+            metrics,
             # one for all systems: otherwise their ranges of length could not be compared
             longest_trained=min((length for length in longest if length), default=None),
             resamples=options.resamples,
@@ -150,55 +143,73 @@ def run_plan(
             plan=plan,
             pairs=pairs,
             options=options,
-            search=search,
+            search=self.search,
+            metrics=metrics,
             systems=systems,
-            pairwise=compare_pairs(systems, pairs, resamples=options.resamples),
-            costs=_measure(plan, first_runs, pairs, options, search, bar),
+            pairwise=compare_pairs(systems, pairs, metrics, resamples=options.resamples),
+            costs=self._measure(first_runs),
             differing=differing,
-            attention={name: _attend(name, folder, differing, options.device) for name, folder in first_runs.items()},
-            settings={name: _settings(plan, name, folder) for name, folder in first_runs.items()},
+            attention={name: self._attend(name, folder, differing) for name, folder in first_runs.items()},
+            settings={name: self._settings(name, folder) for name, folder in first_runs.items()},
             threads=torch.get_num_threads(),
             provenance=provenance(),
         )
 
+    def _train(self, say: Say) -> list[Result]:
+        results = list(train_points(self.plan.points, self.out, say))
+        if failed := [result for result in results if result.best is None]:
+            raise UserError(
+                f"{len(failed)} of {len(results)} runs failed, the others are saved in {self.out}; the first, "
+                f"{failed[0].settings['system']} with seed {failed[0].seed}: {failed[0].reason}"
+            )
+        return results
 
-def _train(plan: Plan, out: Path, say: Say) -> dict[str, list[Result]]:
-    """The runs of every recipe, by system."""
-    results = list(train_points(plan.points, out, say))
-    if failed := [result for result in results if result.best is None]:
-        raise UserError(
-            f"{len(failed)} of {len(results)} runs failed, the others are saved in {out}; the first, "
-            f"{failed[0].settings['system']} with seed {failed[0].seed}: {failed[0].reason}"
+    def _translate(self, name: str, folder: Path, result: Result | None) -> RunOutput:
+        saved = self.out / "outputs" / f"{files.sha256(str(folder.resolve()).encode())[:16]}.json"
+        label = f"translating with {name}" + ("" if result is None else f", seed {result.seed}")
+        with self.bar(label, len(self.sources)) as advance:
+            texts = translate_once(
+                folder,
+                self.sources,
+                self.search,
+                saved,
+                device=self.options.device,
+                batch_tokens=self.options.batch_tokens,
+                progress=advance,
+            )
+        return RunOutput(folder=folder, texts=texts, training=result)
+
+    def _measure(self, folders: dict[str, Path]) -> dict[str, Cost]:
+        rounds = self.options.rounds
+        if not rounds:
+            return {}
+        workload = Workload.sample(
+            self.pairs.pairs,
+            search=self.search,
+            tokens=min((recipe.train.batch_tokens for recipe in self.plan.recipes.values()), default=1024),
+            device=self.options.device,
+            threads=torch.get_num_threads(),
         )
-    by_system: dict[str, list[Result]] = {}
-    for result in results:
-        by_system.setdefault(result.settings["system"], []).append(result)
-    return by_system
+        with self.bar("measuring speed and memory", (rounds + 1) * len(folders)) as advance:
+            return measure_costs(folders, workload, rounds=rounds, progress=advance)
 
-
-def _translate(
-    name: str,
-    folder: Path,
-    result: Result | None,
-    sources: Sequence[str],
-    out: Path,
-    options: CompareOptions,
-    search: Search,
-    bar: Bar,
-) -> RunOutput:
-    saved = out / "outputs" / f"{files.sha256(str(folder.resolve()).encode())[:16]}.json"
-    label = f"translating with {name}" + ("" if result is None else f", seed {result.seed}")
-    with bar(label, len(sources)) as advance:
-        texts = translate_once(
-            folder,
-            sources,
-            search,
-            saved,
-            device=options.device,
-            batch_tokens=options.batch_tokens,
-            progress=advance,
+    def _attend(self, name: str, folder: Path, differing: Sequence[DifferingSentence]) -> Sequence[PairAttention] | str:
+        """Where the first run of a system read while it wrote its outputs."""
+        translator = load(folder, device=self.options.device)
+        if not translator.attends:
+            return translator.model.paper.reads
+        if not differing:
+            return []
+        return translator.attend(
+            [sentence.source for sentence in differing], [sentence.outputs[name] for sentence in differing]
         )
-    return RunOutput(folder=folder, texts=texts, training=result)
+
+    def _settings(self, name: str, folder: Path) -> dict[str, Any]:
+        """The recipe of a system trained here; of a model folder, its model."""
+        if name in self.plan.recipes:
+            return self.plan.recipes[name].to_dict()
+        saved = model_folder.load_config(folder)
+        return {"model": {"name": saved.model, **saved.config}}
 
 
 def translate_once(
@@ -229,43 +240,6 @@ def translate_once(
     return texts
 
 
-def _measure(
-    plan: Plan, folders: Mapping[str, Path], pairs: EvaluationSet, options: CompareOptions, search: Search, bar: Bar
-) -> dict[str, Cost]:
-    if not options.rounds:
-        return {}
-    workload = Workload.sample(
-        pairs.sources,
-        [references[0] for references in pairs.references],
-        search=search,
-        tokens=min((recipe.train.batch_tokens for recipe in plan.recipes.values()), default=1024),
-        device=options.device,
-        threads=torch.get_num_threads(),
-    )
-    with bar("measuring speed and memory", (options.rounds + 1) * len(folders)) as advance:
-        return measure_costs(folders, workload, rounds=options.rounds, progress=advance)
-
-
-def _attend(name: str, folder: Path, differing: Sequence[DifferingSentence], device: str) -> list[PairAttention] | str:
-    """Where the first run of a system read while it wrote its outputs."""
-    translator = load(folder, device=device)
-    if not translator.attends:
-        return translator.model.paper.reads
-    if not differing:
-        return []
-    return translator.attend(
-        [sentence.source for sentence in differing], [sentence.outputs[name] for sentence in differing]
-    )
-
-
 def _longest_trained(folder: Path) -> int | None:
     length = model_folder.load_config(folder).extra.get("longest_trained")
     return length if isinstance(length, int) else None
-
-
-def _settings(plan: Plan, name: str, folder: Path) -> dict[str, Any]:
-    """The recipe of a system trained here; of a model folder, its model."""
-    if name in plan.recipes:
-        return plan.recipes[name].to_dict()
-    saved = model_folder.load_config(folder)
-    return {"model": {"name": saved.model, **saved.config}}

@@ -35,21 +35,17 @@ Measured = TypeVar("Measured")
 class Workload:
     """The work that every system does while it is measured."""
 
-    sources: Sequence[str]
-    targets: Sequence[str]
+    pairs: Sequence[tuple[str, str]]
     search: Search
     tokens: int  # of a training batch
     device: str
     threads: int
 
     @classmethod
-    def sample(cls, sources: Sequence[str], targets: Sequence[str], **options: Any) -> "Workload":
+    def sample(cls, pairs: Sequence[tuple[str, str]], **options: Any) -> "Workload":
         """A part of the test set, from short sentences to long ones."""
-        order = sorted(range(len(sources)), key=lambda place: len(sources[place]))
-        places = order[:: max(1, len(order) // SENTENCES)][:SENTENCES]
-        return cls(
-            sources=[sources[place] for place in places], targets=[targets[place] for place in places], **options
-        )
+        by_length = sorted(pairs, key=lambda pair: len(pair[0]))
+        return cls(pairs=by_length[:: max(1, len(pairs) // SENTENCES)][:SENTENCES], **options)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,8 +108,8 @@ class CostBench:
         self.model = self.translator.model.train()
         self.optimiser = build_optimiser(Training(lr=1e-30), self.model)  # changes no weight
         sides = self.translator.vocabularies
-        sources = [sides.source.encode(text) for text in workload.sources]
-        targets = [sides.target.encode(text) for text in workload.targets]
+        sources = [sides.source.encode(text) for text, _ in workload.pairs]
+        targets = [sides.target.encode(text) for _, text in workload.pairs]
         lengths = np.array([max(map(len, pair)) + 1 for pair in zip(sources, targets, strict=True)])
         order = np.argsort(lengths, kind="stable")
         cuts = find_batch_starts(lengths[order], workload.tokens)
@@ -131,8 +127,8 @@ class CostBench:
 
     def translation_speed(self) -> float:
         """Sentences per second."""
-        sources, search = self.workload.sources, self.workload.search
-        return len(sources) / self._seconds(lambda: self.translator.translate(sources, search))
+        sources = [source for source, _ in self.workload.pairs]
+        return len(sources) / self._seconds(lambda: self.translator.translate(sources, self.workload.search))
 
     def _train(self) -> None:
         for batch in self.batches:

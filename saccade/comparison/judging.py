@@ -8,21 +8,15 @@ from statistics import fmean
 from typing import Any
 
 from saccade.evaluate import Difference, Evaluation, MeanScore, evaluate, mean_over_seeds, significance_over_seeds
+from saccade.evaluate import evaluation as defaults
+from saccade.evaluate.evaluation_set import EvaluationSet
 from saccade.metrics import Counts
 from saccade.text import words
 from saccade.train.sweep import Result
 
-METRICS = ("bleu", "chrf", "exact")
+SENTENCE_METRICS = ("bleu", "chrf", "exact")
+WORD_METRICS = ("word_error", "phone_error", "exact")
 LONGEST_SHOWN = 14  # source words: the heatmaps of longer sentences do not fit side by side
-
-
-@dataclass(frozen=True, kw_only=True)
-class EvaluationSet:
-    """The test sentences of all systems."""
-
-    name: str
-    sources: Sequence[str]
-    references: Sequence[Sequence[str]]  # one or more for each source
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,8 +97,18 @@ class DifferingSentence:
     chrf: Mapping[str, float]  # of these outputs
 
 
+def choose_metrics(sources: Sequence[str]) -> tuple[str, ...]:
+    """Error rates for data of single words, such as pronunciations; BLEU and others for sentences."""
+    return WORD_METRICS if defaults.choose_metrics(sources) == defaults.WORD_METRICS else SENTENCE_METRICS
+
+
 def judge_systems(
-    outputs: Mapping[str, Sequence[RunOutput]], pairs: EvaluationSet, *, longest_trained: int | None, resamples: int
+    outputs: Mapping[str, Sequence[RunOutput]],
+    pairs: EvaluationSet,
+    metrics: Sequence[str] = SENTENCE_METRICS,
+    *,
+    longest_trained: int | None,
+    resamples: int,
 ) -> tuple[JudgedSystem, ...]:
     systems = []
     for name, runs in outputs.items():
@@ -115,33 +119,39 @@ def judge_systems(
                     run.texts,
                     pairs.references,
                     sources=pairs.sources,
-                    metrics=METRICS,
+                    metrics=metrics,
                     resamples=resamples,
                     longest_trained=longest_trained,
                 ),
             )
             for run in runs
         )
-        means = mean_over_seeds([run.texts for run in runs], pairs.references, metrics=METRICS, resamples=resamples)
+        means = mean_over_seeds([run.texts for run in runs], pairs.references, metrics=metrics, resamples=resamples)
         systems.append(JudgedSystem(name=name, runs=judged, scores={mean.metric: mean for mean in means}))
     return tuple(systems)
 
 
-def compare_pairs(systems: Sequence[JudgedSystem], pairs: EvaluationSet, *, resamples: int) -> tuple[PairTest, ...]:
+def compare_pairs(
+    systems: Sequence[JudgedSystem],
+    pairs: EvaluationSet,
+    metrics: Sequence[str] = SENTENCE_METRICS,
+    *,
+    resamples: int,
+) -> tuple[PairTest, ...]:
     """Test every pair of systems by every metric, ordered by metric."""
     tested: list[tuple[JudgedSystem, JudgedSystem, Difference, float | None]] = []
     for baseline, system in combinations(systems, 2):
         first, second = ([run.texts for run in side.runs] for side in (baseline, system))
-        found = significance_over_seeds(first, second, pairs.references, metrics=METRICS, resamples=resamples)
+        found = significance_over_seeds(first, second, pairs.references, metrics=metrics, resamples=resamples)
         randomised: list[float | None] = [None] * len(found)
         if len(first) == len(second):
             swaps = significance_over_seeds(
-                first, second, pairs.references, metrics=METRICS, resamples=resamples, test="randomisation"
+                first, second, pairs.references, metrics=metrics, resamples=resamples, test="randomisation"
             )
             randomised = [difference.p for difference in swaps]
         tested += [(baseline, system, difference, p) for difference, p in zip(found, randomised, strict=True)]
     rows = []
-    for metric in METRICS:
+    for metric in metrics:
         of_metric = [row for row in tested if row[2].metric == metric]
         corrected = correct_by_holm([difference.p for _, _, difference, _ in of_metric])
         rows += [
@@ -171,8 +181,11 @@ def find_differing_sentences(
     systems: Sequence[JudgedSystem], pairs: EvaluationSet, count: int
 ) -> tuple[DifferingSentence, ...]:
     """The sentences with the widest gap between the systems' chrF, each the mean over runs."""
-    sources, references = pairs.sources, pairs.references
-    chrf = {system.name: [_sentence_chrf(run.texts, references) for run in system.runs] for system in systems}
+    sources, references = pairs.sources or [], pairs.references
+    chrf = {
+        system.name: [Counts(run.texts, references, metrics=["chrf"]).sentence_scores("chrf") for run in system.runs]
+        for system in systems
+    }
     means = [[fmean(run[place] for run in runs) for runs in chrf.values()] for place in range(len(sources))]
     short = [place for place, source in enumerate(sources) if len(words(source)) <= LONGEST_SHOWN]
     order = sorted(short, key=lambda place: min(means[place]) - max(means[place]))
@@ -188,8 +201,3 @@ def find_differing_sentences(
         for place in order[:count]
         if max(means[place]) > min(means[place])
     )
-
-
-def _sentence_chrf(texts: Sequence[str], references: Sequence[Sequence[str]]) -> list[float]:
-    counts = Counts(texts, references, metrics=["chrf"])
-    return [counts.scores([place])["chrf"] for place in range(len(texts))]

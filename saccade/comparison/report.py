@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from saccade.align import PairAttention
-from saccade.comparison.judging import LONGEST_SHOWN, METRICS, DifferingSentence
+from saccade.comparison.judging import LONGEST_SHOWN, DifferingSentence
 from saccade.comparison.result import Comparison
 from saccade.comparison.tables import (
     costs_table,
@@ -22,7 +22,7 @@ def write_report(comparison: Comparison, path: Path, by: UnitChoice = "auto") ->
     """`by` is the unit of the heatmaps."""
     report = Report(f"Comparison of {', '.join(system.name for system in comparison.systems)}")
     _about(report, comparison)
-    metric = METRICS[0]
+    metric = comparison.metrics[0]
     rows = {
         system.name: Interval(score.mean, score.low, score.high, score.runs)
         for system in comparison.systems
@@ -58,7 +58,7 @@ def write_report(comparison: Comparison, path: Path, by: UnitChoice = "auto") ->
 
 def _about(report: Report, comparison: Comparison) -> None:
     recipes = comparison.plan.recipes
-    paragraphs = [f"{len(comparison.pairs.sources)} sentences of {comparison.pairs.name}, the same for all systems."]
+    paragraphs = [f"{len(comparison.pairs.references)} sentences of {comparison.pairs.name}, the same for all systems."]
     if recipes:
         first = next(iter(recipes.values()))
         seeds = list(dict.fromkeys(point.seed for point in comparison.plan.points))
@@ -101,13 +101,15 @@ def _significance(report: Report, comparison: Comparison) -> None:
     )
     if min(len(system.runs) for system in comparison.systems) == 1:
         note += " A single run does not show how much seeds vary: a claim about a system needs several."
-    report.table(f"Is it better? By {title(METRICS[0])}", *pairs_table(comparison, METRICS[:1]), note=note)
-    others = " and ".join(map(title, METRICS[1:]))
-    report.table(f"By {others}", *pairs_table(comparison, METRICS[1:]), folded=f"Every pair by {others}")
+    report.table(
+        f"Is it better? By {title(comparison.metrics[0])}", *pairs_table(comparison, comparison.metrics[:1]), note=note
+    )
+    others = " and ".join(map(title, comparison.metrics[1:]))
+    report.table(f"By {others}", *pairs_table(comparison, comparison.metrics[1:]), folded=f"Every pair by {others}")
 
 
 def _lengths(report: Report, comparison: Comparison) -> None:
-    metric = METRICS[0]
+    metric = comparison.metrics[0]
     rows = comparison.systems[0].runs[0].evaluation.lengths
     filled = [place for place, row in enumerate(rows) if row.sentences]
     report.lines(

@@ -6,10 +6,11 @@ from typing import Any
 
 from saccade.align import PairAttention
 from saccade.comparison.costs import Cost
-from saccade.comparison.judging import DifferingSentence, EvaluationSet, JudgedSystem, PairTest
+from saccade.comparison.judging import DifferingSentence, JudgedSystem, PairTest
 from saccade.comparison.options import CompareOptions
 from saccade.comparison.planning import Plan
 from saccade.decode import Search
+from saccade.evaluate.evaluation_set import EvaluationSet
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,6 +19,7 @@ class Comparison:
     pairs: EvaluationSet
     options: CompareOptions
     search: Search
+    metrics: tuple[str, ...]  # the first is the main one
     systems: tuple[JudgedSystem, ...]
     pairwise: tuple[PairTest, ...]
     costs: Mapping[str, Cost]
@@ -31,7 +33,7 @@ class Comparison:
         """Plain values for JSON, without attention weights and without the outputs that the report does not show."""
         effort = {key: getattr(self.options, key) for key in ("resamples", "rounds", "shown", "device", "batch_tokens")}
         return {
-            "pairs": {"name": self.pairs.name, "sentences": len(self.pairs.sources)},
+            "pairs": {"name": self.pairs.name, "sentences": len(self.pairs.references)},
             "unequal": list(self.plan.unequal),
             "effort": {"search": asdict(self.search), **effort},
             "systems": [self._system(system) for system in self.systems],

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from saccade.comparison.judging import METRICS, PairTest
+from saccade.comparison.judging import PairTest
 from saccade.comparison.result import Comparison
 from saccade.evaluate.significance import MeanScore
 from saccade.evaluate.tables import Table, title
-from saccade.metrics import METRICS as DESCRIPTIONS
+from saccade.metrics import METRICS
 
 SIGNIFICANT = 0.05  # p after the correction
 
@@ -16,9 +16,13 @@ def scores_table(comparison: Comparison) -> Table:
     """One row per system."""
     rows = []
     for system in comparison.systems:
-        cells = [cell for metric in METRICS for cell in _score_cells(system.scores[metric])]
+        cells = [cell for metric in comparison.metrics for cell in _score_cells(system.scores[metric])]
         rows.append([system.name, *cells, len(system.runs)])
-    return ["system", *(name for metric in METRICS for name in (title(metric), "95 % interval")), "runs"], rows
+    return [
+        "system",
+        *(name for metric in comparison.metrics for name in (title(metric), "95 % interval")),
+        "runs",
+    ], rows
 
 
 def costs_table(comparison: Comparison) -> Table:
@@ -42,7 +46,7 @@ def summary_table(comparison: Comparison) -> Table:
 
 
 def terminal_tables(comparison: Comparison) -> list[Table]:
-    return [summary_table(comparison), pairs_table(comparison, METRICS[:1])]
+    return [summary_table(comparison), pairs_table(comparison, comparison.metrics[:1])]
 
 
 def _score_cells(score: MeanScore) -> list[str]:
@@ -74,7 +78,7 @@ def verdict(pair: PairTest) -> str:
         return "one seed cannot tell"
     if pair.corrected >= SIGNIFICANT:
         return "no clear difference"
-    better = (pair.difference.difference > 0) == DESCRIPTIONS[pair.difference.metric].higher_is_better
+    better = (pair.difference.difference > 0) == METRICS[pair.difference.metric].higher_is_better
     return f"{pair.system if better else pair.baseline} is better"
 
 
@@ -85,9 +89,9 @@ def runs_table(comparison: Comparison) -> Table:
         for run in system.runs:
             result = run.training
             spent = [None] * 3 if result is None else [result.step, f"{result.seconds / 60:.1f}", result.reason]
-            scores = [f"{run.evaluation.scores[metric]:.1f}" for metric in METRICS]
+            scores = [f"{run.evaluation.scores[metric]:.1f}" for metric in comparison.metrics]
             rows.append([system.name, "given" if run.seed is None else str(run.seed), *scores, *spent])
-    return ["system", "seed", *map(title, METRICS), "updates", "minutes", "ended because"], rows
+    return ["system", "seed", *map(title, comparison.metrics), "updates", "minutes", "ended because"], rows
 
 
 def settings_tables(comparison: Comparison) -> tuple[Table, Table]:

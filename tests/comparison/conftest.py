@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from saccade.comparison.judging import EvaluationSet
 from saccade.data import TextPair
 from saccade.decode import save
+from saccade.evaluate.evaluation_set import EvaluationSet
 from saccade.models import Seq2Seq
 from saccade.text import Vocabularies
 
@@ -68,5 +68,5 @@ def folder_of(
 
 @pytest.fixture
 def few(pairs: list[TextPair]) -> EvaluationSet:
-    some = pairs[:4]
-    return EvaluationSet(name="a few", sources=[one.source for one in some], references=[[one.target] for one in some])
+    sources, references = [pair.source for pair in pairs[:4]], [[pair.target] for pair in pairs[:4]]
+    return EvaluationSet(name="a few", sources=sources, references=references, places=[0, 1, 2, 3], total=4)

@@ -14,13 +14,13 @@ from outline import Outline
 
 from saccade.comparison.compare import run_plan, translate_once
 from saccade.comparison.costs import CostBench, Workload, _result
-from saccade.comparison.judging import EvaluationSet
 from saccade.comparison.options import CompareOptions
 from saccade.comparison.planning import make_plan
 from saccade.comparison.report import write_report
 from saccade.comparison.result import Comparison
 from saccade.decode import Search
 from saccade.errors import UserError
+from saccade.evaluate.evaluation_set import EvaluationSet
 from saccade.models import MODELS
 from saccade.train.sweep import Say
 
@@ -46,6 +46,8 @@ def zoo(folder_of: Callable[[str], Path], tmp_path_factory: pytest.TempPathFacto
         name=f"pairs of {HOSTILE}",
         sources=["the cat sleeps", HOSTILE, "we see the black house"],
         references=[["le chat dort"], [HOSTILE], ["我们看见黑房子", "nous"]],
+        places=[0, 1, 2],
+        total=3,
     )
     return run([str(folder_of(name)) for name in MODELS], pairs, out), out
 
@@ -141,9 +143,8 @@ def test_a_run_that_fails_is_said_and_the_others_are_kept(
 
 
 def test_what_a_round_measures(folder_of: Callable[[str], Path], few: EvaluationSet) -> None:
-    targets = [some[0] for some in few.references]
-    work = Workload.sample(few.sources, targets, search=GREEDY, tokens=20, device="cpu", threads=1)
-    assert work.sources == sorted(few.sources, key=len)
+    work = Workload.sample(few.pairs, search=GREEDY, tokens=20, device="cpu", threads=1)
+    assert work.pairs == sorted(few.pairs, key=lambda pair: len(pair[0]))
     bench = CostBench(folder_of("bahdanau2014"), work)
     before = {name: weight.clone() for name, weight in bench.model.state_dict().items()}
     assert bench.training_speed() > 0 and bench.translation_speed() > 0 and len(bench.batches) > 1

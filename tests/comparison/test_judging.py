@@ -7,19 +7,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from saccade.comparison.judging import (
-    EvaluationSet,
     JudgedSystem,
     RunOutput,
+    choose_metrics,
     compare_pairs,
     correct_by_holm,
     find_differing_sentences,
     judge_systems,
 )
 from saccade.comparison.tables import verdict
+from saccade.evaluate.evaluation_set import EvaluationSet
 
 REFERENCES = [["le chat dort bien"], ["un chien mange une pomme"], ["il dort"], ["il dort"], ["la maison est grande"]]
 SOURCES = ["the cat sleeps well", "a dog eats an apple", "it sleeps", "it sleeps", "the house is big"]
-PAIRS = EvaluationSet(name="five", sources=SOURCES, references=REFERENCES)
+PAIRS = EvaluationSet(name="five", sources=SOURCES, references=REFERENCES, places=list(range(5)), total=5)
 RIGHT = [one for (one,) in REFERENCES]
 
 
@@ -83,3 +84,18 @@ def test_one_seed_is_never_called_better() -> None:
     assert several[0].corrected < 0.05 and verdict(several[0]) == "a is better"
     same = compare_pairs(judged(a=[RIGHT] * 2, b=[RIGHT] * 2), PAIRS, resamples=50)
     assert verdict(same[0]) == "no clear difference"
+
+
+def test_single_words_are_judged_by_error_rates() -> None:
+    assert choose_metrics(["thought", "read", "colour"])[:2] == ("word_error", "phone_error")
+    assert choose_metrics(SOURCES)[0] == "bleu"
+    (system,) = judge_systems(
+        {"a": [RunOutput(folder=Path("a"), texts=["TH AO T", "R EH D"])]},
+        EvaluationSet(
+            name="two", sources=["thought", "read"], references=[["TH AO T"], ["R IY D"]], places=[0, 1], total=2
+        ),
+        choose_metrics(["thought", "read"]),
+        longest_trained=None,
+        resamples=20,
+    )
+    assert system.scores["word_error"].mean == pytest.approx(50) and system.scores["exact"].mean == pytest.approx(50)
