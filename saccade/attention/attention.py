@@ -1,10 +1,10 @@
-"""Attention = score × window × normaliser × read, with heads outside. The only composition: a paper chooses the parts.
+"""Attention = score × window × normaliser × read, with heads outside: one composition, whose parts a paper chooses.
 
-    memory  = attention.remember(source, readable)                       # keys projected once a sentence
+    memory  = attention.remember(source, readable)                       # keys are projected once per sentence
     reading = attention(queries, memory)                                 # many queries: a Transformer
     reading = attention(query, memory, at=t, history=reading.history)    # one query: a step of an RNN
 
-Both ways give the same numbers: a part that needs the last weights reads many queries one by one inside.
+Both ways give the same numbers: where a part needs the previous weights, many queries are read one by one.
 """
 
 import copy
@@ -26,11 +26,11 @@ from saccade.attention.scores import DotScore, Score
 from saccade.attention.trace import record, tracing, tracing_weights
 from saccade.attention.windows import Causal, Everywhere, Window
 
-_SHORTEST_CHUNK = 64  # of queries, where a band is read chunk by chunk
+_SHORTEST_CHUNK = 64  # queries, where a band is read in chunks
 
 
 class ScoredSlots(NamedTuple):
-    """Scores before normalising, and what the window lets through."""
+    """Scores before normalising, and the slots that the window allows."""
 
     scores: Tensor  # (B, H, Q, S)
     allowed: Tensor | None  # (B or 1, 1, Q, S) bool
@@ -40,9 +40,9 @@ class ScoredSlots(NamedTuple):
 class Attention(nn.Module):
     """One attention mechanism.
 
-    `project` names what passes through a matrix: q(ueries) k(eys) v(alues) o(utput); the score's own choice if None.
-    `width` is that of all heads' queries together. `memory_heads` < `heads` shares each key and value head between
-    several heads. `per_head` keeps the heads' contexts apart: (R, T, H, e).
+    `project` names the projected vectors: q(ueries) k(eys) v(alues) o(utput); by default the score chooses. `width` is
+    the width of all heads' queries together. With fewer `memory_heads` than `heads`, several heads share each key and
+    value head. `per_head` keeps the heads' contexts apart: (R, T, H, e).
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Attention(nn.Module):
         self.query_dim, self.memory_dim, self.value_dim = query_dim, memory_dim, value_dim or memory_dim
         self.heads, self.memory_heads = heads, memory_heads or heads
         self.per_head, self.dropout = per_head, dropout
-        sizes = checks.sizes(self, project, width)
+        sizes = checks.compute_sizes(self, project, width)
         self.head_width, self.context_dim = sizes.head, sizes.context
 
         def linear(letter: str, into: int, out: int) -> nn.Module:
@@ -108,20 +108,20 @@ class Attention(nn.Module):
 
     @property
     def exempt(self) -> Mapping[Law, str]:
-        """The laws that a part of this composition cannot keep, each with its reason."""
+        """The laws that a part of this composition cannot keep, with the reasons."""
         parts = (self.score, self.window, self.normaliser)
         return {law: reason for part in parts for law, reason in part.exempt.items()}
 
     def remember(
         self,
-        source: Tensor,  # (B, S, memory_dim): keys are made of it
+        source: Tensor,  # (B, S, memory_dim): keys are projected from it
         readable: Tensor | None = None,  # (B, S) bool, True = may be read; None: every slot
         *,
-        values: Tensor | None = None,  # (B, S, value_dim): values are made of it; None: of the source
-        at: int | Tensor | None = None,  # position of the first slot, as a cache that grows needs it
+        values: Tensor | None = None,  # (B, S, value_dim): values are projected from them; None: the source
+        at: int | Tensor | None = None,  # position of the first slot, for a growing cache
     ) -> Memory:
-        """Make of a source what queries will read, once. What may not be read is zeroed: a NaN there never leaks."""
-        checks.source(self, source, readable, values)
+        """Project the keys and values of a source, once. Unreadable slots are zeroed: a NaN there never leaks."""
+        checks.check_source(self, source, readable, values)
         values = source if values is None else values
         if readable is not None:
             source, values = (x.masked_fill(~readable[..., None], 0.0) for x in (source, values))
@@ -143,41 +143,41 @@ class Attention(nn.Module):
         memory: Memory,
         *,
         at: int | Tensor | None = None,  # position of the first query: an int, or (R,); None: 0
-        history: History | None = None,  # the last reading's, when reading step by step
-        weights: bool = False,  # whether to return them; then no fused kernel runs
+        history: History | None = None,  # from the previous reading, when reading step by step
+        weights: bool = False,  # whether to return the weights; then no fused kernel runs
     ) -> Reading:
-        checks.call(self, queries, memory, history)
+        checks.check_call(self, queries, memory, history)
         if not tracing():
-            return self._choose(queries, memory, at, history, weights)
-        reading = self._choose(queries, memory, at, history, weights or tracing_weights())
+            return self._read_suitably(queries, memory, at, history, weights)
+        reading = self._read_suitably(queries, memory, at, history, weights or tracing_weights())
         record(self, reading)
         return reading if weights else reading._replace(weights=None)
 
-    def _choose(
+    def _read_suitably(
         self, queries: Tensor, memory: Memory, at: int | Tensor | None, history: History | None, weights: bool
     ) -> Reading:
-        """The way of reading that fits: nothing, one by one, in chunks, fused, or plain."""
+        """Read in the way that fits: nothing, one by one, in chunks, fused, near a place, or plain."""
         rows, count = queries.shape[:2]
         if count == 0 or memory.length == 0:
-            return self._nothing(queries, memory, history, weights)
+            return self._read_nothing(queries, memory, history, weights)
         where = query_positions(at, rows, count, queries.device)
         if self.needs_history:
             return self._read_one_by_one(queries, memory, where, history, weights)
         plain_positions = at is None and memory.at is None and memory.readers == 1
-        if rows == 0:  # not every kernel can be started on nothing
+        if rows == 0:  # some kernels cannot start on empty input
             return self._read(queries, memory, where, None, weights)
-        if not weights and plain_positions and self.window.band is not None and not self._flexes(queries, memory):
+        if not weights and plain_positions and self.window.band is not None and not self._should_flex(queries, memory):
             return self._read_in_chunks(queries, memory, self.window.band)
         if self.why_not_fused(weights=weights) is None:
             return self._read_fused(queries, memory, where, plain_positions)
-        if not weights and not self.normaliser.draws and local.pays(self.score, self.window, memory):
-            return local.read(self._read, self.window, queries, memory, where)
+        if not weights and not self.normaliser.draws and local.is_worthwhile(self.score, self.window, memory):
+            return local.read_near(self._read, self.window, queries, memory, where)
         return self._read(queries, memory, where, None, weights)
 
     def why_not_fused(self, *, weights: bool = False) -> str | None:
         """The reason why no fused kernel would run, or None if one does."""
         if weights:
-            return "weights were asked for, and a fused kernel never stores them"
+            return "the weights are requested, and a fused kernel never stores them"
         if not isinstance(self.score, DotScore):
             return f"the score {self.score.name!r} is not an inner product of two vectors"
         if type(self.normaliser) is not Softmax:
@@ -186,7 +186,7 @@ class Attention(nn.Module):
             return f"the window {self.window.name!r} depends on more than positions"
         return None
 
-    def scored(self, queries: Tensor, memory: Memory, where: Tensor, history: Tensor | None = None) -> ScoredSlots:
+    def score_slots(self, queries: Tensor, memory: Memory, where: Tensor, history: Tensor | None = None) -> ScoredSlots:
         """Score every slot for queries (R, T, query_dim) at positions (R or 1, T)."""
         by_head, query_at = self._by_head(queries, memory, where)
         scores = self.score(by_head, memory, history)
@@ -222,7 +222,7 @@ class Attention(nn.Module):
         of_score = of_normaliser = None
         if history is not None:
             of_score, of_normaliser = (None if h is None else fold(h[:, :, None], readers) for h in history)
-        scores, allowed, taper = self.scored(queries, memory, where, of_score)
+        scores, allowed, taper = self.score_slots(queries, memory, where, of_score)
         weights, draw = self.normaliser(scores, allowed, of_normaliser)
         if taper is not None:
             weights = weights * taper
@@ -237,7 +237,7 @@ class Attention(nn.Module):
         dropped = nn.functional.dropout(weights, self.dropout, self.training) if self.dropout else weights
         context = grouped_matmul(dropped.to(memory.values.dtype), memory.values)
         return Reading(
-            self._merged(context, readers),
+            self._merge_heads(context, readers),
             unfold(weights, readers) if keep_weights else None,
             history,
             *(() if draw is None else (unfold(drawn[..., None], readers).squeeze(-1) for drawn in draw)),
@@ -264,23 +264,23 @@ class Attention(nn.Module):
         """A query near position i reads only slots near i: time and memory grow with T × band, not T × S."""
         before, after = band
         size = max(_SHORTEST_CHUNK, before + after + 1)
-        runs = memory.split(size)  # not slices: the gradient of each would be as long as the memory
+        runs = memory.split(size)  # a slice's gradient would be as long as the memory
         contexts = []
-        for number, some in enumerate(torch.split(queries, size, 1)):
+        for number, chunk in enumerate(torch.split(queries, size, 1)):
             start, nearby = number * size, runs[max(0, number - 1) : number + 2]
             if not nearby:  # the memory ends before
-                contexts.append(self._nothing(some, memory, None, False).context)
+                contexts.append(self._read_nothing(chunk, memory, None, False).context)
                 continue
             near = reduce(Memory.extend, nearby)
             first = max(0, number - 1) * size
-            near = near.slots(max(0, start - before - first), start + some.shape[1] + after - first)
-            where = torch.arange(start, start + some.shape[1], device=queries.device)[None]
+            near = near.slots(max(0, start - before - first), start + chunk.shape[1] + after - first)
+            where = torch.arange(start, start + chunk.shape[1], device=queries.device)[None]
             if near.length == 0:
-                reading = self._nothing(some, near, None, False)
+                reading = self._read_nothing(chunk, near, None, False)
             elif self.why_not_fused() is None:
-                reading = self._read_fused(some, near, where, False)
+                reading = self._read_fused(chunk, near, where, False)
             else:
-                reading = self._read(some, near, where, None, False)
+                reading = self._read(chunk, near, where, None, False)
             contexts.append(reading.context)
         return Reading(torch.cat(contexts, 1))
 
@@ -298,28 +298,28 @@ class Attention(nn.Module):
         )
         if causal:
             context = fused.sdpa(*sides, memory.values, allowed=None, bias=None, causal=True, dropout=dropout)
-        elif self._flexes(queries, memory):
+        elif self._should_flex(queries, memory):
             context = fused.flex(*sides, memory, query_at, self.window, self.bias)
         else:
             bias = None if self.bias is None else self.bias(by_head, query_at, memory.positions)
             allowed, _ = self._view(queries, memory, query_at)
             context = fused.sdpa(*sides, memory.values, allowed=allowed, bias=bias, causal=False, dropout=dropout)
-        return Reading(self._merged(context, memory.readers))
+        return Reading(self._merge_heads(context, memory.readers))
 
-    def _flexes(self, queries: Tensor, memory: Memory) -> bool:
-        """FlexAttention pays: a window or bias by position, on CUDA, over sizes that it has kernels for."""
+    def _should_flex(self, queries: Tensor, memory: Memory) -> bool:
+        """Whether FlexAttention pays: a window or bias by position, on CUDA, with sizes that it has kernels for."""
         plain = isinstance(self.window, Everywhere) and self.bias is None
         elementwise = self.bias is None or self.bias.elementwise
         dropped = self.dropout > 0 and self.training
         if plain or not elementwise or dropped or self.why_not_fused() is not None:
             return False
         assert isinstance(self.score, DotScore)
-        one = memory.keys[:, :, :1]  # a score may widen its vectors
-        _, widened = self.score.vectors(one, one)
+        key = memory.keys[:, :, :1]  # a score may widen its vectors
+        _, widened = self.score.vectors(key, key)
         slots = min(queries.shape[1] * memory.readers, memory.length)
         return fused.flex_fits(slots, widened.shape[-1], memory.values)
 
-    def _merged(self, context: Tensor, readers: int) -> Tensor:
+    def _merge_heads(self, context: Tensor, readers: int) -> Tensor:
         """(B, H, Q, e) → (R, T, D)"""
         context = unfold(context, readers)
         if self.per_head:
@@ -328,7 +328,7 @@ class Attention(nn.Module):
         return merged
 
     def _history(self, queries: Tensor, memory: Memory, history: History | None) -> History:
-        """The history so far, as wide as the memory is by now; slots that were not there have been read nothing of."""
+        """The history so far, padded to the memory's length: slots that are new have not been read."""
         nothing = queries.new_zeros((queries.shape[0], self.heads, memory.length))
         parts = (self.score, self.normaliser)
         if history is None:
@@ -337,12 +337,12 @@ class Attention(nn.Module):
             *(None if h is None else nn.functional.pad(h, (0, memory.length - h.shape[-1])) for h in history)
         )
 
-    def _nothing(self, queries: Tensor, memory: Memory, history: History | None, keep_weights: bool) -> Reading:
-        """No query, or no slot: the context of nothing is zero."""
+    def _read_nothing(self, queries: Tensor, memory: Memory, history: History | None, keep_weights: bool) -> Reading:
+        """Without a query or a slot, the context is zero."""
         rows, count = queries.shape[:2]
         read = memory.values.new_zeros((rows, self.heads, count, memory.values.shape[-1]))
         return Reading(
-            self._merged(read, 1),
+            self._merge_heads(read, 1),
             queries.new_zeros((rows, self.heads, count, memory.length)) if keep_weights else None,
             history,
         )

@@ -1,4 +1,4 @@
-"""Biases: what the distance between query and slot adds to the score."""
+"""Biases: terms that the distance between query and slot adds to the score."""
 
 import math
 
@@ -27,7 +27,7 @@ class Bias(Part):
 
 
 class ALiBi(Bias):
-    """Press 2022: a fixed slope a head, −m·|i − j| with m = 2^(−8h/H), h = 1 … H."""
+    """Press 2022: a fixed slope per head, −m·|i − j| with m = 2^(−8h/H), h = 1 … H."""
 
     name = "ALiBi"
     formula = "− m |i − j|"
@@ -44,8 +44,8 @@ class ALiBi(Bias):
 
 
 class Buckets(Bias):
-    """T5 (Raffel 2020): one learned number a head for each bucket of distances; near ones have a bucket each, far
-    ones share buckets of logarithmic size up to `farthest`. Half the buckets are for slots after the query.
+    """T5 (Raffel 2020): one learned number per head and bucket of distances. Short distances have a bucket each, long
+    ones share buckets of logarithmic size up to `farthest`. Half of the buckets are for slots after the query.
     """
 
     name = "T5 buckets"
@@ -71,7 +71,7 @@ class Buckets(Bias):
 
 
 class RelativeKeys(Bias):
-    """Shaw 2018: each clipped distance has a vector added to the key, q·(k + a_ij)/√d; here is its share, q·a_ij/√d."""
+    """Shaw 2018: each clipped distance has a vector that is added to the key, q·(k + a_ij)/√d. This is q·a_ij/√d."""
 
     name = "Shaw keys"
     formula = "+ q·a[clip(j − i)] / √d"
@@ -83,6 +83,6 @@ class RelativeKeys(Bias):
         self.vectors = nn.Parameter(torch.randn(2 * clip + 1, head_width) / math.sqrt(head_width))
 
     def forward(self, queries: Tensor, query_at: Tensor, key_at: Tensor) -> Tensor:
-        every = grouped_matmul(queries, self.vectors.T[None, None]) / math.sqrt(queries.shape[-1])  # (B, H, Q, 2c+1)
+        products = grouped_matmul(queries, self.vectors.T[None, None]) / math.sqrt(queries.shape[-1])  # (B, H, Q, 2c+1)
         ahead = (key_at[:, None, :] - query_at[:, :, None]).clamp(-self.clip, self.clip) + self.clip  # (B or 1, Q, S)
-        return every.gather(-1, ahead[:, None].expand(*every.shape[:2], -1, -1))
+        return products.gather(-1, ahead[:, None].expand(*products.shape[:2], -1, -1))

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from saccade.attention.attention import Attention
 from saccade.attention.heads import grouped_matmul
 from saccade.attention.memory import Reading
-from saccade.attention.normalisers import closed
+from saccade.attention.normalisers import mask_scores
 from saccade.attention.scores import Score, Trilinear
 
 
@@ -36,24 +36,25 @@ class BidirectionalAttention(nn.Module):
         context_readable: Tensor | None = None,  # (B, T) bool
         question_readable: Tensor | None = None,  # (B, J) bool
     ) -> BothWays:
-        asked = self.attention.remember(question, question_readable)
-        told = self.attention.remember(context, context_readable)
-        if asked.length == 0 or told.length == 0:
+        question_memory = self.attention.remember(question, question_readable)
+        context_memory = self.attention.remember(context, context_readable)
+        if question_memory.length == 0 or context_memory.length == 0:
             raise ValueError(
                 f"context and question need at least one slot each; got {context.shape[1]} and {question.shape[1]}"
             )
-        context = told.values.flatten(1, 2)  # as remembered: what may not be read is zero
-        to_query: Reading = self.attention(context, asked, weights=True)
+        context = context_memory.values.flatten(1, 2)  # unreadable words are zero
+        to_query: Reading = self.attention(context, question_memory, weights=True)
 
         where = torch.arange(context.shape[1], device=context.device)[None]
-        scores, allowed, _ = self.attention.scored(context, asked, where)
-        best = scores if allowed is None else closed(scores, allowed)
+        scores, allowed, _ = self.attention.score_slots(context, question_memory, where)
+        best = scores if allowed is None else mask_scores(scores, allowed)
         weights, _ = self.attention.normaliser(
             best.amax(-1)[:, :, None],  # (B, 1, 1, T)
             None if context_readable is None else context_readable[:, None, None],
             None,
         )
-        read = grouped_matmul(weights.to(told.values.dtype), told.values).flatten(1, 2)  # (B, 1, D)
+        values = context_memory.values
+        read = grouped_matmul(weights.to(values.dtype), values).flatten(1, 2)  # (B, 1, D)
 
         merged = torch.cat([context, to_query.context, context * to_query.context, context * read], -1)
         return BothWays(to_query, Reading(read, weights), merged)

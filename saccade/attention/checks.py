@@ -1,4 +1,4 @@
-"""What does not fit gets one line: which argument, what came, what was expected."""
+"""Checks of sizes, types and devices. An error names the argument, what was given and what was expected."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 
 class Sizes(NamedTuple):
-    """Widths over all heads, but for `head`, that of one head's queries and keys."""
+    """Widths over all heads together, except `head`: the width of one head's queries and keys."""
 
     head: int
     queries: int
     keys: int
     values: int
-    read: int  # what the heads read, side by side
-    context: int  # what the caller gets (of one head, where heads are kept apart)
+    read: int  # the heads' contexts, side by side
+    context: int  # the context that the caller gets (of one head, where heads are kept apart)
 
 
-def sizes(attention: Attention, project: str, width: int | None) -> Sizes:
+def compute_sizes(attention: Attention, project: str, width: int | None) -> Sizes:
     heads, groups = attention.heads, attention.memory_heads
     if heads < 1 or groups < 1 or heads % groups:
         raise ValueError(f"heads must be a multiple of memory_heads, both at least 1; got {heads} and {groups}")
@@ -38,46 +38,46 @@ def sizes(attention: Attention, project: str, width: int | None) -> Sizes:
         raise ValueError(f"dropout must be in [0, 1), got {attention.dropout}")
     wide = width or attention.query_dim
     queries = wide if "q" in project else attention.query_dim
-    head = _share(queries, heads, "the width of the queries", "heads")
+    head = _divide(queries, heads, "the width of the queries", "heads")
     keys = head * groups if "k" in project else attention.memory_dim
     if attention.score.compares and keys != head * groups:
         raise ValueError(
-            f"the score {attention.score.name!r} compares queries of {head} with keys of {keys / groups:g} a head; "
+            f"the score {attention.score.name!r} compares queries of {head} with keys of {keys / groups:g} per head; "
             f"query_dim={attention.query_dim}, memory_dim={attention.memory_dim}, width={width}: "
             f"make them equal, or project them (project={project + 'k'!r})"
         )
     for part in (attention.score, attention.normaliser, attention.bias, attention.positions):
-        _made_for(part, head, heads)
-    values = _share(wide, heads, "width", "heads") * groups if "v" in project else attention.value_dim
-    read = _share(values, groups, "the width of the values", "memory_heads") * heads
+        _check_part(part, head, heads)
+    values = _divide(wide, heads, "width", "heads") * groups if "v" in project else attention.value_dim
+    read = _divide(values, groups, "the width of the values", "memory_heads") * heads
     context = read // heads if attention.per_head else read
     return Sizes(head, queries, keys, values, read, attention.query_dim if "o" in project else context)
 
 
-def _made_for(part: Part | Rotary | None, head: int, heads: int) -> None:
+def _check_part(part: Part | Rotary | None, head: int, heads: int) -> None:
     if part is None:
         return
     if part.width not in (None, head):
-        raise ValueError(f"{part.name!r} was made for a width of {part.width} a head, the attention has {head}")
+        raise ValueError(f"{part.name!r} was made for a width of {part.width} per head, the attention has {head}")
     if isinstance(part, Part) and part.heads not in (None, 1, heads):
         raise ValueError(f"{part.name!r} was made for {part.heads} heads, the attention has {heads}")
 
 
-def _share(total: int, parts: int, what: str, by: str) -> int:
+def _divide(total: int, parts: int, what: str, by: str) -> int:
     if total % parts:
         raise ValueError(f"{what}, {total}, cannot be split into {by}={parts}")
     return total // parts
 
 
-def source(attention: Attention, source: Tensor, readable: Tensor | None, values: Tensor | None) -> None:
+def check_source(attention: Attention, source: Tensor, readable: Tensor | None, values: Tensor | None) -> None:
     if source.dim() != 3 or source.shape[-1] != attention.memory_dim:
         raise ValueError(
             f"source must have shape (sentences, slots, memory_dim={attention.memory_dim}); got {tuple(source.shape)}"
         )
-    _fits(attention.of_keys, source, "source")
+    _check_input(attention.of_keys, source, "source")
     if values is not None and values.shape != (*source.shape[:2], attention.value_dim):
         raise ValueError(
-            f"values must have shape {(*source.shape[:2], attention.value_dim)}, a vector a slot of the source; "
+            f"values must have shape {(*source.shape[:2], attention.value_dim)}, one vector per slot of the source; "
             f"got {tuple(values.shape)}"
         )
     if values is None and attention.value_dim != attention.memory_dim:
@@ -97,12 +97,12 @@ def source(attention: Attention, source: Tensor, readable: Tensor | None, values
         raise ValueError(f"readable is on {readable.device}, the source on {source.device}; move one with .to()")
 
 
-def call(attention: Attention, queries: Tensor, memory: Memory, history: History | None) -> None:
+def check_call(attention: Attention, queries: Tensor, memory: Memory, history: History | None) -> None:
     if queries.dim() != 3 or queries.shape[-1] != attention.query_dim:
         raise ValueError(
             f"queries must have shape (rows, queries, query_dim={attention.query_dim}); got {tuple(queries.shape)}"
         )
-    _fits(attention.of_queries, queries, "queries")
+    _check_input(attention.of_queries, queries, "queries")
     if queries.device != memory.keys.device:
         raise ValueError(f"queries are on {queries.device}, the memory on {memory.keys.device}; move one with .to()")
     if queries.dtype != memory.keys.dtype and not torch.is_autocast_enabled(queries.device.type):
@@ -126,8 +126,8 @@ def call(attention: Attention, queries: Tensor, memory: Memory, history: History
                 )
 
 
-def _fits(linear: nn.Module, given: Tensor, argument: str) -> None:
-    """dtype and device of the module that reads it first"""
+def _check_input(linear: nn.Module, given: Tensor, argument: str) -> None:
+    """Compare dtype and device with the first module that reads the input."""
     if not given.is_floating_point():
         raise TypeError(f"{argument} must be floating point (embed tokens first); got {given.dtype}")
     if not isinstance(linear, nn.Linear):

@@ -1,5 +1,5 @@
-"""Fused reads: weights that are never stored. SDPA wherever a mask can say it, FlexAttention on CUDA where a mask or a
-bias would cost memory that grows with T·S.
+"""Fused reads, which never store the weights: SDPA wherever a mask suffices, and FlexAttention on CUDA where a mask or
+a bias would need memory that grows with T·S.
 """
 
 from collections.abc import Callable
@@ -31,11 +31,11 @@ def sdpa(
     dropout: float,
 ) -> Tensor:
     """(B, H, Q, e): softmax(queries·keysᵀ + bias) · values."""
-    some = mask = None
+    reads_any = mask = None
     if allowed is not None:
         # A row with nothing to read would be NaN: it reads everything, and is then set to zero.
-        some = allowed.any(-1, keepdim=True)
-        mask = allowed | ~some
+        reads_any = allowed.any(-1, keepdim=True)
+        mask = allowed | ~reads_any
     if bias is not None:
         mask = bias.to(queries.dtype) if mask is None else bias.to(queries.dtype).masked_fill(~mask, float("-inf"))
     if queries.dtype != values.dtype:
@@ -43,23 +43,23 @@ def sdpa(
     if mask is not None:
         mask = mask.expand(-1, -1, queries.shape[2], -1)
         mask = mask if mask.dtype == torch.bool else mask.to(queries.dtype)
-    # Kernels want one width: zeros change no product, and what they add to the values is cut off again.
+    # Kernels require one width: zeros change no product, and those of the values are cut off again.
     read = values.shape[-1]
     widest = max(queries.shape[-1], read)
     queries, keys, values = (F.pad(x, (0, widest - x.shape[-1])) for x in (queries, keys, values))
     grouped = queries.shape[1] != keys.shape[1]
     if grouped and queries.is_cuda and queries.dtype == torch.float32:
-        # Only half precision has a kernel for groups there; what takes its place would store all scores.
+        # Only half precision has a kernel for groups there; the fallback would store all scores.
         keys, values = (x.repeat_interleave(queries.shape[1] // x.shape[1], 1) for x in (keys, values))
         grouped = False
     context = F.scaled_dot_product_attention(
         queries, keys, values, mask, dropout, causal, scale=1.0, enable_gqa=grouped
     )[..., :read]
-    return context if some is None else context.masked_fill(~some, 0.0)
+    return context if reads_any is None else context.masked_fill(~reads_any, 0.0)
 
 
 def flex_fits(shortest: int, width: int, values: Tensor) -> bool:
-    """FlexAttention has kernels for keys of such a width and such values, and pays at such a length."""
+    """Whether FlexAttention has kernels for these widths and types, and pays at this length."""
     return (
         values.is_cuda
         and shortest >= _FLEX_SHORTEST
@@ -76,7 +76,7 @@ def _compiled() -> tuple[Callable[..., Any], Callable[..., Any]]:
 
 
 def flex(queries: Tensor, keys: Tensor, memory: Memory, query_at: Tensor, window: Window, bias: Bias | None) -> Tensor:
-    """(B, H, Q, e), as `sdpa`, with the rules of window and bias evaluated inside the kernel."""
+    """(B, H, Q, e), like `sdpa`, but the kernel evaluates the rules of window and bias."""
     flex_attention, create_block_mask = _compiled()
     readable, sentences = memory.readable, memory.sentences
     query_at, key_at = query_at.expand(sentences, -1), memory.positions.expand(sentences, -1)

@@ -1,4 +1,4 @@
-"""Heads, groups of heads, and several readers of one memory: the reshapes, in one place, without copying a memory."""
+"""Reshapes for heads, groups of heads, and several readers of one memory; none of them copies a memory."""
 
 import torch
 from torch import Tensor
@@ -55,7 +55,7 @@ def query_positions(at: int | Tensor | None, rows: int, queries: int, device: to
         return steps + at
     if at.shape != (rows,) or at.is_floating_point() or at.dtype == torch.bool:
         raise ValueError(
-            f"at must be an int or an integer tensor of shape ({rows},), a position a row of queries; "
+            f"at must be an int or an integer tensor of shape ({rows},), one position per row of queries; "
             f"got {at.dtype} of shape {tuple(at.shape)}"
         )
     return steps + at[:, None]

@@ -32,7 +32,7 @@ class MultiHopAttention(nn.Module):
 
 
 def hop_penalty(weights: Tensor) -> Tensor:
-    """‖A Aᵀ − I‖² a sentence, (B,), of weights (B, 1, hops, S): small when hops read different places."""
+    """‖A Aᵀ − I‖² per sentence (B,), for weights (B, 1, hops, S): small when hops read different places."""
     hops = weights.squeeze(1)
     overlap = hops @ hops.transpose(1, 2)
     return (overlap - torch.eye(hops.shape[1], dtype=hops.dtype, device=hops.device)).square().sum((1, 2))

@@ -1,7 +1,7 @@
-"""The values that pass between an attention and its caller. Nothing of a sentence is ever kept on a module.
+"""The values that pass between an attention and its caller. No module ever stores anything about a sentence.
 
 Axis letters, everywhere in Saccade: B sentences, N readers (hypotheses) of one sentence, R = B·N rows of queries,
-T queries a row, S slots of a memory, H heads, G key/value heads, d and e widths of one head's keys and values.
+T queries per row, S slots of a memory, H heads, G key/value heads, d and e widths of one head's keys and values.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from torch import Tensor
 
 
 class Memory(NamedTuple):
-    """What may be read: made by `Attention.remember` once a sentence, or grown slot by slot with `extend`."""
+    """The slots that queries read: made by `Attention.remember` once per sentence, or grown with `extend`."""
 
     keys: Tensor  # (B, G, S, d)
     values: Tensor  # (B, G, S, e)
     readable: Tensor | None = None  # (B, S) bool, True = may be read; None: every slot
     at: Tensor | None = None  # (B or 1, S) the position of each slot; None: 0 … S−1
-    notes: Tensor | None = None  # (B, S, ·) what the score keeps of each slot, such as its fertility
+    notes: Tensor | None = None  # (B, S, ·) numbers that the score keeps for each slot, such as its fertility
     readers: int = 1  # N: this many consecutive rows of queries read each sentence
-    of_whole: Tensor | None = None  # (B, 1) readable slots of the memory that these were taken from; None: all are here
+    of_whole: Tensor | None = None  # (B, 1) readable slots of the whole memory, where this is a part of one
 
     @property
     def sentences(self) -> int:
@@ -40,26 +40,26 @@ class Memory(NamedTuple):
 
     @property
     def readable_slots(self) -> Tensor | int:
-        """How many may be read: of each sentence (B, 1), or of all alike."""
+        """The number of readable slots: (B, 1), or one number for all sentences."""
         if self.of_whole is not None:
             return self.of_whole
         return self.length if self.readable is None else self.readable.sum(-1, keepdim=True)
 
     def shared(self, readers: int) -> Memory:
-        """The same memory, uncopied, read by `readers` consecutive rows of queries a sentence (beam hypotheses)."""
+        """The same memory, not copied, for `readers` consecutive rows of queries per sentence (beam hypotheses)."""
         return self._replace(readers=readers)
 
     def extend(self, new: Memory) -> Memory:
-        """This memory with the slots of `new` after its own: how the cache of self-attention grows."""
+        """This memory followed by the slots of `new`: how the cache of self-attention grows."""
         if self.keys.shape[:2] != new.keys.shape[:2]:
             raise ValueError(
                 f"extend: the new memory has (sentences, heads) {tuple(new.keys.shape[:2])}, this one "
                 f"{tuple(self.keys.shape[:2])}; both must come from remember() of one attention and one batch"
             )
-        every = new.keys.new_ones((self.sentences, 1), dtype=torch.bool)
+        all_readable = new.keys.new_ones((self.sentences, 1), dtype=torch.bool)
         readable = None
         if self.readable is not None or new.readable is not None:
-            readable = torch.cat([_or(m.readable, every.expand(-1, m.length)) for m in (self, new)], 1)
+            readable = torch.cat([_or(m.readable, all_readable.expand(-1, m.length)) for m in (self, new)], 1)
         at = None
         if self.at is not None or new.at is not None:
             follow = new.at if new.at is not None else new.positions + self.length
@@ -75,18 +75,18 @@ class Memory(NamedTuple):
         )
 
     def split(self, size: int) -> list[Memory]:
-        """The slots in runs of `size`, which keep their positions."""
+        """The slots in runs of `size`; they keep their positions."""
         count = -(-self.length // size)
 
-        def runs(kept: Tensor | None, axis: int = 1) -> Sequence[Tensor | None]:
-            return [None] * count if kept is None else torch.split(kept, size, axis)
+        def runs(tensor: Tensor | None) -> Sequence[Tensor | None]:
+            return [None] * count if tensor is None else torch.split(tensor, size, 1)
 
-        kept = zip(runs(self.readable), runs(self.positions), runs(self.notes), strict=True)
-        both = zip(torch.split(self.keys, size, 2), torch.split(self.values, size, 2), strict=True)
-        return [Memory(*sides, *rest, self.readers) for sides, rest in zip(both, kept, strict=True)]
+        others = zip(runs(self.readable), runs(self.positions), runs(self.notes), strict=True)
+        sides = zip(torch.split(self.keys, size, 2), torch.split(self.values, size, 2), strict=True)
+        return [Memory(*side, *rest, self.readers) for side, rest in zip(sides, others, strict=True)]
 
     def slots(self, start: int, stop: int) -> Memory:
-        """Only the slots from `start` to `stop`, which keep their positions."""
+        """The slots from `start` to `stop`; they keep their positions."""
         return Memory(
             self.keys[:, :, start:stop],
             self.values[:, :, start:stop],
@@ -97,8 +97,8 @@ class Memory(NamedTuple):
         )
 
     def runs_from(self, first: Tensor, count: int) -> Memory:
-        """For each query of first (B, Q), only the `count` slots from there on: B·Q sentences, which one query each
-        reads. They keep their positions, and know how many slots there are in all.
+        """For each query, the `count` slots from its `first` (B, Q) on: B·Q sentences of one reader each. They keep
+        their positions and the number of slots of the whole memory.
         """
         sentences, length = self.sentences, self.length
         steps = torch.arange(count, device=first.device)
@@ -107,7 +107,7 @@ class Memory(NamedTuple):
         place = row * length + slots
 
         def taken(by_head: Tensor) -> Tensor:
-            # An embedding, because its gradient, unlike that of an index, is added row by row.
+            # Unlike the gradient of an index, that of an embedding is added row by row.
             table = by_head.transpose(1, 2).reshape(sentences * length, -1)
             return torch.unflatten(F.embedding(place, table), -1, (by_head.shape[1], -1)).transpose(1, 2)
 
@@ -124,24 +124,24 @@ class Memory(NamedTuple):
 
 
 class History(NamedTuple):
-    """What the next step must pass back where a part needs the last weights; a row a row of queries."""
+    """Passed from step to step where a part needs the previous weights; one row per row of queries."""
 
     score: Tensor | None = None  # (R, H, S)
     normaliser: Tensor | None = None  # (R, H, S)
 
 
 class Draw(NamedTuple):
-    """Of slots that were chosen by chance, what REINFORCE needs."""
+    """What REINFORCE needs to know about slots that were sampled."""
 
     log_prob: Tensor  # (B, H, Q) of the slot that was chosen; 0 where none was
     entropy: Tensor  # (B, H, Q) of the distribution that it was drawn from
 
 
 class Reading(NamedTuple):
-    """What one call of an attention read."""
+    """The result of one call of an attention."""
 
-    context: Tensor  # (R, T, D), or (R, T, H, e) where heads are kept apart
-    weights: Tensor | None = None  # (R, H, T, S) when asked for
+    context: Tensor  # (R, T, D), or (R, T, H, e) with `per_head`
+    weights: Tensor | None = None  # (R, H, T, S) if requested
     history: History | None = None  # for the next step, where a part needs one
     log_prob: Tensor | None = None  # (R, H, T) of the slot that a sampled attention chose, for REINFORCE …
     entropy: Tensor | None = None  # … and (R, H, T) of the distribution that it was drawn from

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from saccade.attention.memory import Draw, Memory
 from saccade.attention.part import Law, Part
-from saccade.attention.precision import wide
+from saccade.attention.precision import widen
 from saccade.attention.trace import expected_rows
 
 _MAY_SUM_TO_LESS: Mapping[Law, str] = {"sums to one": "what is left over is read from nothing"}
@@ -19,21 +19,21 @@ _CHOICE = "a choice may flip"
 
 
 class Normaliser(Part):
-    """weights (B, H, Q, S) of scores (B, H, Q, S), and what a choice that was sampled is to learn by.
+    """weights (B, H, Q, S) of scores (B, H, Q, S), and a Draw where slots are sampled.
 
-    `allowed` (broadcastable to scores, bool) says what may be read; None: everything.
+    `allowed` (bool, broadcastable to scores) is True where a slot may be read; None: everywhere.
     """
 
     needs_history: ClassVar[bool] = False
-    draws: ClassVar[bool] = False  # by chance, without a gradient: training then learns the choice by REINFORCE
+    draws: ClassVar[bool] = False  # slots are sampled, without a gradient: training learns the choice by REINFORCE
 
     def forward(self, scores: Tensor, allowed: Tensor | None, history: Tensor | None) -> tuple[Tensor, Draw | None]:
-        weights, draw = self.weigh(wide(scores), allowed, history)
+        weights, draw = self.weigh(widen(scores), allowed, history)
         return weights if allowed is None else weights.masked_fill(~allowed, 0.0), draw
 
     @abstractmethod
     def weigh(self, scores: Tensor, allowed: Tensor | None, history: Tensor | None) -> tuple[Tensor, Draw | None]:
-        """Weights that need be right only where `allowed`, and finite everywhere."""
+        """The weights, which must be correct where `allowed`, and finite everywhere."""
 
     def begin(self, nothing: Tensor) -> Tensor:
         """The history before the first query, given zeros (R, H, S)."""
@@ -43,8 +43,8 @@ class Normaliser(Part):
         return weights
 
 
-def closed(scores: Tensor, allowed: Tensor | None) -> Tensor:
-    """Scores with the lowest finite number where nothing may be read: −inf would make NaN of an empty row."""
+def mask_scores(scores: Tensor, allowed: Tensor | None) -> Tensor:
+    """Fill closed slots with the lowest finite number: −inf would turn an empty row into NaN."""
     return scores if allowed is None else scores.masked_fill(~allowed, torch.finfo(scores.dtype).min)
 
 
@@ -53,11 +53,11 @@ class Softmax(Normaliser):
     formula = "exp(eⱼ) / Σ exp(e)"
 
     def weigh(self, scores: Tensor, allowed: Tensor | None, history: Tensor | None) -> tuple[Tensor, None]:
-        return torch.softmax(closed(scores, allowed), -1), None
+        return torch.softmax(mask_scores(scores, allowed), -1), None
 
 
 class SoftmaxOrNothing(Normaliser):
-    """A softmax with one slot more, of score 0 or learned, that holds nothing: a head may decline to read."""
+    """A softmax with an additional empty slot of score 0, or learned: a head may decline to read."""
 
     name = "softmax or nothing"
     formula = "exp(eⱼ) / (exp(e₀) + Σ exp(e))"
@@ -70,7 +70,7 @@ class SoftmaxOrNothing(Normaliser):
 
     def weigh(self, scores: Tensor, allowed: Tensor | None, history: Tensor | None) -> tuple[Tensor, None]:
         slot = self.nothing.to(scores.dtype)[:, None, None].expand(*scores.shape[:-1], 1)
-        return torch.softmax(torch.cat([closed(scores, allowed), slot], -1), -1)[..., :-1], None
+        return torch.softmax(torch.cat([mask_scores(scores, allowed), slot], -1), -1)[..., :-1], None
 
 
 class _Sparse(Normaliser):
@@ -81,9 +81,9 @@ class _Sparse(Normaliser):
     def weigh(self, scores: Tensor, allowed: Tensor | None, history: Tensor | None) -> tuple[Tensor, None]:
         if allowed is None:
             return self._sparse(scores), None
-        # Support reaches 1/(α−1) below the largest score: 1 for sparsemax, 2 for entmax-1.5. A far lower filling
+        # The support reaches 1/(α−1) below the largest score: 1 for sparsemax, 2 for entmax-1.5. A far lower number
         # would swamp the package's cumulative sums.
-        largest = closed(scores, allowed).amax(-1, keepdim=True).detach()
+        largest = mask_scores(scores, allowed).amax(-1, keepdim=True).detach()
         lowest = torch.where(allowed.any(-1, keepdim=True), largest - 4.0, 0.0)
         return self._sparse(torch.where(allowed, scores, lowest)), None
 
@@ -124,11 +124,11 @@ class Entmax15(_Sparse):
 
 
 class Sigmoid(Normaliser):
-    """Each slot on its own; −log n keeps the sum near 1 when n slots are as good as each other."""
+    """Each slot is weighed by itself; −log n keeps the sum near 1 when n slots are equally good."""
 
     name = "sigmoid"
     formula = "sigmoid(eⱼ − log n)"
-    exempt = dict.fromkeys(("sums to one", "sums to at most one"), "each slot is weighed on its own")
+    exempt = dict.fromkeys(("sums to one", "sums to at most one"), "each slot is weighed by itself")
 
     def weigh(self, scores: Tensor, allowed: Tensor | None, history: Tensor | None) -> tuple[Tensor, None]:
         if allowed is None:
@@ -138,10 +138,10 @@ class Sigmoid(Normaliser):
 
 
 class Monotonic(Normaliser):
-    """Raffel 2017: from the last place read, move on slot by slot until one is chosen with probability p = sigmoid(e).
+    """Raffel 2017: from the place last read, move on slot by slot until one is chosen with probability p = sigmoid(e).
 
     The expected weights are α_ij = p_ij q_ij with q_ij = (1 − p_{i,j−1}) q_{i,j−1} + α_{i−1,j}. The recurrence is
-    solved at once in log space, q_j = exp(L_j) Σ_{k≤j} α_{i−1,k} exp(−L_k), L_j = Σ_{l<j} log(1 − p_l), which,
+    solved in one step in log space, q_j = exp(L_j) Σ_{k≤j} α_{i−1,k} exp(−L_k), L_j = Σ_{l<j} log(1 − p_l), which,
     unlike a ratio of cumulative products, does not underflow on long sources.
     With `hard_when_testing`, evaluation stops at the first slot with p ≥ ½, as the paper decodes.
     """
@@ -159,13 +159,13 @@ class Monotonic(Normaliser):
             self.exempt = {**_MAY_SUM_TO_LESS, "continuous": _CHOICE}
 
     def begin(self, nothing: Tensor) -> Tensor:
-        return F.pad(nothing[..., 1:], (1, 0), value=1.0)  # all of it before the first slot
+        return F.pad(nothing[..., 1:], (1, 0), value=1.0)  # reading starts before the first slot
 
     def weigh(self, scores: Tensor, allowed: Tensor | None, history: Tensor | None) -> tuple[Tensor, None]:
         assert history is not None
         if self.training and self.noise:
             scores = scores + self.noise * torch.randn_like(scores)
-        scores = closed(scores, allowed)
+        scores = mask_scores(scores, allowed)
         if self.hard_when_testing and not self.training:
             scores = torch.where(scores >= 0, 1e4, -1e4).to(scores.dtype)
         stay, go = F.logsigmoid(scores), F.logsigmoid(-scores)  # log p, log (1 − p)
@@ -177,8 +177,8 @@ class Monotonic(Normaliser):
 class Sampled(Normaliser):
     """Xu 2015 *hard*: one slot is drawn in training, the best is taken in evaluation.
 
-    No gradient passes through the choice; `Reading.log_prob` and `Reading.entropy` carry what REINFORCE needs. In
-    training, sentences may be read by the expected value of the choice instead, which is the softmax: see `expecting`.
+    No gradient passes through the choice; REINFORCE uses `Reading.log_prob` and `Reading.entropy`. In training, some
+    sentences may be read by the expected value of the choice instead, which is the softmax: see `expecting`.
     """
 
     name = "sampled"
@@ -187,7 +187,7 @@ class Sampled(Normaliser):
     exempt = {"gradcheck": "a choice has no derivative", "continuous": _CHOICE}
 
     def weigh(self, scores: Tensor, allowed: Tensor | None, history: Tensor | None) -> tuple[Tensor, Draw]:
-        scores = closed(scores, allowed)
+        scores = mask_scores(scores, allowed)
         chosen = (_with_gumbel_noise(scores) if self.training else scores).argmax(-1, keepdim=True)
         log_probs = torch.log_softmax(scores, -1)
         probs = log_probs.exp()
@@ -208,14 +208,14 @@ class GumbelStraightThrough(Normaliser):
 
     name = "gumbel"
     formula = "one-hot(argmax(e + g)), gradient of softmax((e + g)/τ)"
-    exempt = {"gradcheck": "the gradient is, by intent, that of another function", "continuous": _CHOICE}
+    exempt = {"gradcheck": "the gradient is intentionally that of another function", "continuous": _CHOICE}
 
     def __init__(self, temperature: float = 1.0) -> None:
         super().__init__()
         self.temperature = temperature
 
     def weigh(self, scores: Tensor, allowed: Tensor | None, history: Tensor | None) -> tuple[Tensor, None]:
-        scores = closed(_with_gumbel_noise(scores) if self.training else scores, allowed)
+        scores = mask_scores(_with_gumbel_noise(scores) if self.training else scores, allowed)
         soft = torch.softmax(scores / self.temperature, -1)
         hard = torch.zeros_like(soft).scatter(-1, scores.argmax(-1, keepdim=True), 1.0)
         return hard + (soft - soft.detach()), None

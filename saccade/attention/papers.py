@@ -1,6 +1,6 @@
-"""One function a paper: the composition that it describes. `saccade.attention.table` names them all.
+"""One function per paper: the composition that it describes. `saccade.attention.table` lists them by name.
 
-Each takes `query_dim`, `memory_dim` and `width`, all by keyword, and then what is the paper's own.
+Each takes `query_dim`, `memory_dim` and `width` by keyword, and then the paper's own options.
 """
 
 from collections.abc import Callable
@@ -40,7 +40,7 @@ class Dims(TypedDict):
     query_dim: int
     memory_dim: int
     width: int
-    value_dim: NotRequired[int]  # where values are not made of what keys are made of
+    value_dim: NotRequired[int]  # where values are not projected from the source of the keys
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ _F = TypeVar("_F", bound=Callable[..., Attention])
 
 
 def paper(authors: str, year: int, title: str) -> Callable[[_F], _F]:
-    """Note of a factory where its composition was published."""
+    """Record where a factory's composition was published."""
 
     def note(factory: _F) -> _F:
         _PAPERS[factory] = Paper(authors, year, title)
@@ -66,29 +66,29 @@ def paper(authors: str, year: int, title: str) -> Callable[[_F], _F]:
 
 
 def textbook(factory: _F) -> _F:
-    """Note of a factory that its composition is common knowledge: no paper proposed it."""
+    """Record that a factory's composition is common knowledge: no paper proposed it."""
     _TEXTBOOK.add(factory)
     return factory
 
 
 def paper_of(factory: Callable[..., Attention]) -> Paper | None:
-    return _PAPERS.get(_undone(factory))
+    return _PAPERS.get(_without_arguments(factory))
 
 
 def origin_of(factory: Callable[..., Attention]) -> str | None:
-    """Where a composition comes from, in words; None where nothing was noted."""
-    if _undone(factory) in _TEXTBOOK:
+    """Where a composition comes from, in words; None where nothing is recorded."""
+    if _without_arguments(factory) in _TEXTBOOK:
         return "a textbook construction; no paper of its own"
-    found = paper_of(factory)
-    return None if found is None else f"{found.authors}: {found.title} ({found.year})"
+    source = paper_of(factory)
+    return None if source is None else f"{source.authors}: {source.title} ({source.year})"
 
 
-def _undone(factory: Callable[..., Attention]) -> Callable[..., Attention]:
+def _without_arguments(factory: Callable[..., Attention]) -> Callable[..., Attention]:
     return factory.func if isinstance(factory, partial) else factory
 
 
 def _most_heads(width: int, *, even: bool = False) -> int:
-    """The most heads, up to the 8 of Vaswani 2017, that share the width equally (and leave each an even one)."""
+    """The most heads, up to the 8 of Vaswani 2017, that divide the width equally (into even widths if `even`)."""
     return max((h for h in range(1, 9) if width % (2 * h if even else h) == 0), default=1)
 
 
@@ -111,9 +111,9 @@ def graves2014(*, temperature: float = 0.1, **dims: Unpack[Dims]) -> Attention:
 
 @paper("Luong, Pham, Manning", 2015, "Effective Approaches to Attention-based Neural Machine Translation")
 def luong2015(
-    where: str, how: str, *, radius: int = 10, renormalise: bool = False, longest: int = 256, **dims: Unpack[Dims]
+    region: str, scoring: str, *, radius: int = 10, renormalise: bool = False, longest: int = 256, **dims: Unpack[Dims]
 ) -> Attention:
-    """`where` is global, local-m or local-p; `how` is dot, general, concat, concat-released or location.
+    """`region` is global, local-m or local-p; `scoring` is dot, general, concat, concat-released or location.
 
     The query is the decoder's *current* state. Concat projects both sides, v·tanh(W[h_t; h_s]); as released, only the
     query is, to the width of the source.
@@ -131,10 +131,10 @@ def luong2015(
         "local-m": lambda: Near(radius),
         "local-p": lambda: Predicted(query_dim, width, radius=radius, renormalise=renormalise),
     }
-    if how not in scores or where not in windows:
-        raise ValueError(f"luong2015 has {', '.join(windows)} × {', '.join(scores)}; got {where!r} and {how!r}")
-    score, window = scores[how](), windows[where]()
-    if how == "concat-released":
+    if scoring not in scores or region not in windows:
+        raise ValueError(f"luong2015 has {', '.join(windows)} × {', '.join(scores)}; got {region!r} and {scoring!r}")
+    score, window = scores[scoring](), windows[region]()
+    if scoring == "concat-released":
         dims["width"] = dims["memory_dim"]
         return Attention(**dims, score=score, window=window, project="q")
     return Attention(**dims, score=score, window=window)
@@ -142,7 +142,7 @@ def luong2015(
 
 @paper("Chorowski, Bahdanau, Serdyuk, Cho, Bengio", 2015, "Attention-Based Models for Speech Recognition")
 def chorowski2015(*, filters: int = 10, kernel: int = 201, **dims: Unpack[Dims]) -> Attention:
-    """e = v·tanh(W s + V h + U f + b) with f = F ∗ α₋₁: knows where it was, so repeated sounds are told apart."""
+    """e = v·tanh(W s + V h + U f + b) with f = F ∗ α₋₁: aware of the last place, it distinguishes repeated sounds."""
     return Attention(**dims, score=LocationAware(dims["width"], filters=filters, kernel=kernel))
 
 
@@ -152,13 +152,13 @@ def chorowski2015(*, filters: int = 10, kernel: int = 201, **dims: Unpack[Dims])
     "Show, Attend and Tell: Neural Image Caption Generation with Visual Attention",
 )
 def xu2015(**dims: Unpack[Dims]) -> Attention:
-    """Hard attention: one place is drawn, and REINFORCE learns from `Reading.log_prob`."""
+    """Hard attention: one place is sampled, and REINFORCE learns from `Reading.log_prob`."""
     return bahdanau2014(**dims, normaliser=Sampled())
 
 
 @paper("Tu, Lu, Liu, Liu, Li", 2016, "Modeling Coverage for Neural Machine Translation")
 def tu2016(*, most: float = 2.0, **dims: Unpack[Dims]) -> Attention:
-    """e = v·tanh(W s + U h + V C₋₁): the score knows what has been translated already."""
+    """e = v·tanh(W s + U h + V C₋₁): the score knows what has already been translated."""
     return Attention(**dims, score=Coverage(dims["width"], memory_dim=dims["memory_dim"], most=most))
 
 
@@ -170,7 +170,7 @@ def martins2016(**dims: Unpack[Dims]) -> Attention:
 
 @paper("Jang, Gu, Poole", 2017, "Categorical Reparameterization with Gumbel-Softmax")
 def jang2017(*, temperature: float = 1.0, **dims: Unpack[Dims]) -> Attention:
-    """One place is drawn; the gradient is that of a tempered softmax."""
+    """One place is sampled; the gradient is that of a softmax with a temperature."""
     return bahdanau2014(**dims, normaliser=GumbelStraightThrough(temperature))
 
 
@@ -214,7 +214,7 @@ def vaswani2017(
 
 @textbook
 def weightless(**dims: Unpack[Dims]) -> Attention:
-    """softmax(X Xᵀ/√d) X: nothing is learned, the inputs are queries, keys and values themselves."""
+    """softmax(X Xᵀ/√d) X: nothing is learned; the inputs themselves are the queries, keys and values."""
     return Attention(**dims, score=ScaledDot(), project="")
 
 
@@ -268,7 +268,7 @@ def t5(*, heads: int | None = None, **dims: Unpack[Dims]) -> Attention:
 
 @paper("Su, Lu, Pan, Murtadha, Wen, Liu", 2021, "RoFormer: Enhanced Transformer with Rotary Position Embedding")
 def su2021(*, heads: int | None = None, **dims: Unpack[Dims]) -> Attention:
-    """Queries and keys are turned by their positions."""
+    """Queries and keys are rotated by their positions."""
     heads = heads or _most_heads(dims["width"], even=True)
     return Attention(**dims, heads=heads, score=ScaledDot(), positions=Rotary(dims["width"] // heads))
 
@@ -297,12 +297,12 @@ def ainslie2023(*, heads: int | None = None, memory_heads: int | None = None, **
 
 @paper("Miller", 2023, "Attention Is Off By One")
 def miller2023(*, heads: int | None = None, **dims: Unpack[Dims]) -> Attention:
-    """A softmax with a slot of nothing, so that a head may read nothing."""
+    """A softmax with an empty slot, so that a head may read nothing."""
     heads = heads or _most_heads(dims["width"])
     return vaswani2017(**dims, heads=heads, normaliser=SoftmaxOrNothing(heads))
 
 
 @paper("Ramapuram and others", 2024, "Theory, Analysis, and Best Practices for Sigmoid Self-Attention")
 def ramapuram2024(*, heads: int | None = None, **dims: Unpack[Dims]) -> Attention:
-    """Each slot is weighed on its own."""
+    """Each slot is weighed by itself."""
     return vaswani2017(**dims, heads=heads, normaliser=Sigmoid())

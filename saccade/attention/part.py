@@ -1,4 +1,4 @@
-"""What every part of an attention says of itself, so that the composition and the tests can read it there."""
+"""What every part of an attention declares, for the composition and the tests."""
 
 from abc import ABC
 from collections.abc import Mapping
@@ -22,8 +22,8 @@ class Part(nn.Module, ABC):
 
     name: str
     formula: str
-    # What it was made for, where that matters: Attention refuses a part made for another width or number of heads.
+    # Attention refuses a part that was made for another width or number of heads; None: any.
     width: int | None = None  # of one head's queries and keys
-    heads: int | None = None  # 1 serves all alike
-    # The laws that this part cannot keep, each with its reason.
+    heads: int | None = None  # 1: all heads share it
+    # The laws that this part cannot keep, with the reasons.
     exempt: Mapping[Law, str] = {}

@@ -1,4 +1,4 @@
-"""Positions: without them attention is blind to order. Two are added to the inputs; rotary turns queries and keys."""
+"""Positions: without them attention is blind to order. Two are added to the inputs; rotary rotates queries and keys."""
 
 import torch
 from torch import Tensor, nn
@@ -21,12 +21,12 @@ class Sinusoidal(nn.Module):
     def forward(self, inputs: Tensor, at: Tensor) -> Tensor:
         """inputs (B, T, width) at positions (B or 1, T)"""
         angles = _angles(at, self.width, 10000.0)
-        both = torch.stack([angles.sin(), angles.cos()], -1).flatten(-2)[..., : self.width]
-        return inputs + both.to(inputs.dtype)
+        waves = torch.stack([angles.sin(), angles.cos()], -1).flatten(-2)[..., : self.width]
+        return inputs + waves.to(inputs.dtype)
 
 
 class Learned(nn.Module):
-    """Gehring 2017: a vector a position, up to a longest length."""
+    """Gehring 2017: one vector per position, up to a longest length."""
 
     def __init__(self, width: int, longest: int) -> None:
         super().__init__()
@@ -34,20 +34,20 @@ class Learned(nn.Module):
         nn.init.normal_(self.table.weight, std=width**-0.5)
 
     def forward(self, inputs: Tensor, at: Tensor) -> Tensor:
-        # Positions beyond the table share its last vector: a long sentence is read less well, but is read.
+        # Positions beyond the table share its last vector: a longer sentence is read less well, but it is read.
         place: Tensor = self.table(at.clamp_max(self.table.num_embeddings - 1))
         return inputs + place.to(inputs.dtype)
 
 
 class Rotary(nn.Module):
-    """Su 2021: pairs of features are turned by an angle that grows with position, so q·k depends on the distance."""
+    """Su 2021: pairs of features are rotated by an angle that grows with position, so q·k depends on the distance."""
 
     name = "rotary"
 
     def __init__(self, head_width: int, base: float = 10000.0) -> None:
         super().__init__()
         if head_width % 2:
-            raise ValueError(f"rotary turns pairs of features: the width of a head must be even, got {head_width}")
+            raise ValueError(f"rotary rotates pairs of features: the width of a head must be even, got {head_width}")
         self.width, self.base = head_width, base
 
     def forward(self, by_head: Tensor, at: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Half precision: where its digits or its range do not suffice, attention computes in float32."""
+"""Half precision: attention computes in float32 where its digits or its range do not suffice."""
 
 import torch
 from torch import Tensor
@@ -6,8 +6,8 @@ from torch import Tensor
 from saccade.attention.heads import grouped_matmul
 
 
-def wide(tensor: Tensor) -> Tensor:
-    """In float32 at least."""
+def widen(tensor: Tensor) -> Tensor:
+    """Convert half precision to float32."""
     return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
 
 
@@ -20,4 +20,4 @@ def matmul_in_range(by_head: Tensor, by_group: Tensor) -> Tensor:
     if not autocast and torch.float16 not in (by_head.dtype, by_group.dtype):
         return grouped_matmul(by_head, by_group)
     with torch.autocast(device, enabled=False):
-        return grouped_matmul(wide(by_head), wide(by_group))
+        return grouped_matmul(widen(by_head), widen(by_group))

@@ -1,7 +1,7 @@
 """Scores: how well a query fits each slot of a memory, before normalising.
 
 Two families. A `DotScore` is an inner product of two vectors, whatever is done to each vector first, so a fused kernel
-can compute it; the others pass query and key together through a non-linearity, or do not look at the key at all.
+can compute it; the others pass query and key together through a non-linearity, or ignore the key.
 """
 
 import math
@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from saccade.attention.heads import share
 from saccade.attention.memory import Memory
 from saccade.attention.part import Part
-from saccade.attention.precision import matmul_in_range, wide
+from saccade.attention.precision import matmul_in_range, widen
 
 _LEAST_FERTILITY = 1e-3
 
@@ -23,8 +23,8 @@ _LEAST_FERTILITY = 1e-3
 class Score(Part):
     """scores (B, H, Q, S) of queries (B, H, Q, d) against memory.keys (B, G, S, d)."""
 
-    projects: ClassVar[str] = ""  # which of q, k, v, o pass through a matrix, unless Attention is told otherwise
-    compares: ClassVar[bool] = True  # False: keys are not looked at, so their width is free
+    projects: ClassVar[str] = ""  # which of q, k, v, o are projected by default
+    compares: ClassVar[bool] = True  # False: keys are ignored, so they may have any width
     needs_history: ClassVar[bool] = False
     reach: int | None = None  # slots at this position and beyond get nothing
 
@@ -76,7 +76,7 @@ class ScaledDot(DotScore):
 
 
 class Bilinear(Dot):
-    """Luong 2015 *general*: the matrix is the projection of the keys, so it is applied once a sentence."""
+    """Luong 2015 *general*: the matrix is the projection of the keys, so it is applied once per sentence."""
 
     name = "bilinear"
     formula = "q·(W k)"
@@ -100,9 +100,9 @@ class Cosine(DotScore):
 
 
 def _unit(vectors: Tensor) -> Tensor:
-    """Divided by their lengths. A zero vector stays zero, and its gradient, over the shortest length, stays finite."""
+    """Vectors of length 1. A zero vector stays zero, and its gradient stays finite."""
     shortest = max(1e-12, 16 * torch.finfo(vectors.dtype).tiny)  # the second is larger in float16 alone: 1e-3
-    return F.normalize(wide(vectors), dim=-1, eps=shortest).to(vectors.dtype)
+    return F.normalize(widen(vectors), dim=-1, eps=shortest).to(vectors.dtype)
 
 
 class Trilinear(DotScore):
@@ -119,15 +119,15 @@ class Trilinear(DotScore):
         self.of_both = nn.Parameter(torch.empty(width).uniform_(-1, 1) / math.sqrt(width))
 
     def vectors(self, queries: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
-        alone = (queries * self.of_query).sum(-1, keepdim=True)
-        return torch.cat([queries * self.of_both + self.of_key, alone], -1), F.pad(keys, (0, 1), value=1.0)
+        query_term = (queries * self.of_query).sum(-1, keepdim=True)
+        return torch.cat([queries * self.of_both + self.of_key, query_term], -1), F.pad(keys, (0, 1), value=1.0)
 
 
 class Additive(Score):
     """Bahdanau 2014: a feed-forward network of one hidden layer scores each pair.
 
-    q and k come projected (W s and U h). With `project="q"` only the query is: Luong's *concat* as he released it.
-    `normalised` is Raffel's 2017 energy, g·v/‖v‖·tanh(…) + r, whose offset r starts low so that reading starts late.
+    q and k are projected (W s and U h). With `project="q"` only the query is: Luong's *concat* as he released it.
+    `normalised` is the energy of Raffel 2017, g·v/‖v‖·tanh(…) + r, whose offset r starts low: reading starts late.
     """
 
     name = "additive"
@@ -161,18 +161,18 @@ class Additive(Score):
             largest = torch.finfo(hidden.dtype).max
             hidden = hidden + self.remembered(history.clamp_max(largest).to(hidden.dtype))
         v = self.v if self.gain is None else self.gain * F.normalize(self.v, dim=-1)
-        # One head is one product with a vector, which is quicker than many small ones.
+        # For one head, one product with a vector is faster than many small ones.
         hidden = torch.tanh(hidden)
         scores = hidden @ v[0] if v.shape[0] == 1 else (hidden @ v[:, None, :, None]).squeeze(-1)
         return scores if self.offset is None else scores + self.offset
 
     def remembered(self, history: Tensor) -> Tensor:
-        """What history (B, H, Q, S) adds to the hidden layer (B, H, Q, S, d), where a subclass keeps one."""
+        """The term that history (B, H, Q, S) adds to the hidden layer (B, H, Q, S, d), in a subclass that has one."""
         raise NotImplementedError(f"{type(self).__name__} keeps no history")
 
 
 class LocationAware(Additive):
-    """Chorowski 2015: the previous weights, convolved, tell the score where reading was: f = F ∗ α₋₁."""
+    """Chorowski 2015: the score sees the previous weights, convolved: f = F ∗ α₋₁."""
 
     name = "location-aware"
     formula = "v·tanh(W q + U k + M f + b), f = F ∗ α₋₁"
@@ -192,7 +192,7 @@ class LocationAware(Additive):
 
 
 class Coverage(Additive):
-    """Tu 2016, linguistic coverage: what has been read of a slot, in units of the words it may become.
+    """Tu 2016, linguistic coverage: how much of a slot has been read, in units of the words it may become.
 
     C_i = C_{i−1} + α_i / Φ, with fertility Φ_j = N·sigmoid(u·h_j).
     """
@@ -209,7 +209,7 @@ class Coverage(Additive):
 
     def note(self, source: Tensor) -> Tensor:
         # Where the sigmoid underflows to 0, α/Φ would be infinite.
-        return (self.most * torch.sigmoid(wide(self.fertility(source)))).clamp_min(_LEAST_FERTILITY)
+        return (self.most * torch.sigmoid(widen(self.fertility(source)))).clamp_min(_LEAST_FERTILITY)
 
     def remembered(self, history: Tensor) -> Tensor:
         return history[..., None] * self.of_coverage[:, None, None]
@@ -220,7 +220,7 @@ class Coverage(Additive):
 
 
 class LocationOnly(Score):
-    """Luong 2015 *location*: the query alone names a place; short sources use the head of the row of scores."""
+    """Luong 2015 *location*: the query alone chooses a place; short sources use the first scores of the row."""
 
     name = "location"
     formula = "(W q)ⱼ, j < longest"
@@ -232,7 +232,7 @@ class LocationOnly(Score):
         self.weight = nn.Parameter(torch.empty(heads, width, longest).uniform_(-1, 1) / math.sqrt(width))
 
     def forward(self, queries: Tensor, memory: Memory, history: Tensor | None) -> Tensor:
-        # One head is one product with a matrix; of several, the gradient is as large as a matrix for each sentence.
+        # For one head, one product with a matrix: the gradient is then not one matrix per sentence.
         scores = queries @ (self.weight[0] if self.heads == 1 else self.weight)  # (B, H, Q, longest)
         places = memory.positions.clamp(max=self.weight.shape[-1] - 1)[:, None, None]
         return scores.gather(-1, places.expand(*scores.shape[:-1], -1))

@@ -1,4 +1,4 @@
-"""The one table of attentions by name, and what a listing says of each."""
+"""The table of attentions by name, and their descriptions."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -14,7 +14,7 @@ from saccade.names import Registry, resolve
 
 
 class AttentionError(UserError):
-    """An attention, by its name, that cannot be built where a model wants it."""
+    """A named attention that cannot be built for this place in a model."""
 
     def __init__(self, name: str, reason: str) -> None:
         super().__init__(f"attention {name!r} does not fit: {reason}")
@@ -68,9 +68,9 @@ ATTENTIONS: Mapping[str, Factory] = Registry[Factory]("attention") | {
 def build(
     name: str, *, causal: bool = False, dropout: float = 0.0, heads: int | None = None, **dims: Unpack[Dims]
 ) -> Attention:
-    """The attention of this name, or of a `my_module:factory` outside the package, as a model wants it at one site.
+    """Build an attention by its name, or by `my_module:factory`, for one place in a model.
 
-    `heads` is for those that have several. A self-attention that must not see the future is made causal.
+    `heads` applies to attentions that have several. `causal` is for a self-attention that must not see the future.
     """
     attention = _construct(name, heads, dims)
     window = attention.window
@@ -94,18 +94,18 @@ def _construct(name: str, heads: int | None, dims: Dims) -> Attention:
         raise AttentionError(name, f"{kind}{error}".splitlines()[0]) from error
     if not isinstance(attention, Attention):
         raise AttentionError(name, f"it returns {type(attention).__name__}, expected a saccade.attention.Attention")
-    asked = {"query_dim": dims["query_dim"], "memory_dim": dims["memory_dim"]}
-    asked["value_dim"] = dims.get("value_dim") or dims["memory_dim"]
-    for size, wanted in asked.items():
-        if getattr(attention, size) != wanted:
+    requested = {"query_dim": dims["query_dim"], "memory_dim": dims["memory_dim"]}
+    requested["value_dim"] = dims.get("value_dim") or dims["memory_dim"]
+    for size, expected_size in requested.items():
+        if getattr(attention, size) != expected_size:
             raise AttentionError(
-                name, f"it was asked for {size}={wanted} and returns one of {getattr(attention, size)}"
+                name, f"{size}={expected_size} is needed, and it returns one of {getattr(attention, size)}"
             )
     return attention
 
 
 def describe(name: str) -> dict[str, Any]:
-    """Paper (None: there is none), year, origin in words, formula and parts of a named attention."""
+    """The paper (or None), year, origin in words, formula and parts of a named attention."""
     factory = ATTENTIONS[name]
     attention = factory(query_dim=16, memory_dim=16, width=16)
     source = papers.paper_of(factory)

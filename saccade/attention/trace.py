@@ -1,7 +1,6 @@
-"""A trace: every reading made while it is open, by the name of the attention that made it. And for which sentences
-sampled attentions draw nothing.
+"""Traces, which record the readings of every attention by name, and the sentences for which nothing is sampled.
 
-Open traces stand on a plain module-level stack: a ContextVar would break torch.compile(fullgraph=True).
+Open traces are on a plain module-level stack: a ContextVar would break torch.compile(fullgraph=True).
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ _expected: list[Tensor] = []
 
 
 class Trace:
-    """Weights (R, H, T, S) by the name of the attention; what was read step by step is joined along T.
+    """Weights (R, H, T, S) by the name of the attention; readings step by step are joined along T.
 
-    Without `weights`, only what sampled attentions drew, and fused kernels run as ever.
+    Without `weights`, it records only the draws of sampled attentions, and fused kernels run as usual.
     """
 
     version = 1
@@ -44,9 +43,9 @@ class Trace:
             self._draws.setdefault(name, []).append((reading.log_prob, reading.entropy))
 
     def draws(self) -> dict[str, tuple[Tensor, Tensor]]:
-        """By the name of each attention that drew: the log-probabilities and the entropies, (R, H, T) each."""
+        """The log-probabilities and entropies (R, H, T) of each attention that sampled, by its name."""
         return {
-            name: (torch.cat([one[0] for one in steps], 2), torch.cat([one[1] for one in steps], 2))
+            name: (torch.cat([step[0] for step in steps], 2), torch.cat([step[1] for step in steps], 2))
             for name, steps in self._draws.items()
         }
 
@@ -82,7 +81,7 @@ def tracing_weights() -> bool:
 
 @contextmanager
 def expecting(rows: Tensor) -> Iterator[None]:
-    """While open, sampled attentions in training read `rows` (B,) by the expected value of what they would draw."""
+    """In training, let sampled attentions read the sentences `rows` (B,) by the expected value of their draw."""
     _expected.append(rows)
     try:
         yield

@@ -1,6 +1,6 @@
-"""Windows: which slots a query may read, by position.
+"""Windows: which slots a query may read.
 
-A window that depends on positions alone is one elementwise `rule`; dense masks and FlexAttention both call it.
+A window that depends on positions alone is one elementwise `rule`, which dense masks and FlexAttention both call.
 """
 
 from typing import NamedTuple
@@ -10,22 +10,22 @@ from torch import Tensor, nn
 
 from saccade.attention.memory import Memory
 from saccade.attention.part import Part
-from saccade.attention.precision import wide
+from saccade.attention.precision import widen
 
 
 class View(NamedTuple):
-    """What a window lets through."""
+    """The slots that a window allows."""
 
     allowed: Tensor | None = None  # (B or 1, Q, S) bool; None: everything
     taper: Tensor | None = None  # (B, Q, S) factor on the weights after normalising
 
 
 class Window(Part):
-    by_position: bool = True  # the rule says all: no taper, nothing learned from the query
+    by_position: bool = True  # the rule suffices: no taper, nothing learned from the query
     causal: bool = False  # no slot after the query is ever read
-    band: tuple[int, int] | None = None  # the most slots before and after a query's position that it may read
-    span: int | None = None  # the most consecutive slots that a query may read, wherever they are; None: unbounded
-    by_sentence: bool = False  # the rule looks at which sentence a query belongs to
+    band: tuple[int, int] | None = None  # how many slots before and after its position a query may read
+    span: int | None = None  # how many consecutive slots a query may read, wherever they are; None: no limit
+    by_sentence: bool = False  # the rule depends on the sentence
     renormalise: bool = False  # whether tapered weights are made to sum to 1 again
 
     def rule(self, row: Tensor, query_at: Tensor, key_at: Tensor) -> Tensor:
@@ -38,7 +38,7 @@ class Window(Part):
         return View(self.rule(row, query_at[:, :, None], memory.positions[:, None, :]))
 
     def first_slot(self, queries: Tensor, memory: Memory) -> Tensor:
-        """(B, Q): with `span` slots from there on, all that each of queries (B, Q, query_dim) may read."""
+        """(B, Q): the first of the `span` slots that each of queries (B, Q, query_dim) may read."""
         raise NotImplementedError(f"{type(self).__name__} has no span")
 
     def __and__(self, other: "Window") -> "Window":
@@ -68,7 +68,7 @@ class Causal(Window):
 
 
 class Sliding(Window):
-    """So many slots before the query's position and so many after it."""
+    """`left` slots before the query's position and `right` slots after it."""
 
     name = "sliding"
     formula = "i − left ≤ j ≤ i + right"
@@ -86,7 +86,7 @@ class Sliding(Window):
 
 
 class Near(Sliding):
-    """Luong 2015 *local-m*: around the query's own position, as if source and target ran in step."""
+    """Luong 2015 *local-m*: around the query's own position, as if source and target had the same order."""
 
     name = "near"
     formula = "|j − i| ≤ D"
@@ -96,7 +96,7 @@ class Near(Sliding):
 
 
 class Block(Window):
-    """Positions are cut into blocks, and a query reads only its own."""
+    """Positions are divided into blocks, and a query reads only its own block."""
 
     name = "block"
     formula = "⌊j/n⌋ = ⌊i/n⌋"
@@ -145,7 +145,7 @@ class Graph(Window):
                 f"{query_at.shape[1] // memory.readers} queries and {memory.length} slots"
             )
         if self.adjacency.dim() == 3 and self.adjacency.shape[0] != memory.sentences:
-            raise ValueError(f"adjacency is of {self.adjacency.shape[0]} sentences, the memory of {memory.sentences}")
+            raise ValueError(f"adjacency has {self.adjacency.shape[0]} sentences, the memory {memory.sentences}")
         return super().forward(queries, query_at, memory)
 
 
@@ -172,13 +172,13 @@ class Predicted(Window):
 
     def centre(self, queries: Tensor, memory: Memory) -> Tensor:
         """(B, Q), in float32 at least: half precision cannot count the slots of a long memory."""
-        share: Tensor = torch.sigmoid(wide(self.place(torch.tanh(self.hidden(queries))))).squeeze(-1)
+        share: Tensor = torch.sigmoid(widen(self.place(torch.tanh(self.hidden(queries))))).squeeze(-1)
         return share * memory.readable_slots
 
     def first_slot(self, queries: Tensor, memory: Memory) -> Tensor:
         with torch.no_grad():  # a whole number has no derivative
             place = self.centre(queries, memory)
-        # One slot more on each side: a place on the edge is rounded differently when it is computed in other batches.
+        # One more slot on each side: rounding at the edge may differ between batches.
         return (place - self.radius).ceil().long().sub(1).clamp(0, max(0, memory.length - self.span))
 
     def forward(self, queries: Tensor, query_at: Tensor, memory: Memory) -> View:
@@ -202,7 +202,7 @@ class Intersection(Window):
         self.exempt = {**first.exempt, **second.exempt}
         self.renormalise = first.renormalise or second.renormalise
         bands = [window.band for window in (first, second) if window.band]
-        # What is not by position must see the whole memory: it is never read band by band.
+        # A window that is not by position must see the whole memory, so it cannot be read in chunks.
         by_band = bands and self.by_position
         after = [0] if self.causal else [right for _, right in bands]
         self.band = (min(left for left, _ in bands), min(after)) if by_band else None
@@ -217,9 +217,9 @@ class Intersection(Window):
         return narrow.first_slot(queries, memory)
 
     def forward(self, queries: Tensor, query_at: Tensor, memory: Memory) -> View:
-        one, other = (window(queries, query_at, memory) for window in (self.first, self.second))
-        allowed = [view.allowed for view in (one, other) if view.allowed is not None]
-        tapers = [view.taper for view in (one, other) if view.taper is not None]
+        views = [window(queries, query_at, memory) for window in (self.first, self.second)]
+        allowed = [view.allowed for view in views if view.allowed is not None]
+        tapers = [view.taper for view in views if view.taper is not None]
         return View(
             allowed[0] & allowed[-1] if allowed else None,
             tapers[0] * tapers[1] if len(tapers) == 2 else tapers[0] if tapers else None,

@@ -1,1 +1,1 @@
-"""The layers that models share: embeddings, recurrent units, the Transformer's blocks."""
+"""Layers that the models share: embeddings, recurrent units, convolutions, the Transformer's blocks."""

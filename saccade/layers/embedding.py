@@ -1,4 +1,4 @@
-"""Word vectors at both ends of a model, and whether the ends share them."""
+"""Source and target embeddings, and whether they are shared."""
 
 import math
 from typing import Literal
@@ -14,8 +14,8 @@ Tie = Literal["none", "target", "all"]
 class Embeddings(nn.Module):
     """Source and target embeddings and the output layer.
 
-    `tie` is "none", "target" (the output layer is the target embedding, Press & Wolf 2017) or "all" (the source
-    embedding too; both sides must then have one vocabulary).
+    `tie` is "none", "target" (the output layer is the target embedding, Press & Wolf 2017) or "all" (and the source
+    embedding: both sides must share one vocabulary).
     """
 
     def __init__(
@@ -24,7 +24,7 @@ class Embeddings(nn.Module):
         super().__init__()
         if tie == "all" and source_size != target_size:
             raise UserError(
-                f"embeddings tied over both sides need one vocabulary; source has {source_size} entries, target "
+                f"tied embeddings of both sides need one vocabulary; the source has {source_size} entries, the target "
                 f"{target_size}: set model.tie = 'target', or train a joint vocabulary"
             )
         self.scale = math.sqrt(width) if scale else 1.0

@@ -1,4 +1,4 @@
-"""Recurrent units written step by step, the run of one over a padded sentence, and the decoder's stack of them."""
+"""Recurrent units, one step at a time; encoders that run them over a padded sentence; the decoder's stack."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,10 +14,10 @@ First = Literal["last", "mean", "zero"]
 
 
 class RecurrentUnit(nn.Module, ABC):
-    """One step: `state = unit(unit.of_input(x), state)`, and `unit.read(state)` is what it gives, h (…, width).
+    """One step: `state = unit(unit.of_input(x), state)`; its output h (…, width) is `unit.read(state)`.
 
-    Inputs come projected, so that a whole sentence's are projected in one product. A state is one tensor (…, size),
-    whatever it holds: h alone, or h and then an LSTM's cell.
+    Inputs are projected beforehand, a whole sentence in one product. A state is one tensor (…, size): h alone, or h
+    followed by an LSTM's cell.
     """
 
     gates: ClassVar[int] = 1  # vectors of `width` that an input is projected to
@@ -40,13 +40,13 @@ class RecurrentUnit(nn.Module, ABC):
     def run(
         self, projected: Tensor, state: Tensor, readable: Tensor | None = None, *, backwards: bool = False
     ) -> tuple[Tensor, Tensor]:
-        """Over a sentence (B, S, gates·width) from `state` on → h (B, S, width), the last state. Padding leaves the
-        state as it was.
+        """Run over a sentence (B, S, gates·width) → h (B, S, width), the last state. Padding does not change the
+        state.
         """
         steps = projected.unbind(1)
         keep: Sequence[Tensor] = () if readable is None else readable[..., None].unbind(1)
         padded = [False] * len(steps)
-        if readable is not None:  # most steps have no padding, and need no choice; a compiler cannot look, and chooses
+        if readable is not None:  # steps without padding are faster; a compiler cannot know which
             padded = [True] * len(steps) if torch.compiler.is_compiling() else (~readable).any(0).tolist()
         outputs = [state] * len(steps)
         for s in reversed(range(len(steps))) if backwards else range(len(steps)):
@@ -62,7 +62,7 @@ class TanhUnit(RecurrentUnit):
     def __init__(self, inputs: int, width: int) -> None:
         super().__init__(inputs, width)
         self.of_state = nn.Linear(width, width, bias=False)
-        _orthogonal(self.of_state)
+        _init_orthogonal(self.of_state)
 
     def forward(self, projected: Tensor, state: Tensor) -> Tensor:
         return torch.tanh(projected + self.of_state(state))
@@ -81,13 +81,13 @@ class GatedUnit(RecurrentUnit):
         super().__init__(inputs, width)
         self.of_gates = nn.Linear(width, 2 * width, bias=False)
         self.of_candidate = nn.Linear(width, width, bias=False)
-        _orthogonal(self.of_gates, self.of_candidate)
+        _init_orthogonal(self.of_gates, self.of_candidate)
 
     def forward(self, projected: Tensor, state: Tensor) -> Tensor:
         of_gates, of_candidate = torch.split(projected, [2 * self.width, self.width], -1)
         reset, update = torch.sigmoid(of_gates + self.of_gates(state)).chunk(2, -1)
         candidate = torch.tanh(of_candidate + self.of_candidate(reset * state))
-        return torch.addcmul(candidate, update, state - candidate)  # not lerp: under autocast the state stays wide
+        return torch.addcmul(candidate, update, state - candidate)  # unlike lerp, keeps float32 under autocast
 
 
 class LongShortTermUnit(RecurrentUnit):
@@ -105,7 +105,7 @@ class LongShortTermUnit(RecurrentUnit):
     def __init__(self, inputs: int, width: int) -> None:
         super().__init__(inputs, width)
         self.of_state = nn.Linear(width, 4 * width, bias=False)
-        _orthogonal(self.of_state)
+        _init_orthogonal(self.of_state)
         nn.init.ones_(self.of_input.bias.detach()[:width])
 
     def forward(self, projected: Tensor, state: Tensor) -> Tensor:
@@ -120,7 +120,7 @@ UNITS: Mapping[Cell, type[RecurrentUnit]] = {"tanh": TanhUnit, "gru": GatedUnit,
 
 
 class Recurrence(nn.Module):
-    """A unit run over a padded sentence from zero on, forwards or backwards."""
+    """A unit run over a padded sentence from a zero state, forwards or backwards."""
 
     def __init__(self, cell: Cell, inputs: int, width: int, *, backwards: bool = False) -> None:
         super().__init__()
@@ -144,7 +144,7 @@ class RecurrentEncoder(nn.Module):
         *,
         layers: int = 1,
         bidirectional: bool = True,
-        backwards: bool = False,  # the one direction
+        backwards: bool = False,  # if there is one direction
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
@@ -158,8 +158,8 @@ class RecurrentEncoder(nn.Module):
         self.dropout = make_dropout(dropout)
 
     def forward(self, inputs: Tensor, readable: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """→ annotations (B, S, out), and of each layer the state at its end (B, parts·out): that of the forward
-        direction at the last word beside that of the backward one at the first.
+        """→ annotations (B, S, out), and each layer's last state (B, parts·out): the forward direction's at the last
+        word beside the backward direction's at the first.
         """
         ends = []
         for number, layer in enumerate(self.layers):
@@ -167,33 +167,33 @@ class RecurrentEncoder(nn.Module):
             directions = [recurrence(inputs, readable) for recurrence in cast(nn.ModuleList, layer)]
             inputs = torch.cat([outputs for outputs, _ in directions], -1)
             parts = [torch.unflatten(last, -1, (self.kind.parts, -1)) for _, last in directions]
-            ends.append(torch.cat(parts, -1).flatten(-2))  # [→h; ←h; →c; ←c]: again a state, of a wider unit
+            ends.append(torch.cat(parts, -1).flatten(-2))  # [→h; ←h; →c; ←c]: the state of a wider unit
         return inputs, tuple(ends)
 
 
 class FirstState(nn.Module):
-    """A decoder's first state, tanh(W x): x is what the encoder ended with, or the mean of its annotations; or zero."""
+    """A decoder's first state: zero, or tanh(W x) of the encoder's last state x or of the mean of its annotations."""
 
-    def __init__(self, how: First, size: int, *, last: int, annotation: int) -> None:
+    def __init__(self, kind: First, size: int, *, last: int, annotation: int) -> None:
         super().__init__()
-        self.how, self.size = how, size
-        if how != "zero":
-            self.of_source = nn.Linear(last if how == "last" else annotation, size)
+        self.kind, self.size = kind, size
+        if kind != "zero":
+            self.of_source = nn.Linear(last if kind == "last" else annotation, size)
 
     def forward(self, last: Tensor, annotations: Tensor, readable: Tensor) -> Tensor:
         """last (B, ·), annotations (B, S, ·), readable (B, S) → (B, size)"""
-        if self.how == "zero":
+        if self.kind == "zero":
             return last.new_zeros(last.shape[0], self.size)
-        if self.how == "mean":
+        if self.kind == "mean":
             total = annotations.masked_fill(~readable[..., None], 0.0).sum(1)
             last = total / readable.sum(1, keepdim=True).clamp_min(1)
         return torch.tanh(self.of_source(last))
 
 
 class Stack(nn.Module):
-    """A decoder's units, one on another; a state each.
+    """A decoder's units, one above the other, with one state each.
 
-    `first`: the states that an encoder as deep and as wide ended with, layer by layer; or FirstState's mean or zero.
+    `first`: the last states of an encoder of the same depth and width, or a FirstState ("mean" or "zero").
     """
 
     def __init__(
@@ -217,7 +217,7 @@ class Stack(nn.Module):
         return states.chunk(len(self.units), -1)
 
     def step(self, projected: Tensor, states: Sequence[Tensor]) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """projected (R, ·) by the lowest unit, a state a unit → h of the highest (R, width), the new states"""
+        """projected (R, ·) by the lowest unit, one state per unit → h of the highest (R, width), the new states"""
         output, moved = projected, []
         for number, (unit, state) in enumerate(zip(cast(Iterable[RecurrentUnit], self.units), states, strict=True)):
             moved.append(unit(unit.of_input(self.dropout(output)) if number else projected, state))
@@ -225,7 +225,7 @@ class Stack(nn.Module):
         return output, tuple(moved)
 
     def forward(self, inputs: Tensor, states: Sequence[Tensor]) -> Tensor:
-        """Of inputs (B, T, ·) that are all known: h of the highest (B, T, width)"""
+        """All inputs (B, T, ·) at once → h of the highest (B, T, width)"""
         for number, (unit, state) in enumerate(zip(cast(Iterable[RecurrentUnit], self.units), states, strict=True)):
             inputs, _ = unit.run(unit.of_input(self.dropout(inputs) if number else inputs), state)
         return inputs
@@ -238,8 +238,8 @@ class Maxout(nn.Module):
         return torch.unflatten(pairs, -1, (-1, 2)).amax(-1)
 
 
-def _orthogonal(*recurrent: nn.Linear) -> None:
-    """The U of each gate is orthogonal at first: it neither grows nor shrinks what it is given."""
+def _init_orthogonal(*recurrent: nn.Linear) -> None:
+    """Start with an orthogonal U for each gate, which preserves the length of the state."""
     for linear in recurrent:
         for gate in torch.split(linear.weight.detach(), linear.in_features):
             nn.init.orthogonal_(gate)

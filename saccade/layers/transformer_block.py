@@ -1,4 +1,4 @@
-"""What the blocks of a Transformer are made of: the sublayer around a function, and the feed-forward networks."""
+"""The building blocks of a Transformer: the sublayer around a function, and the feed-forward networks."""
 
 from collections.abc import Callable
 from typing import Literal
@@ -40,7 +40,7 @@ class Sublayer(nn.Module):
 
 
 class Site(nn.Module):
-    """One of a Transformer's three places for an attention, with whichever attention stands there."""
+    """One of a Transformer's three places for an attention, with the attention chosen for it."""
 
     def __init__(
         self, name: str, width: int, *, heads: int, dropout: float, causal: bool = False, rotary: bool = False
@@ -52,13 +52,13 @@ class Site(nn.Module):
         if rotary and attention.positions is None:
             attention = attention.with_parts(positions=Rotary(attention.head_width))
         self.attention = attention
-        read = self.attention.context_dim  # an attention without an output matrix may read another width
+        read = self.attention.context_dim  # without an output projection, the context may have another width
         self.output = nn.Linear(read, width, bias=False) if read != width else nn.Identity()
 
 
 class FeedForward(nn.Module):
     """W₂ relu(W₁ x); gated, W₂ (silu(W₁ x)∘W₃ x) (Shazeer 2020); or with W₁ a convolution over time (causal in a
-    decoder, which must then be given its last inputs at each step).
+    decoder, where each step needs the previous inputs).
     """
 
     def __init__(
@@ -75,11 +75,11 @@ class FeedForward(nn.Module):
 
     @property
     def remembers(self) -> int:
-        """How many of its last inputs a step needs."""
+        """How many previous inputs a step needs."""
         return self.first.remembers if isinstance(self.first, Convolution) else 0
 
     def forward(self, inputs: Tensor, readable: Tensor | None = None, before: Tensor | None = None) -> Tensor:
-        """inputs (B, T, width); `before` (B, kernel − 1, width) are the inputs of the steps before them."""
+        """inputs (B, T, width); `before` (B, kernel − 1, width): the previous inputs"""
         if self.kind == "convolution":
             hidden = F.relu(self.first(inputs, readable, before))
         elif self.kind == "gated":

@@ -1,17 +1,17 @@
-"""Elman (1990): Finding Structure in Time. A recurrent network that writes a word for each word that it reads, at
-once: the baseline that cannot reorder, add or leave out.
+"""Elman (1990): Finding Structure in Time. A recurrent network that writes one word for each word that it reads:
+the baseline, which cannot reorder, add or omit words.
 
     (1) h_i = tanh(W E x_i + U h_{i−1})
     (2) p(y_i) = softmax(W_o tanh(V h_i))
 
-With `feedback` the previous output reaches the readout: (2) is softmax(W_o tanh(V h_i + V' E y_{i−1})). It does not
-reach the state h_i, as it does in Jordan's network (1986). The source ends with its end symbol, and so does the target
-at that place; beyond it nothing but the end symbol is likely. With `bidirectional` h_i = [→h_i; ←h_i] has seen the
-whole sentence: it can then reorder what its states remember, but still writes as many words as it reads.
+With `feedback` the readout sees the previous output: (2) is softmax(W_o tanh(V h_i + V' E y_{i−1})). Unlike in Jordan's
+network (1986), the state h_i does not. The source ends with its end symbol, and so does the target at the same place;
+after it only the end symbol is likely. With `bidirectional`, h_i = [→h_i; ←h_i] has seen the whole sentence: the model
+can then reorder what its states remember, but still writes as many words as it reads.
 
-Deviations: word vectors are learnt (Elman's are one-hot, or random); the softmax has a hidden layer below it, so that
-it may share the word vectors; the gradient goes back through the whole sentence, where Elman's goes back one step;
-there may be several layers, other units by `cell`, and dropout.
+Deviations: word vectors are learnt (Elman's are one-hot or random); a hidden layer below the softmax allows tied
+embeddings; the gradient flows through the whole sentence (Elman's flows back one step); optionally several layers,
+other units (`cell`), and dropout.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from saccade.models.contract import PaperInfo, Seq2Seq
 from saccade.ranges import Layers, Width
 from saccade.text.tokeniser import EOS
 
-_CERTAIN = 20.0  # the logit of the end symbol beyond the source; that of all others is 0
+_CERTAIN = 20.0  # the logit of the end symbol after the source; all others are 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,17 +37,17 @@ class Config(DropoutConfig):
     hidden: Width = 150
     layers: Layers = 1
     bidirectional: bool = False
-    feedback: bool = False  # whether the readout is given the previous output
+    feedback: bool = False  # whether the readout sees the previous output
     cell: Cell = "tanh"
     tie: Tie = "none"
 
 
 class Fixed(NamedTuple):
     states: Tensor  # V h (B, S + 1, embedding)
-    readable: Tensor  # (B, S + 1): the last place, beyond the source, never is
+    readable: Tensor  # (B, S + 1): False at the last place, after the source
 
 
-Moving = tuple[()]  # all is in the source's states
+Moving = tuple[()]  # everything is in the source's states
 
 
 class AlignedRNN(Seq2Seq[Fixed, Moving]):
@@ -86,14 +86,14 @@ class AlignedRNN(Seq2Seq[Fixed, Moving]):
         sentences, places = fixed.readable.shape
         row = torch.arange(token.shape[0], device=token.device) // (token.shape[0] // sentences)
         place = t.clamp_max(places - 1)
-        return self._written(fixed.states[row, place], fixed.readable[row, place], token), moving
+        return self._logits(fixed.states[row, place], fixed.readable[row, place], token), moving
 
     def forward(self, source: Tensor, readable: Tensor, target: Tensor) -> Tensor:
         fixed, _ = self.start(source, readable)
         place = torch.arange(target.shape[1], device=target.device).clamp_max(source.shape[1])
-        return self._written(fixed.states.index_select(1, place), fixed.readable.index_select(1, place), target)
+        return self._logits(fixed.states.index_select(1, place), fixed.readable.index_select(1, place), target)
 
-    def _written(self, states: Tensor, readable: Tensor, last: Tensor) -> Tensor:
+    def _logits(self, states: Tensor, readable: Tensor, last: Tensor) -> Tensor:
         """Equation 2: states V h (…, ·) and the previous outputs (…) → logits (…, V)"""
         if self.of_last is not None:
             states = states + self.of_last(self.embedding_dropout(self.embeddings.of_target(last)))

@@ -1,5 +1,5 @@
 """Bahdanau, Cho, Bengio (2014; ICLR 2015): Neural Machine Translation by Jointly Learning to Align and Translate.
-The decoder searches the source again for every word that it writes.
+The decoder searches the source again for each word that it writes.
 
     (1) h_j = [→h_j; ←h_j]                                 annotations of a bidirectional GRU
     (2) s_0 = tanh(W_s ←h_1)
@@ -7,13 +7,13 @@ The decoder searches the source again for every word that it writes.
     (4) s_i = GRU([E y_{i−1}; c_i], s_{i−1})               the context enters the candidate and both gates
     (5) p(y_i) = softmax(W_o maxout(U_o s_{i−1} + V_o E y_{i−1} + C_o c_i))
 
-The paper writes s_i = (1 − z)∘s_{i−1} + z∘s̃; Cho 2014, and `GatedUnit`, the other way round: the same functions, with
-the sign of the gate's parameters exchanged.
+The paper writes s_i = (1 − z)∘s_{i−1} + z∘s̃; Cho 2014 and `GatedUnit` swap z and 1 − z. Both are the same functions,
+with the sign of the gate's parameters changed.
 
-`decoder = "conditional"` is the variant of later toolkits: a first GRU reads y_{i−1}, the attention is asked with its
-state, and a second GRU reads the context; the readout then uses the new state s_i.
-Any attention takes the place of (3) by `attention = "name"`. Deviations: dropout may be used; the encoder may be deep,
-or of one direction; `cell` puts another unit in place of the GRU, and `first` another s_0 (an LSTM's is both h and c).
+`decoder = "conditional"` is the variant of later toolkits: a first GRU reads y_{i−1}, its state is the query of the
+attention, and a second GRU reads the context; the readout then uses the new state s_i.
+`attention = "name"` replaces (3) by any other attention. Deviations: optional dropout; the encoder may be deep, or have
+one direction; `cell` replaces the GRU by another unit, and `first` chooses another s_0 (of an LSTM: both h and c).
 """
 
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class Config(DropoutConfig):
     attention: str = "bahdanau2014"
     decoder: Literal["paper", "conditional"] = "paper"
     cell: Cell = "gru"
-    first: First = "last"  # the decoder's first state: of the encoder's last, of the mean of its states, or zero
+    first: First = "last"  # the decoder's first state: from the encoder's last state, from its mean state, or zero
     tie: Tie = "none"
 
 
@@ -52,7 +52,7 @@ class Fixed(NamedTuple):
 
 class Moving(NamedTuple):
     state: Tensor  # s (R, the unit's size)
-    history: History | None  # where the attention needs one
+    history: History | None  # if the attention needs it
 
 
 class Decoder(nn.Module):
@@ -78,7 +78,7 @@ class Decoder(nn.Module):
     def step(
         self, projected: Tensor, at: int | Tensor, memory: Memory, moving: Moving
     ) -> tuple[Tensor, Tensor, Moving]:
-        """Equations 3 and 4, of the unit's W E y_{i−1} → h for the readout, c_i, and what moves on"""
+        """Equations 3 and 4: projected = W E y_{i−1} → h for the readout, c_i, the new Moving"""
         state, history = moving
         if self.conditional:
             state = self.unit(projected, state)
@@ -135,7 +135,7 @@ class Bahdanau2014(Seq2Seq[Fixed, Moving]):
     def start(self, source: Tensor, readable: Tensor) -> tuple[Fixed, Moving]:
         annotations, ends = self.encoder(self.embedding_dropout(self.embeddings.of_source(source)), readable)
         memory = self.decoder.attention.remember(self.layer_dropout(annotations), readable)
-        last = self.decoder.unit.read(ends[-1])[..., -self.config.hidden :]  # of two directions, the backward one's
+        last = self.decoder.unit.read(ends[-1])[..., -self.config.hidden :]  # with two directions, the backward one's
         return Fixed(memory), Moving(self.decoder.first(last, annotations, readable), None)  # equation 2
 
     def step(self, token: Tensor, t: Tensor, fixed: Fixed, moving: Moving) -> tuple[Tensor, Moving]:

@@ -1,5 +1,5 @@
 """Cho, van Merriënboer, Gulcehre, Bahdanau, Bougares, Schwenk, Bengio (2014): Learning Phrase Representations using RNN
-Encoder–Decoder for Statistical Machine Translation. The whole sentence in one vector c, whatever its length.
+Encoder–Decoder for Statistical Machine Translation. One vector c holds the whole sentence, however long.
 
     (1) h_j = GRU(E x_j, h_{j−1})                          the encoder; the GRU resets before the matmul
     (2) c = tanh(V h_S)                                    the fixed context
@@ -7,8 +7,8 @@ Encoder–Decoder for Statistical Machine Translation. The whole sentence in one
     (4) s_i = GRU([E y_{i−1}; c], s_{i−1})                 c enters every step …
     (5) p(y_i) = softmax(G maxout(O_s s_i + O_y E y_{i−1} + O_c c))    … and the output
 
-Deviations: dropout may be used; the encoder may be bidirectional or deep (the paper's is neither); `cell` puts another
-unit in place of the GRU, and `first` another s_0 (an LSTM's is both h and c).
+Deviations: optional dropout; the encoder may be bidirectional or deep (the paper's is neither); `cell` replaces the GRU
+by another unit, and `first` chooses another s_0 (of an LSTM: both h and c).
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Config(DropoutConfig):
     layers: Layers = 1  # of the encoder
     bidirectional: bool = False
     cell: Cell = "gru"
-    first: First = "last"  # the decoder's first state: of the context, of the mean of the encoder's states, or zero
+    first: First = "last"  # the decoder's first state: from the context, from the mean of the encoder's states, or zero
     tie: Tie = "none"
 
 
@@ -58,7 +58,7 @@ class Encoder(nn.Module):
         self.summary = nn.Linear(self.recurrence.out, config.hidden)
 
     def forward(self, embedded: Tensor, readable: Tensor) -> tuple[Tensor, Tensor]:
-        """h (B, S, ·) and c (B, hidden), equations 1 and 2; of two directions, c is made of both ends"""
+        """h (B, S, ·) and c (B, hidden), equations 1 and 2; with two directions, c joins both ends"""
         states, ends = self.recurrence(embedded, readable)
         return states, torch.tanh(self.summary(self.recurrence.kind.read(ends[-1])))
 
@@ -78,7 +78,7 @@ class Decoder(nn.Module):
         self.narrow = nn.Linear(config.maxout, config.embedding) if config.maxout != config.embedding else nn.Identity()
 
     def readout(self, states: Tensor, last: Tensor, context: Tensor) -> Tensor:
-        """Equation 5, before G: states (h alone) and last (…, ·), context broadcast over steps"""
+        """Equation 5, before G; the context is broadcast over steps"""
         pairs = self.of_state(states) + self.of_last(last) + self.of_summary(context)
         read: Tensor = self.narrow(self.output_dropout(self.maxout(pairs)))
         return read

@@ -1,12 +1,12 @@
-"""The contract that every encoder-decoder keeps, used alike by loss, search, explorer and server.
+"""The contract of every encoder-decoder, for losses, search and traces alike.
 
-    fixed, moving = model.start(source, readable)          # a row a sentence
-    logits, moving = model.step(token, t, fixed, moving)   # a row a hypothesis: R = B·N rows, N of a sentence together
-    logits = model(source, readable, target)               # teacher forcing; agrees with repeated steps
-    with model.trace() as trace: model(...)                # every reading made inside, by name
+    fixed, moving = model.start(source, readable)          # one row per sentence
+    logits, moving = model.step(token, t, fixed, moving)   # one row per hypothesis: R = B·N, N per sentence
+    logits = model(source, readable, target)               # teacher forcing: equals repeated steps
+    with model.trace() as trace: model(...)                # records every reading by name
 
-Fixed and Moving are trees of tensors with rows on axis 0. A search reorders Moving alone; Fixed stays one row a
-sentence, and the hypotheses of a sentence read it side by side.
+Fixed and Moving are nested tuples, lists, dicts or dataclasses of tensors with rows on axis 0. A search reorders only
+Moving; Fixed keeps one row per sentence, which all hypotheses of the sentence read.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Tree = TypeVar("Tree")
 
 @dataclasses.dataclass(frozen=True)
 class PaperInfo:
-    """What a listing says of a model."""
+    """A model's entry in listings."""
 
     authors: str
     year: int
@@ -40,7 +40,7 @@ class Seq2Seq(nn.Module, ABC, Generic[FixedT, MovingT]):
     config_type: ClassVar[type[Any]]
     PRESETS: ClassVar[Mapping[str, Any]]
     paper: ClassVar[PaperInfo]
-    # Which step's reading aligns an output: 0, the one that wrote it; 1, the next, at which it is the decoder's input.
+    # Which step's weights align an output token: 0, the step that wrote it; 1, the next, which has it as its input.
     alignment_shift: int = 0
 
     def __init__(self, config: Any, source_size: int, target_size: int) -> None:
@@ -50,7 +50,7 @@ class Seq2Seq(nn.Module, ABC, Generic[FixedT, MovingT]):
 
     @property
     def cross(self) -> list[str]:
-        """The names, as a trace gives them, of the attentions by which the decoder reads the source."""
+        """The names, as in a trace, of the attentions through which the decoder reads the source."""
         return []
 
     @abstractmethod
@@ -59,11 +59,11 @@ class Seq2Seq(nn.Module, ABC, Generic[FixedT, MovingT]):
 
     @abstractmethod
     def step(self, token: Tensor, t: Tensor, fixed: FixedT, moving: MovingT) -> tuple[Tensor, MovingT]:
-        """token (R,) the last output, t (R,) its place → logits (R, V)"""
+        """token (R,) the last output, t (R,) its position → logits (R, V)"""
 
     @abstractmethod
     def forward(self, source: Tensor, readable: Tensor, target: Tensor) -> Tensor:
-        """target (B, T) ids, from the start symbol on → logits (B, T, V)"""
+        """target (B, T) ids that begin with the start symbol → logits (B, T, V)"""
 
     def trace(self) -> AbstractContextManager[Trace]:
         return traced(self)

@@ -1,22 +1,23 @@
 """Gehring, Auli, Grangier, Yarats, Dauphin (2017): Convolutional Sequence to Sequence Learning.
-No recurrence: convolutions see a few words around each, a deep stack of them many, and every decoder layer searches.
+No recurrence: each convolution sees a few neighbouring words, a deep stack of them many, and every decoder layer
+attends to the source.
 
     (1) e_j = E x_j + p_j,  g_i = E y_{i−1} + p_i          words and learned positions
     (2) h ← √½ (v(W ∗ h + b) + h)                          an encoder layer; v(a, b) = a∘σ(b), the gated linear unit
-    (3) z = W h + b                                        of the last encoder layer, as wide as the embeddings
+    (3) z = W h + b                                        from the last encoder layer, as wide as the embeddings
     (4) s_i = v(W ∗ [h_{i−k+1} … h_i] + b)                 a decoder layer: nothing after i is seen
-    (5) d_i = √½ (W_d s_i + b_d + g_i)                     what is asked knows the last word
-    (6) a_i = softmax(d_i·z_j),  c_i = √m Σ_j a_ij √½ (z_j + e_j)    m words may be read: each layer reads anew
+    (5) d_i = √½ (W_d s_i + b_d + g_i)                     the query knows the last word
+    (6) a_i = softmax(d_i·z_j),  c_i = √m Σ_j a_ij √½ (z_j + e_j)    m readable words; each layer reads again
     (7) h_i ← √½ (√½ (W_c c_i + b_c + s_i) + h_i)
-    (8) p(y_i) = softmax(W_o (W h_i + b) + b_o)            of the last decoder layer
+    (8) p(y_i) = softmax(W_o (W h_i + b) + b_o)            from the last decoder layer
 
-√m undoes the shrinking of variance by a mean of m vectors (the paper's m·√(1/m)). Every sum of two vectors is
-multiplied by √½: the paper says so of residuals, its released code does so of all. The gradient that reaches the
-encoder by way of z is divided by 2L for L decoder layers; the word vectors' own path, e_j in (6), is not. All matrices
-but the tables are weight-normalised (`weight_norm = false` leaves them plain), and drawn as in §3.5 of the paper.
-Any attention takes the place of the dot product and softmax in (6), one in every layer, by `attention = "name"`.
-Deviations: places beyond `longest` share the last position's vector; all layers have one width, as in the paper's
-English–Romanian model (others widen at the top); embeddings may be tied.
+√m undoes the loss of variance in a mean of m vectors (the paper's m·√(1/m)). Every sum of two vectors is multiplied by
+√½: the paper states this for residuals, its released code does it for all. The gradient that reaches the encoder
+through z is divided by 2L for L decoder layers; the direct path to the word vectors, e_j in (6), is not. All matrices
+except the embeddings are weight-normalised (unless `weight_norm = false`), and initialised as in §3.5 of the paper.
+`attention = "name"` replaces the dot product and softmax in (6), in every layer, by any other attention.
+Deviations: positions from `longest` on share one vector; all layers have one width, as in the paper's English–Romanian
+model (others widen at the top); embeddings may be tied.
 """
 
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ from torch import Tensor, nn
 
 from saccade.attention import History, Learned, Memory
 from saccade.attention.table import build
-from saccade.layers.convolution import HALF, GatedConvolution, drawn
+from saccade.layers.convolution import HALF, GatedConvolution, init_scaled
 from saccade.layers.dropout import DropoutConfig, make_dropout
 from saccade.layers.embedding import Embeddings, Tie
 from saccade.models.contract import PaperInfo, Seq2Seq
@@ -42,18 +43,18 @@ class Config(DropoutConfig):
     kernel: Kernel = 3
     encoder_layers: Layers = 20
     decoder_layers: Layers = 20
-    longest: Length = 1024  # places that have a vector of their own
-    attention: str = "luong2015-global-dot"  # the plain dot product: a search in every decoder layer
+    longest: Length = 1024  # positions with a vector of their own
+    attention: str = "luong2015-global-dot"  # the plain dot product, in every decoder layer
     weight_norm: bool = True
     dropout: Share = 0.2  # everywhere, unless one of the other three is set
     tie: Tie = "none"
 
 
 class LayerMoving(NamedTuple):
-    """Of one decoder layer, a row a hypothesis."""
+    """The state of one decoder layer, one row per hypothesis."""
 
-    recent: Tensor  # (R, kernel − 1, hidden): the convolution's last inputs
-    history: History | None  # where the attention needs one
+    recent: Tensor  # (R, kernel − 1, hidden): the convolution's previous inputs
+    history: History | None  # if the attention needs it
 
 
 Fixed = tuple[Memory, ...]  # of each decoder layer
@@ -65,7 +66,7 @@ class Encoder(nn.Module):
         super().__init__()
         self.widen = _widen(config)
         self.layers = nn.ModuleList(_convolution(config) for _ in range(config.encoder_layers))
-        self.narrow = drawn(nn.Linear(config.hidden, config.embedding), normalised=config.weight_norm)
+        self.narrow = init_scaled(nn.Linear(config.hidden, config.embedding), normalised=config.weight_norm)
 
     def forward(self, embedded: Tensor, readable: Tensor) -> Tensor:
         """e → z (B, S, embedding), equations 2 and 3"""
@@ -81,9 +82,11 @@ class DecoderLayer(nn.Module):
         super().__init__()
         width = config.embedding
         self.convolution = _convolution(config, causal=True)
-        self.of_state = drawn(nn.Linear(config.hidden, width), normalised=config.weight_norm)
+        self.of_state = init_scaled(nn.Linear(config.hidden, width), normalised=config.weight_norm)
         self.attention = build(config.attention, query_dim=width, memory_dim=width, width=width)
-        self.of_context = drawn(nn.Linear(self.attention.context_dim, config.hidden), normalised=config.weight_norm)
+        self.of_context = init_scaled(
+            nn.Linear(self.attention.context_dim, config.hidden), normalised=config.weight_norm
+        )
 
     def forward(
         self,
@@ -93,7 +96,7 @@ class DecoderLayer(nn.Module):
         at: Tensor | None = None,
         moving: LayerMoving | None = None,
     ) -> tuple[Tensor, LayerMoving | None]:
-        """Equations 4 to 7, of a whole target, or of one more token of each row at positions `at`, given what moved."""
+        """Equations 4 to 7: for a whole target, or, given `moving`, for the next token of each row, at `at`."""
         recent, history = (None, None) if moving is None else moving
         states = self.convolution(inputs, before=recent)
         queries = HALF * (self.of_state(states) + last)
@@ -127,7 +130,7 @@ class Gehring2017(Seq2Seq[Fixed, Moving]):
         self.encoder = Encoder(config)
         self.widen = _widen(config)
         self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
-        self.narrow = drawn(nn.Linear(config.hidden, config.embedding), normalised=config.weight_norm)
+        self.narrow = init_scaled(nn.Linear(config.hidden, config.embedding), normalised=config.weight_norm)
         self.embedding_dropout, self.output_dropout = make_dropout(config.at_embedding), make_dropout(config.at_output)
         tables = (self.embeddings.source, self.embeddings.target, self.source_places.table, self.target_places.table)
         for table in dict.fromkeys(tables):
@@ -135,7 +138,7 @@ class Gehring2017(Seq2Seq[Fixed, Moving]):
         for words in (self.embeddings.source, self.embeddings.target):
             nn.init.zeros_(words.weight[PAD])
         if config.tie == "none":
-            drawn(self.embeddings.output, dropout=config.at_output, normalised=config.weight_norm)
+            init_scaled(self.embeddings.output, dropout=config.at_output, normalised=config.weight_norm)
 
     @property
     def cross(self) -> list[str]:
@@ -144,7 +147,7 @@ class Gehring2017(Seq2Seq[Fixed, Moving]):
     def start(self, source: Tensor, readable: Tensor) -> tuple[Fixed, Moving]:
         at = torch.arange(source.shape[1], device=source.device)[None]
         embedded = self.embedding_dropout(self.source_places(self.embeddings.of_source(source), at))
-        encoded = _slowed(self.encoder(embedded, readable), 1 / (2 * max(1, len(self.decoder))))
+        encoded = _scale_gradient(self.encoder(embedded, readable), 1 / (2 * max(1, len(self.decoder))))
         # A context is linear in its values, so √m may as well be theirs.
         scale = HALF * readable.sum(1).to(encoded.dtype).sqrt()[:, None, None]
         values = scale * (encoded + embedded)
@@ -184,7 +187,7 @@ class Gehring2017(Seq2Seq[Fixed, Moving]):
 
 def _widen(config: Config) -> nn.Module:
     linear = nn.Linear(config.embedding, config.hidden)
-    return drawn(linear, dropout=config.at_embedding, normalised=config.weight_norm)
+    return init_scaled(linear, dropout=config.at_embedding, normalised=config.weight_norm)
 
 
 def _convolution(config: Config, *, causal: bool = False) -> GatedConvolution:
@@ -192,7 +195,7 @@ def _convolution(config: Config, *, causal: bool = False) -> GatedConvolution:
     return GatedConvolution(config.hidden, config.kernel, dropout=dropout, normalised=config.weight_norm, causal=causal)
 
 
-def _slowed(tensor: Tensor, share: float) -> Tensor:
-    """The tensor itself, with that share of its gradient."""
-    still = tensor.detach()
-    return still + share * (tensor - still)
+def _scale_gradient(tensor: Tensor, share: float) -> Tensor:
+    """The same tensor, with that share of its gradient."""
+    constant = tensor.detach()
+    return constant + share * (tensor - constant)

@@ -1,16 +1,16 @@
-"""Kalchbrenner, Blunsom (2013): Recurrent Continuous Translation Models. Convolutions make one vector of the
-sentence, and a recurrent network writes from it: their model I.
+"""Kalchbrenner, Blunsom (2013): Recurrent Continuous Translation Models. Convolutions turn the sentence into one
+vector, from which a recurrent network writes: model I of the paper.
 
-    (1) E_1 = (E x_1 … E x_S)                              a column a word, q rows
-    (2) E_i = tanh(K^i ∗ E_{i−1}),  i = 2, 3, …            row by row, K^i of i columns: i − 1 columns fewer a layer
-    (3) e = tanh(L^n ∗ E_{i−1})                            when n < i columns are left, L^n makes one of them
+    (1) E_1 = (E x_1 … E x_S)                              one column per word, q rows
+    (2) E_i = tanh(K^i ∗ E_{i−1}),  i = 2, 3, …            row by row; K^i has i columns: i − 1 columns fewer per layer
+    (3) e = tanh(L^n ∗ E_{i−1})                            when n < i columns are left, L^n joins them
     (4) h_i = tanh(R h_{i−1} + I E y_{i−1} + S e),  h_0 = 0    e enters every step
     (5) p(y_i) = softmax(O h_i)
 
-A sentence of one word is its own vector, an empty one is zero. Deviations: kernels grow up to `widest` columns, and
-the widest is repeated for as long as it fits, so that no sentence is too long; the end of the target is a symbol,
-where the paper predicts the length apart; the softmax is over all words, where theirs is over classes and then words;
-`cell` puts another unit in place of (4), `first` another h_0, and dropout may be used.
+A sentence of one word is its own vector; the vector of an empty one is zero. Deviations: kernels grow up to `widest`
+columns, and the widest is repeated as long as it fits, so that no sentence is too long; the target ends with a symbol
+(the paper predicts the length separately); the softmax is over all words (in the paper, over classes and then words);
+`cell` replaces (4) by another unit, `first` chooses another h_0; optional dropout.
 """
 
 import math
@@ -34,9 +34,9 @@ _Columns = Annotated[int, Range(least=2, most=1_000)]
 class Config(DropoutConfig):
     embedding: Width = 256
     hidden: Width = 256
-    widest: _Columns = 12  # of the largest kernel; by 1, a sentence never becomes one vector
+    widest: _Columns = 12  # of the largest kernel; with 1, a sentence would never become one vector
     cell: Cell = "tanh"
-    first: First = "zero"  # the decoder's first state: of the sentence's vector, of the mean of its words', or zero
+    first: First = "zero"  # the decoder's first state: from the sentence's vector, from the mean word vector, or zero
     tie: Tie = "none"
 
 
@@ -51,7 +51,7 @@ class Moving(NamedTuple):
 class Encoder(nn.Module):
     """The convolutional sentence model: equations 2 and 3.
 
-    All kernels are one parameter, and so are all last ones: an update then reaches it, whatever the lengths.
+    All kernels are one parameter, and all last kernels another: every update reaches both, whatever the lengths.
     """
 
     def __init__(self, width: int, widest: int) -> None:
@@ -69,14 +69,14 @@ class Encoder(nn.Module):
         longest, layer = columns.shape[-1], 0
         while longest >= (width := self.widths[min(layer, len(self.widths) - 1)]):
             convolved = F.conv1d(columns, kernels[width - 2][:, None], groups=columns.shape[1])
-            fits = left >= width  # a sentence of fewer columns waits as it is
+            fits = left >= width  # a sentence with fewer columns stays as it is
             columns = torch.where(fits[:, None, None], F.pad(torch.tanh(convolved), (0, width - 1)), columns)
             left = torch.where(fits, left - width + 1, left)
             longest, layer = longest - width + 1, layer + 1
-        return self._ended(columns, left)
+        return self._join_last_columns(columns, left)
 
-    def _ended(self, columns: Tensor, left: Tensor) -> Tensor:
-        """Equation 3 for each sentence with the kernel as wide as what is left of it; one column, or none, stays."""
+    def _join_last_columns(self, columns: Tensor, left: Tensor) -> Tensor:
+        """Equation 3: each sentence with the kernel as wide as its remaining columns; one column, or none, stays."""
         most = len(self.last_widths) + 1
         columns = F.pad(columns, (0, most))[..., :most]
         if self.last is None:
@@ -96,7 +96,7 @@ class Kalchbrenner2013(Seq2Seq[Fixed, Moving]):
         "paper": Config(),
     }
     paper = PaperInfo(
-        "Kalchbrenner, Blunsom", 2013, "Recurrent Continuous Translation Models", "one fixed vector, of convolutions"
+        "Kalchbrenner, Blunsom", 2013, "Recurrent Continuous Translation Models", "one fixed vector, from convolutions"
     )
 
     def __init__(self, config: Config, source_size: int, target_size: int) -> None:
@@ -123,20 +123,20 @@ class Kalchbrenner2013(Seq2Seq[Fixed, Moving]):
         vector = fixed.vector.repeat_interleave(token.shape[0] // fixed.vector.shape[0], 0)
         last = self.embedding_dropout(self.embeddings.of_target(token))
         state = self.unit(self.unit.of_input(last) + vector, moving.state)
-        return self._written(self.unit.read(state)), Moving(state)
+        return self._logits(self.unit.read(state)), Moving(state)
 
     def forward(self, source: Tensor, readable: Tensor, target: Tensor) -> Tensor:
         (vector,), (state,) = self.start(source, readable)
         last = self.embedding_dropout(self.embeddings.of_target(target))
         states, _ = self.unit.run(self.unit.of_input(last) + vector[:, None], state)
-        return self._written(states)
+        return self._logits(states)
 
-    def _written(self, states: Tensor) -> Tensor:
+    def _logits(self, states: Tensor) -> Tensor:
         """Equation 5"""
         logits: Tensor = self.embeddings.output(self.narrow(self.output_dropout(states)))
         return logits
 
 
 def _kernel(rows: int, columns: int) -> Tensor:
-    """Of such a size that sums of `columns` words are as large as words."""
+    """Scaled so that sums of `columns` words are as large as words."""
     return torch.empty(rows, columns).uniform_(-1, 1) * math.sqrt(3 / columns)

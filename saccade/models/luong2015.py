@@ -1,18 +1,18 @@
-"""Luong, Pham, Manning (2015): Effective Approaches to Attention-based Neural Machine Translation. The decoder makes
-its state first, asks the source with it, and hands what came of both to its next step.
+"""Luong, Pham, Manning (2015): Effective Approaches to Attention-based Neural Machine Translation. The decoder
+computes its state first, attends to the source with it, and passes the combination on to its next step.
 
-    (1) h̄_j, and the states at its end: a deep LSTM over the source, backwards
-    (2) h_t = LSTM([E y_{t−1}; h̃_{t−1}], h_{t−1}),  h̃_0 = 0    input feeding; as deep, from the encoder's last states
+    (1) h̄_j and the last states: a deep LSTM over the source, backwards
+    (2) h_t = LSTM([E y_{t−1}; h̃_{t−1}], h_{t−1}),  h̃_0 = 0    input feeding; as deep as (1), from its last states
     (3) a_t = align(h_t, h̄),  c_t = Σ_j a_tj h̄_j         global, local-m or local-p × dot, general, concat or location
     (4) h̃_t = tanh(W_c [c_t; h_t])
     (5) p(y_t) = softmax(W_s h̃_t)
 
-(3) is `attention = "luong2015-local-p-general"`, say, or any other by name. The order is h_t, a_t, h̃_t; Bahdanau's
-attention is asked with s_{t−1}. A source that is read backwards keeps its positions: local-m still reads near word t.
-`feeding = false` leaves h̃_{t−1} out of (2); then all of a known target is read at once.
+(3) is chosen by name, such as `attention = "luong2015-local-p-general"`. The order is h_t, a_t, h̃_t; in Bahdanau 2014
+the query is s_{t−1}. A source that is read backwards keeps its positions: local-m still reads near word t.
+`feeding = false` removes h̃_{t−1} from (2); then a known target is read in one pass.
 
-Options beyond the paper: `bidirectional` (half of `hidden` for each direction), other units by `cell`, other first
-states by `first`, tied embeddings, dropout by place. Deviation: read backwards, the source's end symbol comes first.
+Options beyond the paper: `bidirectional` (half of `hidden` for each direction), other units (`cell`), other first
+states (`first`), tied embeddings, dropout by place. Deviation: read backwards, the source's end symbol comes first.
 """
 
 from dataclasses import dataclass
@@ -35,18 +35,18 @@ class Config(DropoutConfig):
     embedding: Width = 1000
     hidden: Width = 1000  # of both directions together
     layers: Layers = 4  # of the encoder, and of the decoder
-    reverse: bool = True  # the source is read from its end, where it is read in one direction
+    reverse: bool = True  # read the source backwards, if it is read in one direction
     bidirectional: bool = False
     attention: str = "luong2015-global-general"
-    feeding: bool = True  # whether the next step reads what came of the attention
+    feeding: bool = True  # input feeding: the next step reads h̃
     cell: Cell = "lstm"
-    first: First = "last"  # the decoder's first states: the encoder's last, of the mean of its states, or zero
+    first: First = "last"  # the decoder's first states: the encoder's last, from the mean of its states, or zero
     tie: Tie = "none"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.bidirectional and self.hidden % 2:
-            raise ValueError(f"hidden must be even where two directions share it; got {self.hidden}")
+            raise ValueError(f"hidden must be even, since two directions share it; got {self.hidden}")
 
 
 class Fixed(NamedTuple):
@@ -56,7 +56,7 @@ class Fixed(NamedTuple):
 class Moving(NamedTuple):
     states: tuple[Tensor, ...]  # of each layer (R, the unit's size)
     fed: Tensor | None  # h̃ (R, hidden)
-    history: History | None  # where the attention needs one
+    history: History | None  # if the attention needs it
 
 
 class Decoder(nn.Module):
@@ -82,27 +82,27 @@ class Decoder(nn.Module):
         return Moving(states, fed, None)
 
     def step(self, projected: Tensor, at: int | Tensor, memory: Memory, moving: Moving) -> tuple[Tensor, Moving]:
-        """Equations 2 to 4, of the lowest unit's W E y_{t−1} → h̃_t, and what moves on"""
+        """Equations 2 to 4: projected = W E y_{t−1} → h̃_t, the new Moving"""
         states, fed, history = moving
         if self.of_fed is not None:
             projected = projected + self.of_fed(fed)
         output, states = self.stack.step(projected, states)
         reading = self.attention(output[:, None], memory, at=at, history=history)
-        read = self.joined(reading.context.squeeze(1), output)
+        read = self.join(reading.context.squeeze(1), output)
         return read, Moving(states, None if fed is None else read, reading.history)
 
     def forward(self, last: Tensor, memory: Memory, moving: Moving) -> Tensor:
-        """last E y (B, T, ·) of a target that is known → h̃ (B, T, hidden)"""
-        if self.of_fed is None:  # no step waits for the one before
+        """last: E y (B, T, ·) of a known target → h̃ (B, T, hidden)"""
+        if self.of_fed is None:  # no step depends on the one before
             outputs = self.stack(last, moving.states)
-            return self.joined(self.attention(outputs, memory).context, outputs)
+            return self.join(self.attention(outputs, memory).context, outputs)
         reads = []
         for t, projected in enumerate(self.stack.lowest.of_input(last).unbind(1)):
             read, moving = self.step(projected, t, memory, moving)
             reads.append(read)
         return torch.stack(reads, 1)
 
-    def joined(self, contexts: Tensor, outputs: Tensor) -> Tensor:
+    def join(self, contexts: Tensor, outputs: Tensor) -> Tensor:
         """Equation 4"""
         return torch.tanh(self.of_read(torch.cat([contexts, outputs], -1)))
 
@@ -119,7 +119,7 @@ class Luong2015(Seq2Seq[Fixed, Moving]):
         "Luong, Pham, Manning",
         2015,
         "Effective Approaches to Attention-based Neural Machine Translation",
-        "one attention, asked with the new state and fed to the next step",
+        "one attention, whose query is the new state, fed to the next step",
     )
 
     def __init__(self, config: Config, source_size: int, target_size: int) -> None:
@@ -153,13 +153,13 @@ class Luong2015(Seq2Seq[Fixed, Moving]):
         memory = fixed.memory.shared(token.shape[0] // fixed.memory.sentences)
         last = self.embedding_dropout(self.embeddings.of_target(token))
         read, moving = self.decoder.step(self.decoder.stack.lowest.of_input(last), t, memory, moving)
-        return self._written(read), moving
+        return self._logits(read), moving
 
     def forward(self, source: Tensor, readable: Tensor, target: Tensor) -> Tensor:
         (memory,), moving = self.start(source, readable)
-        return self._written(self.decoder(self.embedding_dropout(self.embeddings.of_target(target)), memory, moving))
+        return self._logits(self.decoder(self.embedding_dropout(self.embeddings.of_target(target)), memory, moving))
 
-    def _written(self, reads: Tensor) -> Tensor:
+    def _logits(self, reads: Tensor) -> Tensor:
         """Equation 5"""
         logits: Tensor = self.embeddings.output(self.narrow(self.output_dropout(reads)))
         return logits

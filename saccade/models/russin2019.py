@@ -1,23 +1,23 @@
 """Russin, Jo, O'Reilly, Bengio (2019): Compositional generalization in a deep seq2seq model by separating syntax and
-semantics. Where to look is decided by the order of the words alone, what to write by the word looked at alone.
+semantics. The order of the words alone decides where to look; the word at that place alone decides what to write.
 
-    (1) m_j = E_m x_j                                      semantics: of the word, whatever stands around it
-    (2) h_j = [→h_{j−1}; ←h_{j+1}], of an LSTM over E_s x  syntax: of what stands around the word
+    (1) m_j = E_m x_j                                      semantics: from the word alone
+    (2) h_j = [→h_{j−1}; ←h_{j+1}], of an LSTM over E_s x  syntax: from the words around it
     (3) s_0 = tanh(W [→h_S; ←h_1])
     (4) a_i = softmax(s_i·h_j)                             keys are syntax …
-    (5) d_i = Σ_j a_ij m_j,  p(y_i) = softmax(W_o d_i)     … values semantics: nothing else reaches the output
-    (6) c_i = Σ_j a_ij h_j,  s_{i+1} = LSTM(c_i, s_i)      and nothing but syntax moves the decoder
+    (5) d_i = Σ_j a_ij m_j,  p(y_i) = softmax(W_o d_i)     … values are semantics: nothing else reaches the output
+    (6) c_i = Σ_j a_ij h_j,  s_{i+1} = LSTM(c_i, s_i)      only syntax reaches the decoder's state
 
-So a word that was seen in one place only can be written wherever its like can. As published the decoder does not read
-what it has written; with `feedback` it does: (4) asks with s_i + W_q E y_{i−1}, and (6) reads W_y E y_{i−1}, too.
-Three options of the paper give the separation up in part, to see what it is worth: `sequential` (a bidirectional LSTM
-over m), `nonlinear` (relu(V relu(d_i)) in place of d_i), `syntax_acts` (W_o reads d_i + W_c c_i). A meaning writes one
-piece: where a piece of the source becomes several, one after another, `syntax_acts` is needed.
-Any attention takes the place of (4) by `attention = "name"`; c_i then takes the mean of its heads' weights.
+So a word seen in only one position can be used wherever similar words can. As published, the decoder does not read its
+own output; with `feedback` it does: the query in (4) is s_i + W_q E y_{i−1}, and (6) also reads W_y E y_{i−1}.
+Three options of the paper relax the separation, to measure its effect: `sequential` (a bidirectional LSTM over m),
+`nonlinear` (relu(V relu(d_i)) instead of d_i), `syntax_acts` (W_o reads d_i + W_c c_i). A meaning writes one token:
+where one source token becomes several, `syntax_acts` is needed.
+`attention = "name"` replaces (4) by any other attention; c_i then uses the mean of its heads' weights.
 
-Deviations: (3) is the LSTM's output, with an empty cell (the released code: relu, and only the first query); further
-layers above (2) are all of one width (the released code has a second, twice as wide as the first); `surroundings =
-false` gives h_j = [→h_j; ←h_j]; embeddings may be tied, and other units chosen by `cell`.
+Deviations: (3) is the LSTM's output, with an empty cell (the released code: relu, and only the first query); all layers
+above (2) have one width (the released code has a second, twice as wide as the first); `surroundings = false` gives
+h_j = [→h_j; ←h_j]; embeddings may be tied; `cell` chooses another unit.
 """
 
 from dataclasses import dataclass
@@ -43,14 +43,14 @@ class Config(DropoutConfig):
     embedding: Width = 100  # of words, for the syntax
     hidden: Width = 400  # of the syntax, both directions together, and of the decoder
     layers: Layers = 2  # of the syntax; the first is equation 2
-    surroundings: bool = True  # whether a word's syntax leaves out the word itself
+    surroundings: bool = True  # whether a word's syntax excludes the word itself
     attention: str = "luong2015-global-dot"
-    feedback: bool = False  # whether the decoder reads what it wrote last
+    feedback: bool = False  # whether the decoder reads its last output
     sequential: bool = False
     nonlinear: bool = False
     syntax_acts: bool = False
     cell: Cell = "lstm"
-    first: First = "last"  # the decoder's first state: of the encoder's last, of the mean of its states, or zero
+    first: First = "last"  # the decoder's first state: from the encoder's last state, from its mean state, or zero
     tie: Tie = "none"
 
     def __post_init__(self) -> None:
@@ -58,7 +58,7 @@ class Config(DropoutConfig):
         halved = ("hidden", "semantics") if self.sequential else ("hidden",)
         for name in halved:
             if getattr(self, name) % 2:
-                raise ValueError(f"{name} must be even: two directions share it; got {getattr(self, name)}")
+                raise ValueError(f"{name} must be even, since two directions share it; got {getattr(self, name)}")
 
 
 class Fixed(NamedTuple):
@@ -68,7 +68,7 @@ class Fixed(NamedTuple):
 
 class Moving(NamedTuple):
     state: Tensor  # s (R, the unit's size)
-    history: History | None  # where the attention needs one
+    history: History | None  # if the attention needs it
 
 
 class Syntax(nn.Module):
@@ -139,7 +139,7 @@ class Decoder(nn.Module):
     def step(
         self, last: Tensor | None, at: int | Tensor, fixed: Fixed, moving: Moving
     ) -> tuple[Tensor, Tensor, Moving]:
-        """Equations 4 to 6 → d_i, c_i, and what moves on"""
+        """Equations 4 to 6 → d_i, c_i, the new Moving"""
         memory, syntax = fixed
         state, history = moving
         reading = self.attention(self.control.query(state, last), memory, at=at, history=history, weights=True)
@@ -171,7 +171,7 @@ class Russin2019(Seq2Seq[Fixed, Moving]):
         "Russin, Jo, O'Reilly, Bengio",
         2019,
         "Compositional generalization in a deep seq2seq model by separating syntax and semantics",
-        "one attention: syntax is asked, meanings are read",
+        "one attention: keys are syntax, values are meanings",
     )
 
     def __init__(self, config: Config, source_size: int, target_size: int) -> None:

@@ -1,15 +1,15 @@
 """Sutskever, Vinyals, Le (2014): Sequence to Sequence Learning with Neural Networks. A deep LSTM reads the source,
-from its last word to its first, and another goes on from its states.
+from its last word to its first, and another continues from its states.
 
-    (1) h_j^l, c_j^l = LSTM(h_j^{l−1}, h_{j+1}^l, c_{j+1}^l),  h_j^0 = E x_j    layer upon layer, backwards
-    (2) s_0^l = [h_1^l; c_1^l]                             all that the decoder knows of the source
+    (1) h_j^l, c_j^l = LSTM(h_j^{l−1}, h_{j+1}^l, c_{j+1}^l),  h_j^0 = E x_j    layer by layer, backwards
+    (2) s_0^l = [h_1^l; c_1^l]                             all that the decoder knows about the source
     (3) s_i^l = LSTM(s_i^{l−1}, s_{i−1}^l),  s_i^0 = E y_{i−1}
     (4) p(y_i) = softmax(W s_i^L)
 
-Read backwards, the first words of source and target are near each other, which makes learning easier; `reverse =
-false` reads forwards. Deviations: the source's end symbol is read first, where theirs is read last and begins the
-target; the LSTM has no peepholes; `cell` puts another unit in its place, and `first` another s_0; dropout may be
-used.
+Read backwards, the first words of source and target are close to each other, which makes learning easier; `reverse =
+false` reads forwards. Deviations: the source's end symbol is read first (in the paper it is read last and begins the
+target); the LSTM has no peepholes; `cell` replaces it by another unit, and `first` chooses another s_0; optional
+dropout.
 """
 
 from dataclasses import dataclass
@@ -29,13 +29,13 @@ class Config(DropoutConfig):
     embedding: Width = 1000
     hidden: Width = 1000
     layers: Layers = 4  # of the encoder, and of the decoder
-    reverse: bool = True  # the source is read from its end
+    reverse: bool = True  # read the source backwards
     cell: Cell = "lstm"
-    first: Literal["last", "mean"] = "last"  # the decoder's first states: the encoder's last, or of the mean of them
+    first: Literal["last", "mean"] = "last"  # the decoder's first states: the encoder's last, or from its mean state
     tie: Tie = "none"
 
 
-Fixed = tuple[()]  # the source is in the decoder's first states alone
+Fixed = tuple[()]  # the decoder knows the source only through its first states
 
 
 class Moving(NamedTuple):
@@ -89,13 +89,13 @@ class Sutskever2014(Seq2Seq[Fixed, Moving]):
     def step(self, token: Tensor, t: Tensor, fixed: Fixed, moving: Moving) -> tuple[Tensor, Moving]:
         last = self.embedding_dropout(self.embeddings.of_target(token))
         output, states = self.decoder.step(self.decoder.lowest.of_input(last), moving.states)
-        return self._written(output), Moving(states)
+        return self._logits(output), Moving(states)
 
     def forward(self, source: Tensor, readable: Tensor, target: Tensor) -> Tensor:
         _, (states,) = self.start(source, readable)
-        return self._written(self.decoder(self.embedding_dropout(self.embeddings.of_target(target)), states))
+        return self._logits(self.decoder(self.embedding_dropout(self.embeddings.of_target(target)), states))
 
-    def _written(self, outputs: Tensor) -> Tensor:
+    def _logits(self, outputs: Tensor) -> Tensor:
         """Equation 4"""
         logits: Tensor = self.embeddings.output(self.narrow(self.output_dropout(outputs)))
         return logits

@@ -1,4 +1,4 @@
-"""The one table of models by name."""
+"""The table of models by name."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -32,7 +32,7 @@ MODELS: Mapping[str, type[Seq2Seq[Any, Any]]] = Registry[type[Seq2Seq[Any, Any]]
 
 
 def find_model(name: str) -> type[Seq2Seq[Any, Any]]:
-    """By name, or a class outside the package as `my_module:Class`."""
+    """Find a model class by its name, or outside the package by `my_module:Class`."""
     model_class = resolve(name, MODELS, "model")
     if not (isinstance(model_class, type) and issubclass(model_class, Seq2Seq)):
         raise UserError(f"model {name!r} is not a class of models; expected a subclass of saccade.models.Seq2Seq")
@@ -45,7 +45,7 @@ def find_model(name: str) -> type[Seq2Seq[Any, Any]]:
 
 
 def build_model(name: str, config: Any, source_size: int, target_size: int) -> Seq2Seq[Any, Any]:
-    """Sizes and parts that do not go together are a user's mistake, whichever layer finds them."""
+    """Construct a model; sizes and parts that do not fit together are reported as the user's mistake."""
     model_class = find_model(name)
     try:
         return model_class(config, source_size, target_size)
@@ -55,4 +55,4 @@ def build_model(name: str, config: Any, source_size: int, target_size: int) -> S
             f"{keys or name}: {error}; set other sizes, or an attention that fits (`saccade attentions` lists them)"
         ) from error
     except ValueError as error:
-        raise UserError(f"model {name}: its settings do not go together: {error}") from error
+        raise UserError(f"model {name}: its settings do not fit together: {error}") from error

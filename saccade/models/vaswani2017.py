@@ -1,5 +1,5 @@
 """Vaswani, Shazeer, Parmar, Uszkoreit, Jones, Gomez, Kaiser, Polosukhin (2017): Attention Is All You Need.
-No recurrence: attention at three sites, each swappable by name.
+No recurrence: attention in three places, each replaceable by name.
 
     (1) x = √d·E + PE                                      positions added, or rotary inside self-attention
     (2) encoder layer:  x ← x + SelfAttention(x);  x ← x + FFN(x)
@@ -8,12 +8,12 @@ No recurrence: attention at three sites, each swappable by name.
     (5) p(y_i) = softmax(E y_i)                            embeddings tied
 
 `norm = "post"` normalises after each sum, as published; the default is "pre", before each function and once at the end,
-which trains without a long warm-up. The paper does not give its first weights. Matrices start by Xavier's rule; with
-post-norm they start from N(0, 0.02²), so that each function adds little to its input at first. Drawn by Xavier's rule,
-it adds as much as its input holds, each norm then shrinks what the residuals carry, and the lower layers hardly learn.
+which trains without a long warm-up. The paper does not give its initial weights. Matrices start by Xavier's rule, or
+with post-norm from N(0, 0.02²), so that each function adds little to its input at first: by Xavier's rule it would add
+as much as the input, each norm would then shrink the residual stream, and the lower layers would hardly learn.
 
-Options beyond the paper: RMSNorm, gated or convolutional feed-forward, learned or rotary positions, and no residuals or
-norms, to see what they do.
+Options beyond the paper: RMSNorm, gated or convolutional feed-forward networks, learned or rotary positions, and no
+residuals or norms, to see what they contribute.
 """
 
 from dataclasses import dataclass
@@ -53,12 +53,12 @@ class Config(Checked):
 
 
 class LayerMoving(NamedTuple):
-    """Of one decoder layer, a row a hypothesis."""
+    """The state of one decoder layer, one row per hypothesis."""
 
     cache: Memory
     self_history: History | None
     cross_history: History | None
-    recent: Tensor | None  # (R, kernel − 1, width): the last inputs of a convolutional feed-forward
+    recent: Tensor | None  # (R, kernel − 1, width): the previous inputs of a convolutional feed-forward
 
 
 Fixed = tuple[Memory, ...]  # of each decoder layer's cross-attention
@@ -94,7 +94,7 @@ class DecoderLayer(nn.Module):
     def forward(
         self, inputs: Tensor, memory: Memory, at: Tensor | None = None, moving: LayerMoving | None = None
     ) -> tuple[Tensor, LayerMoving | None]:
-        """Of a whole target, or of one more token of each row at positions `at`, given what moved."""
+        """For a whole target, or, given `moving`, for the next token of each row at positions `at`."""
         cache = recent = self_history = cross_history = None
 
         def attend(x: Tensor) -> Tensor:
@@ -107,7 +107,7 @@ class DecoderLayer(nn.Module):
             read: Tensor = self.attention.output(reading.context)
             return read
 
-        def search(x: Tensor) -> Tensor:
+        def attend_source(x: Tensor) -> Tensor:
             nonlocal cross_history
             reading = self.cross.attention(x, memory, at=at, history=moving and moving.cross_history)
             cross_history = reading.history
@@ -123,7 +123,7 @@ class DecoderLayer(nn.Module):
             return transformed
 
         outputs = inputs
-        for around, function in zip(self.around, (attend, search, transform), strict=True):
+        for around, function in zip(self.around, (attend, attend_source, transform), strict=True):
             outputs = around(outputs, function)
         if moving is None:
             return outputs, None
@@ -173,7 +173,7 @@ class Vaswani2017(Seq2Seq[Fixed, Moving]):
             encoded = layer(encoded, readable)
         encoded = self.encoder_norm(encoded)
         fixed = tuple(layer.cross.attention.remember(encoded, readable) for layer in self._decoders)
-        return fixed, tuple(_nothing_written(layer, encoded) for layer in self._decoders)
+        return fixed, tuple(_empty_cache(layer, encoded) for layer in self._decoders)
 
     def step(self, token: Tensor, t: Tensor, fixed: Fixed, moving: Moving) -> tuple[Tensor, Moving]:
         states = self._placed(self.embeddings.of_target(token)[:, None], t[:, None])
@@ -214,8 +214,8 @@ def _draw_weights(linear: nn.Linear, place: NormPlace) -> None:
         nn.init.zeros_(linear.bias)
 
 
-def _nothing_written(layer: DecoderLayer, encoded: Tensor) -> LayerMoving:
-    """Before the first token: an empty cache, a row a sentence."""
+def _empty_cache(layer: DecoderLayer, encoded: Tensor) -> LayerMoving:
+    """Before the first token: an empty cache, one row per sentence."""
     empty = layer.attention.attention.remember(encoded[:, :0], at=0)
     remembers = layer.feed_forward.remembers
     recent = encoded.new_zeros(encoded.shape[0], remembers, encoded.shape[-1]) if remembers else None

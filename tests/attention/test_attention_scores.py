@@ -77,7 +77,7 @@ def test_bilinear_puts_its_matrix_on_the_keys() -> None:
         attention.of_keys.get_parameter("weight").copy_(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
     memory = attention.remember(torch.ones(1, 1, 2))
     assert memory.keys.flatten().tolist() == [3, 7]
-    scored = attention.scored(torch.tensor([[[1.0, 2.0]]]), memory, torch.zeros(1, 1, dtype=torch.long))
+    scored = attention.score_slots(torch.tensor([[[1.0, 2.0]]]), memory, torch.zeros(1, 1, dtype=torch.long))
     assert scored.scores.item() == 17
 
 

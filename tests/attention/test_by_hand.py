@@ -78,7 +78,7 @@ def test_the_scale_brings_the_deviation_back_to_one() -> None:
         attention = Attention(query_dim=2, memory_dim=2, score=score, project="")
         memory = attention.remember(corners)
         approximately(attention(query, memory, weights=True).weights, weights)
-        scores = attention.scored(query, memory, torch.zeros(1, 1, dtype=torch.long)).scores
+        scores = attention.score_slots(query, memory, torch.zeros(1, 1, dtype=torch.long)).scores
         assert scores.std(correction=0).item() == pytest.approx(deviation)
 
 
@@ -123,7 +123,7 @@ def test_one_step_of_bahdanau_and_of_luong(
     attention = ATTENTIONS[name](query_dim=2, memory_dim=2, width=2).double()
     attention.load_state_dict({key: torch.tensor(value).double() for key, value in learned.items()})
     queries, memory = torch.tensor([[query]]).double(), attention.remember(H)
-    approximately(attention.scored(queries, memory, torch.zeros(1, 1, dtype=torch.long)).scores, scores)
+    approximately(attention.score_slots(queries, memory, torch.zeros(1, 1, dtype=torch.long)).scores, scores)
     reading = attention(queries, memory, weights=True)
     approximately(reading.weights, weights)
     approximately(reading.context, context)

@@ -54,13 +54,13 @@ each = pytest.mark.parametrize("name", COMPOSITIONS)
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The number of queries of each read of windows alone."""
     counts: list[int] = []
-    read = local.read
+    read = local.read_near
 
     def counted(plain: Any, window: Any, queries: Tensor, *others: Any) -> Any:
         counts.append(queries.shape[1])
         return read(plain, window, queries, *others)
 
-    monkeypatch.setattr(local, "read", counted)
+    monkeypatch.setattr(local, "read_near", counted)
     return counts
 
 

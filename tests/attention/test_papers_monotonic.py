@@ -82,7 +82,7 @@ def test_hard_when_testing_in_the_whole_attention() -> None:
     attention, queries, source = _ready(hard_when_testing=True)
     reading = attention.eval()(queries, attention.remember(source), weights=True)
     where = torch.arange(T)[None]
-    scores = attention.scored(queries, attention.remember(source), where).scores.detach().numpy()
+    scores = attention.score_slots(queries, attention.remember(source), where).scores.detach().numpy()
     for b in range(B):
         chosen = raffel2017_greedy(1 / (1 + np.exp(-scores[b, 0])), np.ones(S, dtype=bool))
         expected = [np.zeros(2) if j is None else source[b, j].numpy() for j in chosen]

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from saccade.layers.convolution import HALF, Convolution, GatedConvolution, drawn
+from saccade.layers.convolution import HALF, Convolution, GatedConvolution, init_scaled
 
 
 def by_hand(layer: Convolution, sentence: Tensor) -> Tensor:
@@ -51,7 +51,7 @@ def test_half_of_the_outputs_gate_the_other_half() -> None:
 def test_normalised_weights_have_a_length_and_a_direction() -> None:
     torch.manual_seed(1)
     plain = nn.Linear(6, 3)
-    layer = drawn(plain)
+    layer = init_scaled(plain)
     drawn_weight = plain.weight.detach().clone()
     learnt = dict(layer.named_parameters())
     assert len(learnt) == 3  # and the bias
@@ -63,7 +63,7 @@ def test_normalised_weights_have_a_length_and_a_direction() -> None:
     torch.testing.assert_close(plain.weight.norm(dim=1), torch.full((3,), 2.0))
     torch.testing.assert_close(plain.weight / 2, drawn_weight / drawn_weight.norm(dim=1, keepdim=True))
     assert not any(
-        "parametrizations" in name for name, _ in drawn(nn.Linear(6, 3), normalised=False).named_parameters()
+        "parametrizations" in name for name, _ in init_scaled(nn.Linear(6, 3), normalised=False).named_parameters()
     )
 
 
@@ -72,7 +72,7 @@ def test_a_small_variance_stays_as_it_is_through_many_layers(dropout: float) -> 
     """§3.5 of the paper: what the weights are drawn from makes up for the gate, the residual and the dropout."""
     torch.manual_seed(1)
     states = 0.1 * torch.randn(8, 20, 128)
-    states = drawn(nn.Linear(128, 128), dropout=dropout)(nn.functional.dropout(states, dropout))
+    states = init_scaled(nn.Linear(128, 128), dropout=dropout)(nn.functional.dropout(states, dropout))
     assert states.std().item() == pytest.approx(0.1, rel=0.05)
     for _ in range(10):
         states = HALF * (GatedConvolution(128, 3, dropout=dropout, normalised=True)(states) + states)

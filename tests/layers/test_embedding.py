@@ -17,7 +17,7 @@ def test_ties_share_one_tensor() -> None:
 
 
 def test_two_vocabularies_cannot_be_tied_over_both_sides() -> None:
-    with pytest.raises(UserError, match=r"source has 7 entries, target 8: set model\.tie = 'target'"):
+    with pytest.raises(UserError, match=r"source has 7 entries, the target 8: set model\.tie = 'target'"):
         Embeddings(7, 8, 4, tie="all")
     Embeddings(7, 8, 4, tie="target")
 

@@ -1,4 +1,4 @@
-"""Models by name: sizes and parts that do not go together are refused in words, not by a traceback."""
+"""Models by name: sizes and parts that do not fit together are refused in one line, without a traceback."""
 
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ def test_every_attention_is_built_or_refused_with_its_setting(name: str, key: st
 
 def test_other_settings_that_do_not_go_together() -> None:
     rotary = replace(MODELS["vaswani2017"].PRESETS["tiny"], width=6, heads=2, positions="rotary")
-    with pytest.raises(UserError, match=r"^model vaswani2017: its settings do not go together: .*even, got 3"):
+    with pytest.raises(UserError, match=r"^model vaswani2017: its settings do not fit together: .*even, got 3"):
         build_model("vaswani2017", rotary, 9, 9)
 
 
