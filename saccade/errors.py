@@ -1,6 +1,7 @@
 """The exception for a user's mistake, and foreign text made safe to show in a message."""
 
 import re
+import sys
 from collections.abc import Sequence
 
 # C0 and C1 controls with ESC and DEL; line and paragraph separators; characters that reorder what stands around them
@@ -40,3 +41,9 @@ def check_same_length(**columns: Sequence[object]) -> None:
         raise UserError("need one line each, got " + " and ".join(f"{n} {name}" for name, n in counts.items()))
     if not all(counts.values()):
         raise UserError(f"nothing to score: {' and '.join(counts)} are empty")
+
+
+def say(text: str) -> None:
+    """Print one line for people on standard error: standard output may hold data."""
+    sys.stderr.write(printable(text) + "\n")
+    sys.stderr.flush()

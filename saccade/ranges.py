@@ -92,7 +92,9 @@ class Checked:
         for name, hint in field_hints(type(self)).items():
             value = getattr(self, name)
             if (choices := _choices(hint)) and value not in choices:
-                raise OptionError(name, f"must be {', '.join(map(str, choices))}, got {value!r}")
+                *others, last = [str(choice) for choice in choices if choice is not None]
+                expected = f"{', '.join(others)} or {last}" if others else last
+                raise OptionError(name, f"must be {expected}, got {value!r}")
             for within, number in _numbers(hint, value):
                 if number not in within:
                     raise OptionError(name, f"must be {within}, got {number}")

@@ -17,8 +17,10 @@ ROOT = Path(saccade.__file__).parent
 LAYERS = [
     {"__main__"},
     {"cli"},
+    {"api"},
     {"comparison", "explorer", "serve", "tour"},
     {"train"},
+    {"trained_model"},
     {"evaluate"},
     {"decode"},
     {"model_folder"},
@@ -31,7 +33,9 @@ LAYERS = [
     {"tasks"},
     {"text"},
     {"config"},
-    {"device", "locations", "locking", "names", "provenance", "ranges"},
+    {"device", "locations", "names", "provenance", "ranges"},
+    {"journal"},
+    {"locking"},
     {"files"},
     {"errors"},
 ]

@@ -1,5 +1,6 @@
 """All commands. They import what is heavy when they run, so that `saccade --help` is quick."""
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -17,7 +18,6 @@ from saccade.cli.score import score
 from saccade.cli.sweep import sweep
 from saccade.cli.train import train
 from saccade.cli.translate import translate
-from saccade.cli.trusting import with_trust_code
 from saccade.cli.try_ import try_
 
 app = typer.Typer(
@@ -29,20 +29,27 @@ app = typer.Typer(
 )
 app.command("try")(try_)
 app.command("data")(data_)
-for command in (train, sweep, translate, score, rerank, calibrate, align, evaluate, compare):
-    app.command()(with_trust_code(command))
-for command in (tasks, models, attentions):
-    app.command()(command)
+commands: list[Callable[..., None]] = [
+    *(train, sweep, translate, score, rerank, calibrate, align, evaluate, compare),
+    *(tasks, models, attentions),
+]
+for function in commands:
+    app.command()(function)
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _print_version(requested: bool) -> None:
+    if requested:
         show(f"saccade {saccade.__version__}")
         raise typer.Exit
 
 
+Version = Annotated[
+    bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+]
+
+
 @app.callback()
 def _common(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which.")] = False,
+    version: Version = False,
 ) -> None:
     pass

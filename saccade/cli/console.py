@@ -1,27 +1,26 @@
 """Where commands print: messages and tables for people, data for programs."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
-from saccade.errors import printable
+import typer
+
+from saccade.errors import printable, say
+
+__all__ = ["bar", "interruptible", "plural", "print_table", "progress_bar", "put", "say", "show"]
 
 _LAYOUT = "\n\t"
 
 
-def say(text: str) -> None:
-    """A line for people, on standard error: standard output may hold data."""
-    sys.stderr.write(printable(text) + "\n")
-    sys.stderr.flush()
-
-
 def show(text: str) -> None:
-    """Lines for people, on standard output."""
+    """Print lines for people on standard output."""
     sys.stdout.write(printable(text, keep=_LAYOUT) + "\n")
     sys.stdout.flush()
 
 
 def put(text: str) -> None:
-    """Data, on standard output: exactly `text`, unless a terminal would obey what is in it."""
+    """Print data on standard output: exactly `text`, except for control characters on a terminal."""
     sys.stdout.write((printable(text, keep=_LAYOUT) if sys.stdout.isatty() else text) + "\n")
     sys.stdout.flush()
 
@@ -29,8 +28,8 @@ def put(text: str) -> None:
 def print_table(
     columns: Sequence[str], rows: Sequence[Sequence[str]], *, err: bool = False, wrap: bool = False
 ) -> None:
-    """The first column stands to the left, all others, of figures, to the right; `wrap` is for one that may be wider
-    than a terminal."""
+    """Print a table: the first column aligned left, the others, which hold numbers, right. `wrap` lets a column that is
+    wider than the terminal continue on the next line."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -43,5 +42,48 @@ def print_table(
         table.add_row(*(Text(printable(cell)) for cell in row))
     console = Console(stderr=err)
     if not console.is_terminal:
-        console = Console(stderr=err, width=1000)  # a file is as wide as need be
+        console = Console(stderr=err, width=1000)  # a file has no width
     console.print(table, crop=False)
+
+
+@contextmanager
+def progress_bar(title: str, *, hidden: bool = False) -> Iterator[Callable[[int, int | None], None]]:
+    """Show progress on standard error if it is a terminal; yields a function of (finished, total or None)."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn(escape(printable(title))), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=hidden or not console.is_terminal) as progress:
+        task = progress.add_task(title, total=None)
+        yield lambda finished, total: progress.update(task, completed=finished, total=total)
+
+
+@contextmanager
+def bar(title: str, total: int | None, *, hidden: bool = False) -> Iterator[Callable[[int], None]]:
+    """The same; yields a function of how many more are finished."""
+    finished = 0
+
+    def advance(more: int) -> None:
+        nonlocal finished
+        finished += more
+        progress(finished, total)
+
+    with progress_bar(title, hidden=hidden) as progress:
+        yield advance
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Ctrl-C ends the command with exit code 1 and one line."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        say("saccade: interrupted")
+        raise typer.Exit(1) from None
+
+
+def plural(number: int, noun: str) -> str:
+    """ "1 pair", "2,000 pairs"."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from saccade.cli.console import put, say, show
-from saccade.cli.list import Json
-from saccade.cli.translate import interruptible, written
+from saccade.cli.console import interruptible, put, say, show
+from saccade.cli.options import Json
 from saccade.errors import UserError
+from saccade.journal import write_file
 
 if TYPE_CHECKING:
     from saccade.data import Cleaning, PairSource, Selection, TextPair
@@ -100,7 +100,7 @@ def _opened(pairs: str, targets: str | None, fields: str | None) -> "Iterator[Pa
 def _write(selection: "Selection", out: Path) -> int:
     """All pairs that are kept → how many could not be written as they are."""
     spoilt = 0
-    with written(out) as write:
+    with write_file(out) as write:
         for _, pair in selection.selected():
             line = _line(pair, as_json=out.suffix == ".jsonl")
             spoilt += out.suffix != ".jsonl" and line != "\t".join(pair)

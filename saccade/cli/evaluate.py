@@ -5,11 +5,10 @@ from typing import Annotated
 
 import typer
 
-from saccade.cli.console import print_table, put, say, show
-from saccade.cli.options import Only, command
-from saccade.cli.translate import bar, interruptible
-from saccade.decode.search.options import DEFAULT_SEARCH, Search
-from saccade.evaluate.options import EvaluateOptions
+from saccade import api
+from saccade.api import DEFAULT_SEARCH, EvaluateOptions, Search
+from saccade.cli.console import bar, interruptible, plural, print_table, put, say, show
+from saccade.cli.options import Json, Only, command
 
 SystemArgument = Annotated[
     str,
@@ -29,32 +28,26 @@ PairsArgument = Annotated[
 def evaluate(
     system: SystemArgument,
     pairs: PairsArgument = None,
+    as_json: Json = False,
     *,
     options: EvaluateOptions,
     search: Annotated[Search, Only("beam", "length_penalty")] = DEFAULT_SEARCH,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
     """Score translations with BLEU, chrF, error rates and more, with intervals, and test whether systems differ.
 
     Example: [bold]saccade evaluate my-model test.tsv --against other-model --by-length --report report.html[/]
     """
-    from saccade.evaluate.systems import evaluate_systems
-    from saccade.evaluate.tables import signatures, terminal_tables
-
     with interruptible():
-        result = evaluate_systems([system], pairs, options, search=search, say=say, bar=bar)
+        result = api.evaluate(system, pairs, options=options, search=search, bar=bar)
     if as_json:
         put(json.dumps(result.to_dict(), ensure_ascii=False, indent=2))
     else:
-        count = len(result.data.references)
-        show(f"{count} pair{'s' * (count != 1)} of {result.data.name}")
-        for caption, (columns, rows) in terminal_tables(
-            result, by_length=options.by_length, by_frequency=options.by_frequency
-        ):
+        show(f"{plural(len(result.data.references), 'pair')} of {result.data.name}")
+        for caption, (columns, rows) in result.tables(by_length=options.by_length, by_frequency=options.by_frequency):
             if caption:
                 show(caption)
             print_table(columns, rows)
-        for signature in signatures(result):
+        for signature in result.signatures():
             show(signature)
     if options.report is not None:
         say(f"report: {options.report}")

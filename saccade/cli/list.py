@@ -1,17 +1,14 @@
 """Commands that list what there is."""
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from saccade.cli.console import put
+from saccade.cli.options import Json
 from saccade.errors import UserError
 
 if TYPE_CHECKING:
     from saccade.tasks import TaskEntry
-
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 
 def attentions(as_json: Json = False) -> None:

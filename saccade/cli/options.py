@@ -1,14 +1,37 @@
-"""From the fields of a dataclass to the options of a command."""
+"""From the fields of a dataclass to the options of a command, and the options that many commands share."""
 
 import dataclasses
 import inspect
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 
 from saccade.errors import UserError
+from saccade.names import trusting_code
 from saccade.ranges import Help, OptionError, field_hints, help_of, members, range_of, without_metadata
+
+ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="The folder of a trained model.")]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]
+BatchTokens = Annotated[
+    int, typer.Option(help="Tokens × hypotheses in one batch; a smaller number needs less memory.", min=1)
+]
+ByOption = Annotated[
+    str,
+    typer.Option(
+        "--by",
+        help="Show attention by word or by piece (token). auto: by piece for character models and single words.",
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+TrustCode = Annotated[
+    bool,
+    typer.Option(
+        "--trust-code",
+        help="Allow a model folder to run code from outside Saccade (my_module:Class). Refused by default.",
+    ),
+]
 
 
 class Only:
@@ -23,7 +46,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     type, default, range and help that the field declares; the function gets an instance of the dataclass.
 
     A field has the default of the parameter's default instance, or else its own. Only the options that were typed
-    change it, through `with_options` where the dataclass has such a method.
+    change it, through `with_options` where the dataclass has such a method. Every command also has `--trust-code`.
     """
     hints = get_type_hints(function, include_extras=True)
     parameters: list[inspect.Parameter] = []
@@ -37,14 +60,16 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         options = _parameters(kind, default, _only(hints[name]))
         groups[name] = (kind, default, [option.name for option in options])
         parameters += options
-    parameters.sort(key=lambda parameter: parameter.default is not inspect.Parameter.empty)
+    trust = inspect.Parameter("trust_code", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=TrustCode)
+    parameters = sorted([*parameters, trust], key=lambda parameter: parameter.default is not inspect.Parameter.empty)
 
-    def run(**values: Any) -> None:
+    def run(trust_code: bool, **values: Any) -> None:
         try:
             for name, (kind, default, fields) in groups.items():
                 typed = {field: value for field in fields if _is_typed(value := values.pop(field))}
                 values[name] = _build(kind, default, typed)
-            function(**values)
+            with trusting_code(trust_code):
+                function(**values)
         except OptionError as error:
             raise UserError(f"{flag(error.field)} {error.message}") from error
 

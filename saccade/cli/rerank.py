@@ -1,63 +1,46 @@
-"""`saccade rerank`: tune the weights by which `saccade translate` chooses with the help of other models."""
+"""`saccade rerank`: tune the weights of the models that rerank translations."""
 
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated, Literal
 
 import typer
 
-from saccade.cli.console import print_table, show
-from saccade.cli.material import Count, Pairs, Seed
-from saccade.cli.picking import Others, other_models
-from saccade.cli.searching import Beam, LengthPenalty, searching, takes
-from saccade.cli.translate import BatchTokens, Device, Model, bar, interruptible
-from saccade.errors import UserError
+from saccade.api import DEFAULT_SEARCH, PairOptions, RerankingModels, Search, load
+from saccade.cli.console import interruptible, plural, print_table, progress_bar, show
+from saccade.cli.options import BatchTokens, Device, ModelFolder, Only, command
 
-Targets = Annotated[Path | None, typer.Argument(help="The targets, where PAIRS are the sources.")]
-Out = Annotated[Path, typer.Option(help="Write the weights here, for translate --rerank-weights.")]
-Metric = Annotated[str, typer.Option(help="What to tune for: chrf or bleu.")]
+_TEN_HYPOTHESES = DEFAULT_SEARCH.with_options(beam=10)
 
 
-@takes(others=other_models)
+@command
 def rerank(
-    model: Model,
-    pairs: Pairs,
-    targets: Targets = None,
-    out: Out = Path("weights.json"),
-    metric: Metric = "chrf",
-    beam: Beam = 10,
-    length_penalty: LengthPenalty = 1.0,
-    count: Count = 500,
-    seed: Seed = 1,
+    model: ModelFolder,
+    out: Annotated[Path, typer.Option(help="Write the weights to this file, for translate --rerank-weights.")] = Path(
+        "weights.json"
+    ),
+    metric: Annotated[Literal["chrf", "bleu"], typer.Option(help="The metric to tune for.")] = "chrf",
     device: Device = "auto",
     batch_tokens: BatchTokens = 8192,
     *,
-    others: Others,
+    pairs: PairOptions,
+    rerankers: RerankingModels,
+    search: Annotated[Search, Only("beam", "length_penalty")] = _TEN_HYPOTHESES,
 ) -> None:
-    """Tune, on validation pairs, how much the models that rerank translations count.
+    """Tune, on validation pairs, the weights of the models that rerank translations.
 
     Example: [bold]saccade rerank en-fr valid.tsv --channel fr-en --out weights.json[/]
     """
-    if metric not in ("chrf", "bleu"):
-        raise UserError(f"--metric {metric}: expected chrf or bleu")
-    if out.is_dir():
-        raise UserError(f"--out {out}: a folder; expected the name of a file")
-    width = beam or 10
-    how = searching(width, length_penalty, n_best=width)
-
-    from typing import Literal
-
-    from saccade.align.pairs import open_pair_input
-    from saccade.decode import load
-    from saccade.evaluate.evaluation_set import read_evaluation_set
-
-    translator = load(model, device=device)
-    reranker = others.reranker(translator, device)
-    with interruptible():
-        data = read_evaluation_set(open_pair_input(pairs, targets, count=count, seed=seed))
-        with bar("translating", len(data.places)) as advance:
-            sources, references = zip(*data.pairs, strict=True)
-            found = translator.translate(sources, how, batch_tokens=batch_tokens, progress=advance)
-        tuned = reranker.tune(found, references, cast(Literal["chrf", "bleu"], metric))
-    tuned.save(out)
-    print_table(["weight of", ""], [[name, f"{value:g}"] for name, value in tuned.weights.items()])
-    show(f"{metric} of {tuned.sentences} sentences: {tuned.before:.2f} as found, {tuned.after:.2f} reranked; {out}")
+    loaded = load(model, device=device)
+    with interruptible(), progress_bar("translating") as progress:
+        tuned = loaded.tune_reranking(
+            **vars(pairs),
+            rerankers=rerankers,
+            out=out,
+            metric=metric,
+            search=search,
+            batch_tokens=batch_tokens,
+            progress=progress,
+        )
+    print_table(["model", "weight"], [[name, f"{value:g}"] for name, value in tuned.weights.items()])
+    sentences = plural(tuned.sentences, "sentence")
+    show(f"{metric} of {sentences}: {tuned.before:.2f} before, {tuned.after:.2f} after reranking; weights: {out}")

@@ -7,9 +7,11 @@ from typing import Annotated
 import typer
 
 from saccade.cli.console import print_table, put, say
+from saccade.cli.options import command
 from saccade.errors import UserError
 
 
+@command
 def sweep(
     recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="The recipe.toml that all runs share.")],
     out: Annotated[Path, typer.Option(help="The folder of the table and of the runs, one folder per run.")],

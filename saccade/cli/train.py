@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from saccade.cli.console import put, say
+from saccade.api import TrainingRequest, train_model
+from saccade.cli.console import put
 from saccade.cli.options import command
-from saccade.train.request import TrainingRequest
 
 
 @command
@@ -21,9 +21,7 @@ def train(
 
     Example: [bold]saccade train pairs.tsv --out my-model --budget 30m[/]
     """
-    from saccade.train.planning import fit
-
-    outcome = fit(request, say=say)
+    outcome = train_model(request)
     if as_json and outcome.is_rank0:
         fields = {"folder": str(outcome.folder), "reason": outcome.reason, "step": outcome.step, "best": outcome.best}
         put(json.dumps(fields))

@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from saccade.ranges import Checked, Count, CountOrZero, Help, NotNegative, Range
-from saccade.text.words import UnitChoice
 
 TRAINING, EVALUATION, MEASUREMENT = "Training", "Evaluation", "Measurement"
 
@@ -48,7 +47,9 @@ class CompareOptions(Checked):
     shown: Annotated[
         int, Range(least=0, most=50), Help("Sentences in the report on which the systems differ.", group=MEASUREMENT)
     ] = 6
-    by: Annotated[UnitChoice, Help("Units of the heatmaps: word, piece, or auto.", group=MEASUREMENT)] = "auto"
+    by: Annotated[
+        Literal["auto", "piece", "word"], Help("Units of the heatmaps: word, piece, or auto.", group=MEASUREMENT)
+    ] = "auto"
     device: Annotated[str, Help("The device: auto, cpu, cuda or mps.")] = "auto"
     batch_tokens: Annotated[Count, Help("Tokens × hypotheses per batch; fewer need less memory.")] = 8192
 

@@ -29,6 +29,12 @@ class Comparison:
     threads: int
     provenance: Mapping[str, Any]
 
+    def tables(self) -> "list[tuple[list[str], list[list[Any]]]]":
+        """The tables that the command prints, each as columns and rows."""
+        from saccade.comparison.tables import terminal_tables
+
+        return terminal_tables(self)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, without attention weights and without the outputs that the report does not show."""
         effort = {key: getattr(self.options, key) for key in ("resamples", "rounds", "shown", "device", "batch_tokens")}

@@ -101,6 +101,18 @@ class SystemsEvaluation:
             "aligners": {name: scores.to_dict() for name, scores in self.baselines.items()},
         }
 
+    def tables(self, *, by_length: bool = False, by_frequency: bool = False) -> list[tuple[str, Any]]:
+        """The tables that the command prints: a caption, or "", with columns and rows."""
+        from saccade.evaluate.tables import terminal_tables
+
+        return terminal_tables(self, by_length=by_length, by_frequency=by_frequency)
+
+    def signatures(self) -> list[str]:
+        """How each metric was computed, in the words of sacrebleu."""
+        from saccade.evaluate.tables import signatures
+
+        return signatures(self)
+
     def write_report(self, path: str | Path, by: UnitChoice = "auto") -> None:
         from saccade.evaluate.report import write_report
 

@@ -125,7 +125,7 @@ def _message(ended: Ended) -> list[Failure]:
 def _notes_only(lines: list[str]) -> bool:
     """Beside the message there may be notes of lines that were translated, and of what is kept for going on."""
     said = [line for line in lines if line.startswith("saccade: ")]
-    return all(re.match(r"saccade: (line \d+: |going on after |the [\d,]+ lines )", line) for line in said)
+    return all(re.match(r"saccade: (line \d+: |continuing after |[\d,]+ lines? finished )", line) for line in said)
 
 
 def _left_behind(case: Case, place: Path, before: Tree) -> list[Failure]:

@@ -167,7 +167,7 @@ def test_the_report_shows_the_letters_that_a_model_of_characters_read(
     assert run(speller_folder, tsv, *FEW, "--report", report, "--by", "word")[0] == 0
     assert "target words" in (page := report.read_text(encoding="utf-8")) and 'title="BADGE ← badge: ' in page
     code, _, err = run(speller_folder, tsv, "--by", "letter")
-    assert code == 2 and "--by must be auto, piece, word, got 'letter'" in err
+    assert code == 2 and "--by must be auto, piece or word, got 'letter'" in err
 
 
 def test_mistakes_are_one_line_and_2(
@@ -196,7 +196,7 @@ def test_mistakes_are_one_line_and_2(
         ((one, tsv, "--constraints", bad), "bad.jsonl:1: include: expected a list of texts"),
         ((one, tsv, "--constraints", few), "few.txt:1: "),
         ((one, tsv, "--metrics", "blue"), "did you mean 'bleu'"),
-        ((one, tsv, "--against", one, "--test", "t"), "--test must be bootstrap, randomisation, got 't'"),
+        ((one, tsv, "--against", one, "--test", "t"), "--test must be bootstrap or randomisation, got 't'"),
         ((one,), "give PAIRS, or the references by --reference"),
         ((model_folder, "--reference", one), "a model needs sources"),
         ((one, "--reference", one, "--gold", gold), "links join sources to targets"),

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from saccade.cli import resuming
-from saccade.cli.resuming import journal
+from saccade import journal as journals
 from saccade.errors import UserError
+from saccade.journal import open_journal
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -81,7 +81,7 @@ def test_after_a_full_disk_the_lines_that_are_named_are_on_it(saccade: Run, tmp_
         code, _, said = saccade("data", given, "--out", out)
     done = (tmp_path / "out.tsv.unfinished").read_text(encoding="utf-8")
     assert code == 2 and not out.exists() and done.endswith("\n") and 0 < len(done) <= 20_000
-    assert f"the {done.count(chr(10)):,} lines that were done are in" in said
+    assert f"{done.count(chr(10)):,} lines finished and saved in" in said
     assert said.splitlines()[-1] == f"saccade: {out}: cannot be written: File too large"
 
 
@@ -93,16 +93,16 @@ def test_a_journal_that_cannot_be_saved_names_what_the_same_command_finds(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    with pytest.raises(UserError, match="No space left"), journal({"out": out}, {}, restart=False) as kept:
+    with pytest.raises(UserError, match="No space left"), open_journal({"out": out}, {}, restart=False) as kept:
         for line in range(4):
             kept.write("out", f"line {line}")
             if line == 2:
-                monkeypatch.setattr(resuming, "write_json", full)
+                monkeypatch.setattr(journals, "write_json", full)
             kept.commit(line + 1)
-    assert "the 2 lines that were done are in" in capsys.readouterr().err
+    assert "2 lines finished and saved in" in capsys.readouterr().err
     assert (tmp_path / "out.txt.unfinished").read_text() == "line 0\nline 1\n"
     monkeypatch.undo()
-    with journal({"out": out}, {}, restart=False) as kept:
+    with open_journal({"out": out}, {}, restart=False) as kept:
         assert kept.lines == 2
 
 

@@ -92,7 +92,7 @@ def test_help_has_the_text_the_range_and_the_default(app: typer.Typer) -> None:
     ("options", "field", "message"),
     [
         ("--minutes 0", "minutes", "must be from 1 to 10,000, got 0"),
-        ("--heat mild", "heat", "must be low, high, got 'mild'"),
+        ("--heat mild", "heat", "must be low or high, got 'mild'"),
         ("--vegan --eggs 2", "eggs", "are not vegan, got 2"),
     ],
 )

@@ -68,7 +68,7 @@ def test_other_models_and_tuned_weights(
 
 def test_mistakes_are_one_line(run: Run, model_folder: Path, other: Path, lines: Path, tmp_path: Path) -> None:
     for options, said in (
-        (("--mbr", "ter"), "--mbr ter: expected chrf or bleu"),
+        (("--mbr", "ter"), "--mbr must be chrf or bleu"),
         (("--mbr", "chrf", "--beam", "1"), "nothing to choose"),
         (("--mbr", "chrf", "--channel", model_folder), "give one of them"),
         (("--right-to-left", model_folder), "both models begin at the left"),

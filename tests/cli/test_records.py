@@ -146,7 +146,7 @@ def test_lines_that_are_too_long(run: Run, untrained: Untrained, vocabularies: V
     assert done.code == 0 and done.err == ""
     done = run("translate", tmp_path / "model", "--too-long", "refuse", stdin=given.read_bytes())
     assert done.code == 2 and "standard input:2: 7 words" in done.err
-    assert "too_long must be" in run(*arguments, "--too-long", "cut").err
+    assert "--too-long must be" in run(*arguments, "--too-long", "cut").err
 
 
 @pytest.mark.slow

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from test_translating import Done, Run, run  # noqa: F401  (a fixture)
 
-from saccade.cli.resuming import Journal
 from saccade.decode import Translator, save
+from saccade.journal import Journal
 from saccade.models import MODELS, Seq2Seq
 from saccade.text import Vocabularies
 
@@ -158,10 +158,10 @@ def test_every_model_goes_on_after_ctrl_c(
     whole = contents(tmp_path / "folder")
     (tmp_path / "folder" / "out.txt").unlink()
     done = interrupted(*arguments)
-    assert done.code == 1 and "the 4 lines that were done are in" in done.err and "goes on from there" in done.err
+    assert done.code == 1 and "4 lines finished and saved in" in done.err and "the same command continues" in done.err
     assert sorted(contents(tmp_path / "folder")) == ["out.txt.unfinished", "out.txt.unfinished.json"]
     done = run(*arguments)
-    assert done.code == 0 and "going on after the 4 lines" in done.err
+    assert done.code == 0 and "continuing after 4 lines" in done.err
     assert contents(tmp_path / "folder") == whole
 
 
@@ -178,8 +178,8 @@ def test_another_command_does_not_go_on(
     left = contents(tmp_path / "folder")
     other = [*arguments[:1], str(short_sighted), *arguments[2:]]
     for changed, said in (
-        ([*arguments, "--beam", "2"], "--beam was not given, is 2; type the same one"),
-        ([*arguments, "--sample", "--seed", "3", "--n-best", "2", "--jsonl"], "(and 1 more)"),
+        ([*arguments, "--beam", "2"], "--beam was 5, is 2; type the same command"),
+        ([*arguments, "--sample", "--seed", "3", "--n-best", "2", "--jsonl"], "(and 2 more)"),
         (other, "model was"),
         ([*arguments, "--chunk", "3"], "--chunk was 2, is 3"),
     ):
@@ -206,7 +206,7 @@ def test_other_weights_or_lines_do_not_go_on(
     assert interrupted(*arguments).code == 1
     source.write_text("\n".join(["the dog sleeps", *TEXTS[1:]]), encoding="utf-8")
     done = run(*arguments)
-    assert done.code == 2 and "made of other lines: the first 4" in done.err.splitlines()[-1]
+    assert done.code == 2 and "made from other lines: the first 4" in done.err.splitlines()[-1]
     source.write_text("\n".join([*TEXTS, "one more"]), encoding="utf-8")  # those that are done are the same
     save(model, untrained("bahdanau2014"), vocabularies)
     done = run(*arguments)
@@ -220,7 +220,7 @@ def test_standard_input_goes_on_too(run: Run, interrupted: Run, model_folder: Pa
     texts = "".join(f"{text}\n" for text in TEXTS).encode()
     arguments = ("translate", model_folder, "-", "--chunk", "2", "--out", tmp_path / "out.txt")
     assert interrupted(*arguments, stdin=texts).code == 1
-    assert "made of other lines" in run(*arguments, stdin=b"it sleeps\n" * 7).err
+    assert "made from other lines" in run(*arguments, stdin=b"it sleeps\n" * 7).err
     assert run(*arguments, stdin=gzip.compress(texts)).code == 0
     assert (tmp_path / "out.txt").read_text(encoding="utf-8") == run("translate", model_folder, stdin=texts).out
 
@@ -229,7 +229,7 @@ def test_what_something_else_left_is_not_written_over(run: Run, model_folder: Pa
     left = tmp_path / "out.txt.unfinished"
     left.write_text("mine\n", encoding="utf-8")
     done = run("translate", model_folder, "--out", tmp_path / "out.txt", stdin=b"it sleeps\n")
-    assert done.code == 2 and "nothing says what made it" in done.err
+    assert done.code == 2 and "there is no record of its command" in done.err
     assert contents(tmp_path) == {left.name: b"mine\n"}
     assert run("translate", model_folder, "--out", tmp_path / "out.txt", "--restart", stdin=b"it sleeps\n").code == 0
     assert contents(tmp_path) == {"out.txt": b"il dort\n"}

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from saccade.cli.resuming import Journal
 from saccade.data import TextPair
 from saccade.decode import Translator, score_pairs
+from saccade.journal import Journal
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -34,7 +34,7 @@ def test_a_number_a_line(run: Run, model_folder: Path, learnt: Translator, tsv: 
     assert code == 0 and [float(line) for line in out.splitlines()] == pytest.approx(
         [one.log_prob for one in expected], abs=1e-4
     )
-    assert err.startswith("4 pairs, ") and "perplexity" in err and "a word" in err
+    assert err.startswith("4 pairs, ") and "perplexity" in err and "per word" in err
     means = run(model_folder, tsv, "--value", "mean")[1]
     assert [float(line) for line in means.splitlines()] == pytest.approx([one.mean for one in expected], abs=1e-4)
 
@@ -80,7 +80,7 @@ def test_mistakes_are_one_line_with_their_place(run: Run, model_folder: Path, ts
     for arguments, said in (
         ((model_folder, tsv, "--out", out), f"{tsv}:2: 0 tabs in the line"),
         ((model_folder, tmp_path / "none.tsv"), "no such file"),
-        ((model_folder, tsv, "--value", "bits"), "--value bits: expected log-prob, mean, perplexity"),
+        ((model_folder, tsv, "--value", "bits"), "--value must be log-prob, mean or perplexity"),
         ((model_folder, tsv, "--tag", "<fr>"), "--tag <fr>: the tags that"),
         ((model_folder, tsv, "--out", tmp_path), "a folder"),
         ((tmp_path, tsv), "not a model folder"),
@@ -111,10 +111,10 @@ def test_an_interrupted_run_goes_on_to_the_same_bytes_and_the_same_summary(
     with monkeypatch.context() as patch:
         patch.setattr(Journal, "commit", interrupt)
         code, _, err = run(*command)
-    assert code == 1 and commits == [3, 6] and "the 6 lines that were done are in" in err
+    assert code == 1 and commits == [3, 6] and "6 lines finished and saved in" in err
     code, _, err = run(*command, "--value", "mean")
     assert code == 2 and "--value was log-prob, is mean" in err
     code, _, err = run(*command)
-    assert code == 0 and "going on after the 6 lines" in err
+    assert code == 0 and "continuing after 6 lines" in err
     assert out.read_bytes() == whole and summary.read_bytes() == total
     assert sorted(path.name for path in tmp_path.iterdir()) == ["pairs.jsonl", "scores", "summary.json"]

@@ -72,7 +72,10 @@ def test_a_file_of_constraints(run: Run, model_folder: Path, tmp_path: Path) -> 
     )
     asked.write_text("\n" * 4, encoding="utf-8")
     assert "4 lines, for 3 to translate" in run("translate", model_folder, source, "--constraints", asked).err
-    assert "give it alone" in run("translate", model_folder, source, "--constraints", asked, "--prefix", "a").err
+    assert (
+        "give it without --prefix"
+        in run("translate", model_folder, source, "--constraints", asked, "--prefix", "a").err
+    )
     assert "no such file" in run("translate", model_folder, source, "--constraints", tmp_path / "none").err
 
 
@@ -104,8 +107,8 @@ def test_an_ensemble(
         (("--ensemble", turned), "turned: its vocabulary differs from that of"),
         (("--ensemble", tmp_path / "none"), "no such folder"),
         ((*options[:2], "--weights", "1"), "expected 2"),
-        ((*options[:2], "--weights", "a,b"), "--weights a,b: expected a number"),
-        ((*options[:2], "--average", "median"), "average: expected probabilities or"),
+        ((*options[:2], "--weights", "a,b"), "--weights a,b: expected one number per model"),
+        ((*options[:2], "--average", "median"), "--average must be probabilities or"),
     ):
         done = run("translate", model_folder, *bad, stdin=CAT)
         assert done.code == 2 and done.out == "" and said in done.err and done.err.count("\n") == 1, done.err
@@ -116,7 +119,7 @@ def test_an_ensemble(
     [
         (("--top-k", "3"), "--top-k applies only to sampling"),
         (("--beam", "5", "--groups", "2"), "--groups must divide the beam of 5"),
-        (("--length-norm", "google"), "--length-norm must be wu, mean, none"),
+        (("--length-norm", "google"), "--length-norm must be wu, mean or none"),
         (("--shortest", "9", "--longest", "9"), "--shortest must be below the longest of 9"),
         (("--no-repeat", "0"), "--no-repeat must be from 1 to"),
         (("--include", " "), "include takes a list of phrases"),

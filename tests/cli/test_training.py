@@ -217,7 +217,7 @@ def test_a_shared_vocabulary_and_given_validation_pairs(
     [
         (b"a\tb\nc d\n", "p.tsv:2: 0 tabs in the line"),
         (b"a\tb\nc\td\te\n", "p.tsv:2: 2 tabs in the line"),
-        (b"a\tb\nc\0\td\n", "p.tsv:2: holds a NUL"),
+        (b"a\tb\nc\0\td\n", "p.tsv:2: contains a NUL"),
         ("a\tb\nd\tdéjà\n".encode("latin-1"), "p.tsv:2: byte 4 of the line is 0xE9, which is not UTF-8"),
         (b"", "p.tsv:1: the file is empty"),
         (b"a\tb\n", "p.tsv: 1 pair; expected at least 2"),

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from saccade.cli import lines, main
+from saccade.cli import main
 from saccade.data import TextPair
-from saccade.decode import Translation, Translator, save
+from saccade.decode import Translation, Translator, file_translation, save
 from saccade.models import Seq2Seq
 from saccade.text import Vocabularies
 
@@ -113,17 +113,17 @@ def test_a_model_of_characters_shows_letters(run: Run, speller_folder: Path) -> 
     one = json.loads(run("translate", speller_folder, "--jsonl", "--by", "word", stdin=b"fed\n").out)
     assert (one["unit"], one["alignment"]) == ("word", [[0, 0]])
     done = run("translate", speller_folder, "--by", "letter", stdin=b"fed\n")
-    assert done.code == 2 and done.err.count("\n") == 1 and "--by letter: expected auto, piece, word" in done.err
+    assert done.code == 2 and done.err.count("\n") == 1 and "--by must be auto, piece or word, got 'letter'" in done.err
 
 
 def test_a_long_line_says_how_far_it_is(run: Run, model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines, "PATIENCE", 0.0)
+    monkeypatch.setattr(file_translation, "SECONDS_BETWEEN_MESSAGES", 0.0)
     done = run("translate", model_folder, "--beam", "1", stdin=b"the cat sleeps\n")
     assert done.out == "le chat dort\n"
     first, *_, last = done.err.splitlines()
-    assert first.startswith("saccade: 1 pieces of a long text are written, of at most ")
-    assert len(done.err.splitlines()) == int(last.split()[1]) > 1
-    monkeypatch.setattr(lines, "PATIENCE", 10.0)
+    assert first.startswith("saccade: a long text: 1 tokens written, of at most ")
+    assert len(done.err.splitlines()) == int(last.split()[4]) > 1
+    monkeypatch.setattr(file_translation, "SECONDS_BETWEEN_MESSAGES", 10.0)
     assert run("translate", model_folder, stdin=b"the cat sleeps\n").err == ""
 
 
@@ -215,6 +215,30 @@ def test_ctrl_c_keeps_what_was_done(
     assert (tmp_path / "out.txt.unfinished").read_text(encoding="utf-8") == "il dort\n"
     assert not (tmp_path / "out.txt").exists()
     assert run("translate", model_folder, stdin=b"it sleeps\na dog eats\n").out == "il dort\n"
+
+
+@pytest.mark.parametrize("end", ["Ctrl-D", "Ctrl-C"])
+def test_on_a_terminal_it_is_interactive(
+    end: str, model_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def read(prompt: str = "") -> str:
+        if not (line := sys.stdin.readline()):
+            raise EOFError if end == "Ctrl-D" else KeyboardInterrupt
+        return line.rstrip("\n")
+
+    keyboard, terminal = os.openpty()
+    os.write(keyboard, b"the cat sleeps\nit sleeps\n\x04")
+    monkeypatch.setattr(sys, "argv", ["saccade", "translate", str(model_folder), "--heatmap"])
+    monkeypatch.setattr("builtins.input", read)
+    with os.fdopen(terminal, encoding="utf-8") as stdin, pytest.raises(SystemExit) as ended:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        main()
+    os.close(keyboard)
+    out, err = capsys.readouterr()
+    assert ended.value.code in (None, 0)
+    assert err == "Type a text to translate it; Ctrl-D ends.\n> > > \n"
+    lines = out.splitlines()
+    assert lines[0] == "le chat dort" and "il dort" in lines and any("sleeps" in line for line in lines[1:])
 
 
 @pytest.mark.slow

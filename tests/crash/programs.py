@@ -13,7 +13,7 @@ from crashes import Outcome, try_crashes
 from recording import recording
 
 from saccade import files, model_folder
-from saccade.cli.resuming import journal
+from saccade.journal import open_journal
 from saccade.model_folder import ModelConfig
 from saccade.train.recipe import Recipe, recipe_of
 from saccade.train.translation import train
@@ -67,7 +67,7 @@ def crash_save(scratch: Path, *, first: bool = False, **bounds: Any) -> Outcome:
 def translate(folder: Path) -> None:
     """As `saccade translate --out out.txt --tree tree.txt` writes, chunk by chunk, and goes on where it was stopped."""
     outputs = {"out": folder / "out.txt", "tree": folder / "tree.txt"}
-    with journal(outputs, {"command": "the same"}, restart=False) as put:
+    with open_journal(outputs, {"command": "the same"}, restart=False) as put:
         rest = list(put.after_those_done(iter(TEXTS), lambda text: text))
         for start in range(0, len(rest), CHUNK):
             for text in rest[start : start + CHUNK]:

@@ -15,7 +15,7 @@ from programs import crash_save, crash_training, crash_translation, save
 from recording import recording
 
 from saccade import files
-from saccade.cli.resuming import Journal
+from saccade.journal import Journal
 
 Crash = Callable[..., Outcome]
 
