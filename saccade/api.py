@@ -17,14 +17,14 @@ from saccade.decode.constraints.options import Constraints
 from saccade.decode.file_options import EnsembleOptions, FileOptions, PairOptions, RerankingModels, ScoreOptions
 from saccade.decode.search.options import DEFAULT_SEARCH, Search
 from saccade.errors import UserError, say
-from saccade.evaluate.options import EvaluateOptions
+from saccade.evaluation.options import EvaluateOptions
 from saccade.train.request import TrainingRequest
 from saccade.trained_model import Bar, Model, Progress, Say, as_bar, change_options, refuse_unknown, with_targets
 
 if TYPE_CHECKING:
     from saccade.comparison.result import Comparison
     from saccade.data.inputs import Pairs
-    from saccade.evaluate.systems import SystemsEvaluation
+    from saccade.evaluation.systems import SystemsEvaluation
     from saccade.train.sweep import Sweep
     from saccade.train.translation import Outcome
 
@@ -124,7 +124,7 @@ def evaluate(
     A system is a model, its folder, or a file of outputs. `named` are the options of `saccade evaluate`.
     """
     from saccade.data.inputs import in_memory
-    from saccade.evaluate.systems import evaluate_systems
+    from saccade.evaluation.systems import evaluate_systems
 
     several = [systems] if isinstance(systems, str | Path | Model) else list(systems)
     return evaluate_systems(

@@ -11,7 +11,7 @@ from saccade.decode.constraints.options import Constraints
 from saccade.decode.file_options import EnsembleOptions, FileOptions, RerankingModels, ScoreOptions
 from saccade.decode.search.options import DEFAULT_SEARCH, Search
 from saccade.errors import UserError, say
-from saccade.evaluate.options import EvaluateOptions
+from saccade.evaluation.options import EvaluateOptions
 from saccade.names import nearest
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from saccade.data.inputs import Pairs
     from saccade.decode import Calibration, PairScore, RerankingWeights, Translation, Translator
     from saccade.decode.scoring import ScoreTotals
-    from saccade.evaluate.systems import SystemsEvaluation
+    from saccade.evaluation.systems import SystemsEvaluation
 
 Options = TypeVar("Options")
 Progress = Callable[[int, int | None], None]  # (finished, in all), where that is known
@@ -219,7 +219,7 @@ class Model:
     ) -> "SystemsEvaluation":
         """Translate the sources and score the translations; `named` are the options of `saccade evaluate`."""
         from saccade.data.inputs import in_memory
-        from saccade.evaluate.systems import evaluate_systems
+        from saccade.evaluation.systems import evaluate_systems
 
         search, options = search or DEFAULT_SEARCH, with_targets(EvaluateOptions(), targets, named)
         return evaluate_systems([self.translator], in_memory(pairs), options, search=search, bar=as_bar(progress))

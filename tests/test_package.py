@@ -21,7 +21,7 @@ LAYERS = [
     {"comparison", "explorer", "serve", "tour"},
     {"train"},
     {"trained_model"},
-    {"evaluate"},
+    {"evaluation"},
     {"decode"},
     {"model_folder"},
     {"models"},

@@ -31,8 +31,8 @@ from saccade.comparison.report import write_report
 from saccade.comparison.result import Comparison
 from saccade.decode import DEFAULT_SEARCH, Search, load
 from saccade.errors import UserError
-from saccade.evaluate.evaluation_set import EvaluationSet, read_evaluation_set
-from saccade.evaluate.systems import Bar, Say
+from saccade.evaluation.evaluation_set import EvaluationSet, read_evaluation_set
+from saccade.evaluation.systems import Bar, Say
 from saccade.files import parse_json
 from saccade.locking import locked
 from saccade.provenance import provenance

@@ -7,9 +7,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from saccade.evaluate import Difference, Evaluation, MeanScore, evaluate, mean_over_seeds, significance_over_seeds
-from saccade.evaluate import evaluation as defaults
-from saccade.evaluate.evaluation_set import EvaluationSet
+from saccade.evaluation import Difference, Evaluation, MeanScore, evaluate, mean_over_seeds, significance_over_seeds
+from saccade.evaluation import evaluation as defaults
+from saccade.evaluation.evaluation_set import EvaluationSet
 from saccade.metrics import Counts
 from saccade.text import words
 from saccade.train.sweep import Result

@@ -13,7 +13,7 @@ from saccade.comparison.tables import (
     scores_table,
     settings_tables,
 )
-from saccade.evaluate.tables import behaviour_table, title
+from saccade.evaluation.tables import behaviour_table, title
 from saccade.inspect import Beside, Interval, Panel, Report
 from saccade.text.words import UnitChoice
 

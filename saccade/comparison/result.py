@@ -10,7 +10,7 @@ from saccade.comparison.judging import DifferingSentence, JudgedSystem, PairTest
 from saccade.comparison.options import CompareOptions
 from saccade.comparison.planning import Plan
 from saccade.decode import Search
-from saccade.evaluate.evaluation_set import EvaluationSet
+from saccade.evaluation.evaluation_set import EvaluationSet
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,8 +5,8 @@ from typing import Any
 
 from saccade.comparison.judging import PairTest
 from saccade.comparison.result import Comparison
-from saccade.evaluate.significance import MeanScore
-from saccade.evaluate.tables import Table, title
+from saccade.evaluation.significance import MeanScore
+from saccade.evaluation.tables import Table, title
 from saccade.metrics import METRICS
 
 SIGNIFICANT = 0.05  # p after the correction

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from saccade.decode.search.options import Search
 from saccade.decode.translator import Translator
-from saccade.evaluate import AmbiguousWord, DistanceScores, by_distance
+from saccade.evaluation import AmbiguousWord, DistanceScores, by_distance
 from saccade.tasks import Pair, Phrasebook
 
 

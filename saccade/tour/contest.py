@@ -22,7 +22,7 @@ from rich.console import Console
 from saccade import files
 from saccade.align import GoldLinks, diagonal_links, score_alignments, score_uniform
 from saccade.errors import UserError
-from saccade.evaluate import by_length, score
+from saccade.evaluation import by_length, score
 from saccade.locking import entries, locked
 from saccade.models import MODELS
 from saccade.provenance import provenance

@@ -10,7 +10,7 @@ from saccade.data.batching import Batch, Batches
 from saccade.decode.search.options import Search
 from saccade.decode.translator import Translator
 from saccade.device import run_in_halves
-from saccade.evaluate import score
+from saccade.evaluation import score
 from saccade.train.dataset import Dataset
 from saccade.train.distributed import Workers
 from saccade.train.losses import Objective, batch_loss

@@ -8,7 +8,7 @@ import pytest
 
 from saccade.data import TextPair
 from saccade.decode import save
-from saccade.evaluate.evaluation_set import EvaluationSet
+from saccade.evaluation.evaluation_set import EvaluationSet
 from saccade.models import Seq2Seq
 from saccade.text import Vocabularies
 

@@ -20,7 +20,7 @@ from saccade.comparison.report import write_report
 from saccade.comparison.result import Comparison
 from saccade.decode import Search
 from saccade.errors import UserError
-from saccade.evaluate.evaluation_set import EvaluationSet
+from saccade.evaluation.evaluation_set import EvaluationSet
 from saccade.models import MODELS
 from saccade.train.sweep import Say
 

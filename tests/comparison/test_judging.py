@@ -16,7 +16,7 @@ from saccade.comparison.judging import (
     judge_systems,
 )
 from saccade.comparison.tables import verdict
-from saccade.evaluate.evaluation_set import EvaluationSet
+from saccade.evaluation.evaluation_set import EvaluationSet
 
 REFERENCES = [["le chat dort bien"], ["un chien mange une pomme"], ["il dort"], ["il dort"], ["la maison est grande"]]
 SOURCES = ["the cat sleeps well", "a dog eats an apple", "it sleeps", "it sleeps", "the house is big"]

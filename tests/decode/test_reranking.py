@@ -89,7 +89,7 @@ def test_tuning_finds_what_helps_and_never_ends_below_the_model(learnt: Translat
     assert tuned == reranker.tune(worst_first, references) and tuned.after > tuned.before
     assert set(tuned.weights) == {"model", "length", "right_to_left"} and tuned.weights["model"] == 1
     chosen = Reranker(translator=turned(learnt), right_to_left=learnt, weights=tuned.weights).rerank(worst_first)
-    from saccade.evaluate import score
+    from saccade.evaluation import score
 
     assert score([one.text for one in chosen], references).chrf == pytest.approx(tuned.after)
     assert tuned.candidates == sum(len(one.n_best) for one in drawn) and tuned.sentences == 6

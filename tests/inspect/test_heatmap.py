@@ -163,7 +163,7 @@ def test_without_matplotlib_the_error_says_what_to_type(monkeypatch: pytest.Monk
 
 def test_importing_costs_neither_matplotlib_nor_torch() -> None:
     code = (
-        "import sys, saccade.inspect, saccade.evaluate;"
+        "import sys, saccade.inspect, saccade.evaluation;"
         "sys.exit(bool({'matplotlib', 'torch', 'sacrebleu'} & sys.modules.keys()))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

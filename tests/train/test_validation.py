@@ -12,7 +12,7 @@ from saccade.data import TextPair
 from saccade.data.batching import Batch
 from saccade.decode import Translator
 from saccade.decode.search.options import Search
-from saccade.evaluate import score
+from saccade.evaluation import score
 from saccade.models import Seq2Seq
 from saccade.train.dataset import Dataset, load_dataset
 from saccade.train.losses import Objective, batch_loss

@@ -3,8 +3,8 @@
 import sys
 from pathlib import Path
 
-from saccade.evaluate.systems import SystemsEvaluation
-from saccade.evaluate.tables import (
+from saccade.evaluation.systems import SystemsEvaluation
+from saccade.evaluation.tables import (
     behaviour_table,
     constraints_table,
     difference_table,

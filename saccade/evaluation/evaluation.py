@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from saccade.errors import check_same_length
-from saccade.evaluate.behaviour import Behaviour, measure_behaviour
-from saccade.evaluate.breakdowns import (
+from saccade.evaluation.behaviour import Behaviour, measure_behaviour
+from saccade.evaluation.breakdowns import (
     FREQUENCY_EDGES,
     LENGTH_EDGES,
     FrequencyScores,
@@ -14,7 +14,7 @@ from saccade.evaluate.breakdowns import (
     by_frequency,
     counts_by_length,
 )
-from saccade.evaluate.phrases import ConstraintScores, Phrases, by_constraint
+from saccade.evaluation.phrases import ConstraintScores, Phrases, by_constraint
 from saccade.metrics import Counts, References, Scores, Tokenisation
 from saccade.text.words import words
 

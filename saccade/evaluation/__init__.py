@@ -7,10 +7,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from saccade.evaluate.behaviour import Behaviour, measure_behaviour, repeated_words, unread_words
-    from saccade.evaluate.breakdowns import Bucket, FrequencyScores, LengthScores, by_frequency, by_length, word_counts
-    from saccade.evaluate.evaluation import Evaluation, choose_metrics, evaluate
-    from saccade.evaluate.phrases import (
+    from saccade.evaluation.behaviour import Behaviour, measure_behaviour, repeated_words, unread_words
+    from saccade.evaluation.breakdowns import (
+        Bucket,
+        FrequencyScores,
+        LengthScores,
+        by_frequency,
+        by_length,
+        word_counts,
+    )
+    from saccade.evaluation.evaluation import Evaluation, choose_metrics, evaluate
+    from saccade.evaluation.phrases import (
         AmbiguousWord,
         ConstraintScores,
         DistanceScores,
@@ -18,14 +25,14 @@ if TYPE_CHECKING:
         by_distance,
         judge_sense,
     )
-    from saccade.evaluate.significance import (
+    from saccade.evaluation.significance import (
         Difference,
         MeanScore,
         mean_over_seeds,
         significance,
         significance_over_seeds,
     )
-    from saccade.evaluate.systems import SystemsEvaluation, evaluate_systems
+    from saccade.evaluation.systems import SystemsEvaluation, evaluate_systems
     from saccade.metrics import METRICS, Measured, Scores, Tokenisation, edit_distance, score
 
 __all__ = [
@@ -63,13 +70,13 @@ __all__ = [
     "word_counts",
 ]
 _MODULES = (
-    "saccade.evaluate.behaviour",
-    "saccade.evaluate.breakdowns",
-    "saccade.evaluate.evaluation",
-    "saccade.evaluate.phrases",
-    "saccade.evaluate.significance",
+    "saccade.evaluation.behaviour",
+    "saccade.evaluation.breakdowns",
+    "saccade.evaluation.evaluation",
+    "saccade.evaluation.phrases",
+    "saccade.evaluation.significance",
     "saccade.metrics",
-    "saccade.evaluate.systems",
+    "saccade.evaluation.systems",
 )
 
 if not TYPE_CHECKING:  # a type checker would accept any name
@@ -78,4 +85,4 @@ if not TYPE_CHECKING:  # a type checker would accept any name
         if name in __all__:
             modules = (import_module(module) for module in _MODULES)
             return next(getattr(module, name) for module in modules if hasattr(module, name))
-        raise AttributeError(f"module 'saccade.evaluate' has no attribute {name!r}; it has {', '.join(__all__)}")
+        raise AttributeError(f"module 'saccade.evaluation' has no attribute {name!r}; it has {', '.join(__all__)}")

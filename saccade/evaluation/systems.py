@@ -19,12 +19,12 @@ from saccade.data.text_files import line_error
 from saccade.decode import DEFAULT_SEARCH, Constraints, Search, Translator, load
 from saccade.device import limit_threads
 from saccade.errors import UserError
-from saccade.evaluate.behaviour import unread_words
-from saccade.evaluate.breakdowns import word_counts
-from saccade.evaluate.evaluation import Evaluation, choose_metrics, evaluate
-from saccade.evaluate.evaluation_set import EvaluationSet, read_evaluation_gold, read_evaluation_set
-from saccade.evaluate.options import EvaluateOptions
-from saccade.evaluate.significance import Difference, significance, significance_over_seeds
+from saccade.evaluation.behaviour import unread_words
+from saccade.evaluation.breakdowns import word_counts
+from saccade.evaluation.evaluation import Evaluation, choose_metrics, evaluate
+from saccade.evaluation.evaluation_set import EvaluationSet, read_evaluation_gold, read_evaluation_set
+from saccade.evaluation.options import EvaluateOptions
+from saccade.evaluation.significance import Difference, significance, significance_over_seeds
 from saccade.files import parse_json
 from saccade.metrics import Counts, make_metrics
 from saccade.text.words import UnitChoice
@@ -103,18 +103,18 @@ class SystemsEvaluation:
 
     def tables(self, *, by_length: bool = False, by_frequency: bool = False) -> list[tuple[str, Any]]:
         """The tables that the command prints: a caption, or "", with columns and rows."""
-        from saccade.evaluate.tables import terminal_tables
+        from saccade.evaluation.tables import terminal_tables
 
         return terminal_tables(self, by_length=by_length, by_frequency=by_frequency)
 
     def signatures(self) -> list[str]:
         """How each metric was computed, in the words of sacrebleu."""
-        from saccade.evaluate.tables import signatures
+        from saccade.evaluation.tables import signatures
 
         return signatures(self)
 
     def write_report(self, path: str | Path, by: UnitChoice = "auto") -> None:
-        from saccade.evaluate.report import write_report
+        from saccade.evaluation.report import write_report
 
         write_report(self, Path(path), by)
 

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Literal
 
 from saccade.errors import check_same_length
-from saccade.evaluate.breakdowns import Bucket, buckets
+from saccade.evaluation.breakdowns import Bucket, buckets
 from saccade.text.words import words
 
 DISTANCE_EDGES = (5, 10, 15, 20)

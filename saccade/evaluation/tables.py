@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from saccade.align.corpus import alignment_table
-from saccade.evaluate.significance import Difference
-from saccade.evaluate.systems import EvaluatedRun, SystemsEvaluation
+from saccade.evaluation.significance import Difference
+from saccade.evaluation.systems import EvaluatedRun, SystemsEvaluation
 from saccade.metrics import METRICS
 
 Table = tuple[list[str], list[list[Any]]]

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from saccade.evaluate.breakdowns import by_frequency, word_counts
+from saccade.evaluation.breakdowns import by_frequency, word_counts
 
 TEXTS = st.lists(st.lists(st.sampled_from("abcd"), max_size=6).map(" ".join), min_size=1, max_size=4)
 

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from saccade.errors import UserError
-from saccade.evaluate import Evaluation, evaluate, score
+from saccade.evaluation import Evaluation, evaluate, score
 
 SOURCES = ["the cat sleeps", "a dog eats an apple in the black house"]
 REFERENCES = ["le chat dort", "un chien mange une pomme dans la maison noire"]

@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from saccade.errors import UserError
-from saccade.evaluate.breakdowns import Bucket, buckets
+from saccade.evaluation.breakdowns import Bucket, buckets
 
 
 def test_edges_are_the_last_numbers_of_their_buckets() -> None:

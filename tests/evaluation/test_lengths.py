@@ -1,7 +1,7 @@
 import pytest
 
 from saccade.errors import UserError
-from saccade.evaluate.breakdowns import by_length
+from saccade.evaluation.breakdowns import by_length
 from saccade.metrics import score
 
 SOURCES = ["a b c d", "a b c d e", " ".join("abcdefghijkl"), " ".join("abcdefghijkl") + " m", "a " * 90]

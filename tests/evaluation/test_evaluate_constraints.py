@@ -1,7 +1,7 @@
 import pytest
 
 from saccade.errors import UserError
-from saccade.evaluate.phrases import by_constraint, occurrences
+from saccade.evaluation.phrases import by_constraint, occurrences
 
 
 def test_phrases_stand_word_for_word_and_in_a_row() -> None:
