@@ -15,7 +15,7 @@ from saccade.data.batching import pad_sources
 from saccade.decode import Hypothesis, Search, run_search
 from saccade.models import MODELS, Seq2Seq
 
-VOCABULARY, SENTENCES, TIE = 60, 650, 1e-3
+VOCABULARY, SENTENCES, TIE = 60, 330, 1e-3
 SEARCHES = (Search(longest=12), Search(beam=4, longest=12, no_repeat=3))
 
 

@@ -1,4 +1,4 @@
-"""A corpus twenty times as large is trained on in the same memory, and resumed in the middle of it to the bit."""
+"""Training on a corpus twenty times as large takes the same memory."""
 
 import json
 import subprocess
@@ -11,7 +11,6 @@ import pytest
 
 PROGRAM = """
 import json, resource, sys
-from itertools import chain, islice, repeat
 from pathlib import Path
 import torch
 from saccade.data.batching import Batches
@@ -32,12 +31,10 @@ recipe = recipe_of({
         "schedule": "constant", "warmup": 1,
     },
 }, "test")
-resumed = (out / "recipe.toml").exists()
-outcome = train(recipe, out, resume=resumed)
+train(recipe, out)
 batches = Batches(load_dataset(recipe.data, out, 1).corpus, tokens=2000)
 print(json.dumps({
     "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
-    "loss": outcome.best["loss"],
     "windows": batches.pairs.windows,
 }))
 """
@@ -71,6 +68,3 @@ def test_a_corpus_of_100_mb_needs_no_more_memory_than_one_of_5(tmp_path: Path) -
     assert much["windows"] > 15 * little["windows"] > 15
     # To keep the text would take 95 MB more; the same run differs by up to 30 from time to time.
     assert much["peak"] - little["peak"] < 48 << 10, f"{little['peak'] >> 10} MiB became {much['peak'] >> 10}"
-
-    lived(small, tmp_path / "cut", 170)
-    assert lived(small, tmp_path / "cut", steps)["loss"] == little["loss"]
