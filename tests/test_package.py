@@ -1,4 +1,4 @@
-"""Who may import whom, and what a file may be."""
+"""The layers of the package, its file names and its class names."""
 
 import ast
 import os
@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import zipfile
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -66,9 +67,50 @@ def test_imports_go_down_only(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_files_are_small_and_named_for_what_is_in_them(path: Path) -> None:
+def test_files_are_small_and_have_telling_names(path: Path) -> None:
     assert len(path.read_text(encoding="utf-8").splitlines()) <= 350
     assert not {"utils", "util", "helpers", "helper", "misc", "common"} & set(path.with_suffix("").parts)
+
+
+# Each file of models/ is one paper, and all papers name their parts alike.
+PAPER_CLASSES = {"Config", "Decoder", "DecoderLayer", "Encoder", "Fixed", "LayerMoving", "Moving"}
+
+
+def test_public_class_names_are_unique() -> None:
+    files: dict[str, list[str]] = {}
+    for path in SOURCES:
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                files.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    papers = {name for name in PAPER_CLASSES if all(file.startswith("models") for file in files[name])}
+    assert {name: paths for name, paths in files.items() if len(paths) > 1 and name not in papers} == {}
+
+
+def test_file_names_are_easily_told_apart() -> None:
+    """No two names in a folder differ by one letter, or by tense or number alone: evaluated.py and evaluating.py."""
+    folders: dict[Path, set[str]] = {}
+    for path in SOURCES:
+        folders.setdefault(path.parent, set()).add(path.stem)
+    alike = [
+        (str(folder.relative_to(ROOT)), *pair)
+        for folder, names in folders.items()
+        for pair in combinations(sorted(names), 2)
+        if differ_by_one_letter(*pair) or stem(pair[0]) == stem(pair[1])
+    ]
+    assert alike == []
+
+
+def differ_by_one_letter(one: str, other: str) -> bool:
+    if min(len(one), len(other)) < 4:
+        return False
+    if len(one) == len(other):
+        return sum(a != b for a, b in zip(one, other, strict=True)) == 1
+    short, long = sorted((one, other), key=len)
+    return any(long[:place] + long[place + 1 :] == short for place in range(len(long)))
+
+
+def stem(name: str) -> str:
+    return re.sub("(ing|ed|er|e)$", "", name.removesuffix("s"))
 
 
 def test_public_names_resolve() -> None:

@@ -19,7 +19,7 @@ State = tuple[Any, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config:
+class EnsembleConfig:
     """The mean of p_1 … p_n, or their geometric mean ("log-probabilities": any member may veto a token)."""
 
     average: Average = "probabilities"
@@ -29,12 +29,12 @@ class Config:
 class Ensemble(Seq2Seq[State, State]):
     """Any models with the same two vocabularies. Its attention is that of the first member that has attention."""
 
-    config_type = Config
-    PRESETS = {"tiny": Config()}
+    config_type = EnsembleConfig
+    PRESETS = {"tiny": EnsembleConfig()}
     paper = PaperInfo("Hansen, Salamon", 1990, "Neural Network Ensembles", "each member in its own way")
 
-    def __init__(self, members: Sequence[Seq2Seq[Any, Any]], config: Config | None = None) -> None:
-        config = config or Config()
+    def __init__(self, members: Sequence[Seq2Seq[Any, Any]], config: EnsembleConfig | None = None) -> None:
+        config = config or EnsembleConfig()
         if not members:
             raise UserError("an ensemble needs at least one model, got none")
         sizes = {(member.source_size, member.target_size) for member in members}
@@ -94,7 +94,9 @@ def combine(
             raise UserError(
                 f"{name}: its vocabulary differs from that of {lead}; train the models of an ensemble with the same one"
             )
-    ensemble = Ensemble([each.model for each in translators.values()], Config(average=average, weights=tuple(weights)))
+    ensemble = Ensemble(
+        [each.model for each in translators.values()], EnsembleConfig(average=average, weights=tuple(weights))
+    )
     known = [each.limits.words for each in translators.values() if each.limits.words is not None]
     return Translator(
         ensemble,

@@ -9,7 +9,7 @@ import torch
 from search_models import TINY, batch, log_probs, one, random_chain, tiny
 
 from saccade.decode import Ensemble, Search, Translator, combine, run_search
-from saccade.decode.ensemble import Config
+from saccade.decode.ensemble import EnsembleConfig
 from saccade.errors import UserError
 from saccade.models import MODELS
 from saccade.models.contract import take_rows
@@ -27,7 +27,7 @@ def members(*names: str) -> list[Any]:
 def test_any_two_models_write_one_text(pair: tuple[str, str], average: Any) -> None:
     """A recurrent network and a Transformer, a convolution and a fixed vector …: the mean of what they think."""
     both = members(*pair)
-    ensemble = Ensemble(both, Config(average=average, weights=(3.0, 1.0)))
+    ensemble = Ensemble(both, EnsembleConfig(average=average, weights=(3.0, 1.0)))
     for row, found in zip(SOURCES, run_search(ensemble, *batch(*SOURCES), Search(beam=2, n_best=2, longest=6))):
         for hypothesis in found:
             written = (*hypothesis.tokens, EOS) if hypothesis.ended else hypothesis.tokens
@@ -70,7 +70,7 @@ def test_it_keeps_the_contract() -> None:
 def test_a_model_with_itself_is_itself(name: str) -> None:
     model, search = tiny(name, 4), Search(beam=3, n_best=3, longest=5)
     alone = run_search(model, *batch(*SOURCES), search)
-    for config in (Config(), Config(average="log-probabilities"), Config(weights=(1.0, 0.0))):
+    for config in (EnsembleConfig(), EnsembleConfig(average="log-probabilities"), EnsembleConfig(weights=(1.0, 0.0))):
         together = run_search(Ensemble([model, model], config), *batch(*SOURCES), search)
         assert [[h.tokens for h in found] for found in together] == [[h.tokens for h in found] for found in alone]
 
@@ -79,7 +79,7 @@ def test_a_model_with_itself_is_itself(name: str) -> None:
 def test_a_member_without_weight_has_no_veto(average: Any) -> None:
     never, other = random_chain(1), tiny("bahdanau2014")
     never.logits[..., [4, EOS]] = -math.inf
-    ensemble = Ensemble([never, other], Config(average=average, weights=(0.0, 2.0)))
+    ensemble = Ensemble([never, other], EnsembleConfig(average=average, weights=(0.0, 2.0)))
     source, written = one(4, 5, EOS), (4, 5, EOS)
     assert log_probs(ensemble, *source, written) == pytest.approx(log_probs(other, *source, written), abs=1e-6)
 
@@ -108,6 +108,6 @@ def test_mistakes_are_named(learnt: Translator, untrained: Any, vocabularies: Vo
         ({"weights": (float("nan"), 1.0)}, "weights"),
     ):
         with pytest.raises(UserError, match=said):
-            Ensemble(two, Config(**given))  # type: ignore[arg-type]
+            Ensemble(two, EnsembleConfig(**given))  # type: ignore[arg-type]
     with pytest.raises(UserError, match="at least one"):
         Ensemble([])
