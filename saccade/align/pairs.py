@@ -7,9 +7,9 @@ from pathlib import Path
 from saccade.align.links import GoldLinks
 from saccade.data import PairFiles, TextPair
 from saccade.errors import UserError
+from saccade.locations import task_name
 from saccade.tasks import task
 
-TASK = "task:"
 Pairs = str | Path | Iterable[tuple[str, str]]
 
 
@@ -39,7 +39,8 @@ def open_pair_input(
     if not isinstance(pairs, str | Path):
         return PairInput(name="the pairs", pairs=[TextPair(*pair) for pair in pairs])
     given = str(pairs)
-    if not given.startswith(TASK):
+    name = task_name(given)
+    if name is None:
         if words is not None:
             raise UserError(f"--words {words[0]}-{words[1]} is for a task; {given} is used as it is")
         files = PairFiles(given, targets)
@@ -47,7 +48,7 @@ def open_pair_input(
     if targets is not None:
         raise UserError(f"{given} has its own targets; leave out {targets}")
     lengths = {} if words is None else {"words": words}
-    drawn = list(task(given.removeprefix(TASK)).pairs(count, seed, split="test", **lengths))
+    drawn = list(task(name).pairs(count, seed, split="test", **lengths))
     gold = [GoldLinks.all_sure(pair.alignment) for pair in drawn if pair.alignment is not None]
     return PairInput(
         name=f"{given}, test split, seed {seed}" + ("" if words is None else f", {words[0]} to {words[1]} words"),
@@ -57,5 +58,5 @@ def open_pair_input(
 
 
 def refuse_second_gold(pairs: PairInput, gold: Path | None) -> None:
-    if gold is not None and pairs.name.startswith(TASK):
+    if gold is not None and task_name(pairs.name) is not None:
         raise UserError(f"{pairs.name.split(',')[0]} brings its own gold alignments; leave out {gold}")

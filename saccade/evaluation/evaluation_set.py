@@ -19,10 +19,10 @@ class EvaluationSet:
     """The pairs whose two sides have text."""
 
     name: str
-    sources: list[str] | None  # None: only references were given
-    references: list[list[str]]  # one or more for each source
-    places: list[int]  # of these pairs among all
-    total: int
+    sources: Sequence[str]  # empty if only references were given
+    references: Sequence[Sequence[str]]  # one or more per pair
+    places: Sequence[int] = ()  # of these pairs among all `total`
+    total: int = 0
 
     @property
     def left_out(self) -> int:
@@ -31,7 +31,7 @@ class EvaluationSet:
     @property
     def pairs(self) -> list[tuple[str, str]]:
         """Each source with its first reference."""
-        return [(source, texts[0]) for source, texts in zip(self.sources or [], self.references, strict=True)]
+        return [(source, texts[0]) for source, texts in zip(self.sources, self.references, strict=True)]
 
     def select(self, lines: Sequence[Line]) -> list[Line]:
         return [lines[place] for place in self.places]
@@ -62,18 +62,19 @@ def read_evaluation_set(pairs: PairInput | None, references: Sequence[Path] = ()
     else:
         every = [(pair.source, pair.target) for pair in pairs.pairs]
     places = [place for place, texts in enumerate(every) if all(text.strip() for text in texts)]
+    known = [[every[place][1]] for place in places]
     data = EvaluationSet(
         name=str(first) if pairs is None else pairs.name,
-        sources=None if pairs is None else [every[place][0] for place in places],
-        references=[[every[place][1]] for place in places],
+        sources=[] if pairs is None else [every[place][0] for place in places],
+        references=known,
         places=places,
         total=len(every),
     )
     if not places:
         raise UserError(f"{data.name}: every pair has a blank side; expected texts to translate and their references")
     for path in references:
-        for known, line in zip(data.references, data.read_lines(path), strict=True):
-            known += [line] if line.strip() else []
+        for texts, line in zip(known, data.read_lines(path), strict=True):
+            texts += [line] if line.strip() else []
     return data
 
 

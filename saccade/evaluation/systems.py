@@ -177,7 +177,7 @@ class _Evaluator:
                 evaluate(
                     output.texts,
                     self.data.references,
-                    sources=self.data.sources,
+                    sources=self.data.sources or None,
                     metrics=self.metrics,
                     resamples=self.options.resamples,
                     longest_trained=min(trained, default=None),  # one for all, so that their ranges compare
@@ -215,7 +215,7 @@ class _Evaluator:
             return SystemOutput(name=name, texts=texts)
         translator = load(system, device=self.options.device) if isinstance(system, Path) else system
         limit_threads(translator.model)
-        if self.data.sources is None:
+        if not self.data.sources:
             raise UserError(f"{name}: a model needs sources to translate; give PAIRS")
         texts, unread = self._translate(translator, self.data.sources, name)
         self._find_worst(texts)
@@ -243,7 +243,7 @@ class _Evaluator:
         return Counts(texts, self.data.references, metrics=["chrf"]).sentence_scores("chrf")
 
     def _translate(
-        self, translator: Translator, sources: list[str], name: str
+        self, translator: Translator, sources: Sequence[str], name: str
     ) -> tuple[list[str], list[tuple[int, int]] | None]:
         """The outputs, and the number of hardly read words of each source; weights are not kept."""
         texts, unread = [], []
