@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from saccade.errors import UserError, check_same_length
-from saccade.metrics import DEFAULT_METRICS, Counts, References, Scores, Tokenisation, alternatives
+from saccade.metrics import Counts, References, Scores, alternatives
 from saccade.text.words import words
 
 LENGTH_EDGES = (5, 10, 15, 20, 30, 40, 60, 80)
@@ -14,7 +14,7 @@ FREQUENCY_EDGES = (0, 1, 5, 20, 100, 1000)
 
 @dataclass(frozen=True, kw_only=True)
 class Bucket:
-    """The whole numbers from `low` to `high`, both included; without a `high` it has no end."""
+    """The integers from `low` to `high`, both included; without an end if `high` is None."""
 
     low: int
     high: int | None
@@ -30,29 +30,29 @@ class Bucket:
 
 
 def buckets(edges: Sequence[int], numbers: Sequence[int]) -> tuple[Bucket, ...]:
-    """One bucket up to each edge (included), and an open one where a number lies beyond the last.
+    """Make one bucket up to each edge (included), and an open one if a number is beyond the last.
 
-    The first bucket begins at 1, or at 0 where there is a 0, so that every number has exactly one bucket. An edge of 0
-    gives 0 a bucket of its own, where there is one.
+    The first bucket begins at 1, or at 0 if there is a 0, so that every number has exactly one bucket. An edge of 0
+    gives the 0 its own bucket, if there is one.
     """
     if any(low >= high for low, high in zip((-1, *edges), edges, strict=False)):
-        raise UserError(f"bucket edges must be whole numbers ≥ 0 that increase, such as 10,20,40; got {list(edges)}")
+        raise UserError(f"bucket edges must be integers ≥ 0 that increase, such as 10,20,40; got {list(edges)}")
     if any(number < 0 for number in numbers):
         raise UserError(f"only numbers ≥ 0 fall into buckets; got {min(numbers)}")
     if 0 not in numbers:
         edges = [edge for edge in edges if edge]
     lows = [0 if 0 in numbers else 1, *(edge + 1 for edge in edges)]
     closed = [Bucket(low=low, high=high) for low, high in zip(lows, edges, strict=False)]
-    reaches_past = not edges or any(number > edges[-1] for number in numbers)
-    return (*closed, Bucket(low=lows[-1], high=None)) if reaches_past else tuple(closed)
+    needs_open = not edges or any(number > edges[-1] for number in numbers)
+    return (*closed, Bucket(low=lows[-1], high=None)) if needs_open else tuple(closed)
 
 
 @dataclass(frozen=True, kw_only=True)
 class LengthScores:
     bucket: Bucket
     sentences: int
-    scores: Scores | None  # None: the bucket holds no sentence
-    beyond: bool  # longer than anything in training, as far as the caller said how long that was
+    scores: Scores | None  # None: no sentence is in the bucket
+    beyond: bool  # longer than any source in training, if the longest was given
 
     def to_dict(self) -> dict[str, object]:
         scores = self.scores.to_dict() if self.scores else {}
@@ -61,42 +61,27 @@ class LengthScores:
 
 def by_length(
     sources: Sequence[str],
-    hypotheses: Sequence[str],
-    references: References,
-    *,
-    metrics: Sequence[str] = DEFAULT_METRICS,
-    edges: Sequence[int] = LENGTH_EDGES,
-    longest_trained: int | None = None,
-    tokenise: Tokenisation = "auto",
-) -> tuple[LengthScores, ...]:
-    """Scores for each range of source lengths; `edges` are the last lengths of the ranges.
-
-    `longest_trained`, in words, becomes an edge too, so that no range mixes lengths inside and beyond training.
-    """
-    check_same_length(sources=sources, hypotheses=hypotheses, references=references)
-    counts = Counts(hypotheses, references, metrics=metrics, tokenise=tokenise)
-    return counts_by_length(sources, counts, edges=edges, longest_trained=longest_trained)
-
-
-def counts_by_length(
-    sources: Sequence[str],
     counts: Counts,
     *,
     edges: Sequence[int] = LENGTH_EDGES,
     longest_trained: int | None = None,
 ) -> tuple[LengthScores, ...]:
-    """The same of what is counted already."""
+    """Score each range of source lengths in words; `edges` are the last lengths of the ranges.
+
+    `longest_trained`, in words, becomes an edge too, so that no range mixes lengths within and beyond training.
+    """
+    check_same_length(sources=sources, hypotheses=counts.hypotheses)
     lengths = [len(words(source)) for source in sources]
     if longest_trained is not None and longest_trained not in edges:
         edges = sorted((*edges, longest_trained))
     rows = []
     for bucket in buckets(edges, lengths):
-        inside = [row for row, length in enumerate(lengths) if length in bucket]
+        places = [place for place, length in enumerate(lengths) if length in bucket]
         rows.append(
             LengthScores(
                 bucket=bucket,
-                sentences=len(inside),
-                scores=counts.scores(inside) if inside else None,
+                sentences=len(places),
+                scores=counts.scores(places) if places else None,
                 beyond=longest_trained is not None and bucket.low > longest_trained,
             )
         )
@@ -105,9 +90,9 @@ def counts_by_length(
 
 @dataclass(frozen=True, kw_only=True)
 class FrequencyScores:
-    """Counts of words, and fractions from 0 to 1 that are None where there is nothing to divide by."""
+    """Counts of words, and fractions from 0 to 1, which are None where the denominator is 0."""
 
-    bucket: Bucket  # of the number of times that the word was counted
+    bucket: Bucket  # of the words' frequency
     found: int
     written: int
     expected: int
@@ -122,8 +107,8 @@ class FrequencyScores:
 
     @property
     def f(self) -> float | None:
-        both = self.written + self.expected
-        return 2 * self.found / both if both else None
+        total = self.written + self.expected
+        return 2 * self.found / total if total else None
 
     def to_dict(self) -> dict[str, object]:
         shares = {"precision": self.precision, "recall": self.recall, "f": self.f}
@@ -132,7 +117,7 @@ class FrequencyScores:
 
 
 def word_counts(texts: Iterable[str]) -> Counter[str]:
-    """How often each word stands in the texts, such as the targets of training."""
+    """Count each word of the texts, such as the targets of training."""
     return Counter(word for text in texts for word in words(text))
 
 
@@ -143,28 +128,31 @@ def by_frequency(
     counts: Mapping[str, int] | None = None,
     edges: Sequence[int] = FREQUENCY_EDGES,
 ) -> tuple[FrequencyScores, ...]:
-    """Of the words written and expected, a row a range of `counts`; without any, those of the references are taken."""
+    """Score the words in each range of `counts`, by default their counts in the references.
+
+    A word is found as often as both the output and the reference contain it, at any position. Of several references,
+    the one that shares the most words with the output is used.
+    """
     check_same_length(hypotheses=hypotheses, references=references)
-    every = alternatives(references)
-    if counts is None:
-        counts = word_counts(some[0] for some in every)
+    known = alternatives(references)
+    counts = word_counts(texts[0] for texts in known) if counts is None else counts
     found, written, expected = Counter[int](), Counter[int](), Counter[int]()
-    for hypothesis, some in zip(hypotheses, every, strict=True):
-        mine = Counter(words(hypothesis))
-        theirs = max((Counter(words(one)) for one in some), key=lambda other: (mine & other).total())
-        for tally, of in ((found, mine & theirs), (written, mine), (expected, theirs)):
-            for word, times in of.items():
+    for hypothesis, texts in zip(hypotheses, known, strict=True):
+        output = Counter(words(hypothesis))
+        reference = max((Counter(words(text)) for text in texts), key=lambda other: (output & other).total())
+        for tally, tokens in ((found, output & reference), (written, output), (expected, reference)):
+            for word, times in tokens.items():
                 tally[counts.get(word, 0)] += times
+
+    def total(tally: Counter[int], bucket: Bucket) -> int:
+        return sum(times for frequency, times in tally.items() if frequency in bucket)
+
     return tuple(
         FrequencyScores(
             bucket=bucket,
-            found=_inside(found, bucket),
-            written=_inside(written, bucket),
-            expected=_inside(expected, bucket),
+            found=total(found, bucket),
+            written=total(written, bucket),
+            expected=total(expected, bucket),
         )
         for bucket in buckets(edges, sorted(written | expected))
     )
-
-
-def _inside(tally: Counter[int], bucket: Bucket) -> int:
-    return sum(times for frequency, times in tally.items() if frequency in bucket)

@@ -12,7 +12,7 @@ from saccade.evaluation.breakdowns import (
     FrequencyScores,
     LengthScores,
     by_frequency,
-    counts_by_length,
+    by_length,
 )
 from saccade.evaluation.phrases import ConstraintScores, Phrases, by_constraint
 from saccade.metrics import Counts, References, Scores, Tokenisation
@@ -65,15 +65,15 @@ def evaluate(
     """
     check_same_length(hypotheses=hypotheses, references=references, **({} if sources is None else {"sources": sources}))
     counted = Counts(hypotheses, references, metrics=metrics or choose_metrics(sources), tokenise=tokenise)
-    by_source: tuple[LengthScores, ...] = ()
+    lengths: tuple[LengthScores, ...] = ()
     if sources is not None:
-        by_source = counts_by_length(sources, counted, edges=length_edges, longest_trained=longest_trained)
+        lengths = by_length(sources, counted, edges=length_edges, longest_trained=longest_trained)
     constrained = include is not None or exclude is not None
     return Evaluation(
         scores=counted.scores(resamples=resamples),
         behaviour=measure_behaviour(hypotheses, references, sources=sources, unread=unread),
         frequencies=by_frequency(hypotheses, references, counts=counts, edges=frequency_edges),
-        lengths=by_source,
+        lengths=lengths,
         constraints=by_constraint(hypotheses, include, exclude) if constrained else None,
     )
 

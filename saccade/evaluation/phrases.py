@@ -1,8 +1,8 @@
-"""Phrases in outputs: constraints that must be met, and the senses of ambiguous words.
+"""Phrases in outputs: constraints, and the senses of ambiguous words.
 
 A translation of an ambiguous word is *right* if it has a form of the right sense and none of a wrong one, *wrong* if it
 has a form of a wrong sense, and *neither* if it has no form at all. Only right counts towards accuracy, so a model that
-drops the word does not score like one that guesses; chance and a control (such as the same sentences without their cue)
+drops the word does not score like one that guesses. Chance and a control, such as the same sentences without their cue,
 are reported beside it.
 """
 
@@ -22,20 +22,18 @@ Verdict = Literal["right", "wrong", "neither"]
 
 @dataclass(frozen=True, kw_only=True)
 class ConstraintScores:
-    """How many phrases were to be written and how many are; how many were not to be, and are not."""
-
-    include: int
+    include: int  # phrases that were required
     included: int
-    exclude: int
+    exclude: int  # phrases that were forbidden
     excluded: int
     sentences: int  # with a constraint
-    satisfied: int  # of those, the ones that meet all of theirs
+    satisfied: int  # sentences that meet all their constraints
 
     @property
     def share(self) -> float | None:
-        """Of all constraints, from 0 to 1."""
-        given = self.include + self.exclude
-        return (self.included + self.excluded) / given if given else None
+        """The share of constraints that are met, from 0 to 1."""
+        total = self.include + self.exclude
+        return (self.included + self.excluded) / total if total else None
 
     def to_dict(self) -> dict[str, float | int | None]:
         return {**asdict(self), "share": self.share}
@@ -44,34 +42,34 @@ class ConstraintScores:
 def by_constraint(
     hypotheses: Sequence[str], include: Phrases | None = None, exclude: Phrases | None = None
 ) -> ConstraintScores:
-    """Phrases that each output must hold, and those that it must not, word for word and in a row."""
+    """Count the phrases that outputs contain as required, or avoid as required, word for word."""
     nothing: Phrases = [()] * len(hypotheses)
     include, exclude = nothing if include is None else include, nothing if exclude is None else exclude
     check_same_length(hypotheses=hypotheses, include=include, exclude=exclude)
     rows = []
     for hypothesis, must, must_not in zip(hypotheses, include, exclude, strict=True):
         text = words(hypothesis)
-        included = sum(occurrences(words(phrase), text) > 0 for phrase in must)
-        excluded = sum(occurrences(words(phrase), text) == 0 for phrase in must_not)
+        included = sum(count_phrase(words(phrase), text) > 0 for phrase in must)
+        excluded = sum(count_phrase(words(phrase), text) == 0 for phrase in must_not)
         rows.append((len(must), included, len(must_not), excluded))
-    bound = [row for row in rows if row[0] + row[2]]
+    constrained = [row for row in rows if row[0] + row[2]]
     sums = [sum(column) for column in zip(*rows, strict=True)]
     return ConstraintScores(
         include=sums[0],
         included=sums[1],
         exclude=sums[2],
         excluded=sums[3],
-        sentences=len(bound),
-        satisfied=sum(row[0] + row[2] == row[1] + row[3] for row in bound),
+        sentences=len(constrained),
+        satisfied=sum(row[0] + row[2] == row[1] + row[3] for row in constrained),
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class AmbiguousWord:
-    """One occurrence: the forms that would be right, those that would be wrong, and where its cue is.
+    """One occurrence: the forms that would be right, the forms that would be wrong, and the place of its cue.
 
-    A form may be several words, as a Chinese one often is. `distance` counts words from the ambiguous one to its cue,
-    negative before it; `chance` is what a guess gets right.
+    A form may be several words, as a Chinese one often is. `distance` counts words from the ambiguous word to its cue,
+    negative before it; `chance` is the accuracy of a guess.
     """
 
     right: Collection[str]
@@ -84,13 +82,13 @@ class AmbiguousWord:
             raise ValueError(f"forms must be collections of strings, got {self.right!r} and {self.wrong!r}")
         if not self.right or not all(words(form) for form in (*self.right, *self.wrong)):
             raise ValueError(f"forms must not be empty, got right {list(self.right)} and wrong {list(self.wrong)}")
-        if both := {form.casefold() for form in self.right} & {form.casefold() for form in self.wrong}:
-            raise ValueError(f"{sorted(both)} cannot be right and wrong at once")
+        if common := {form.casefold() for form in self.right} & {form.casefold() for form in self.wrong}:
+            raise ValueError(f"{sorted(common)} cannot be right and wrong at once")
 
 
 @dataclass(frozen=True, kw_only=True)
 class DistanceScores:
-    """Counts, and fractions from 0 to 1 that are None where there is nothing to divide by."""
+    """Counts, and fractions from 0 to 1, which are None where the denominator is 0."""
 
     bucket: Bucket
     items: int
@@ -107,9 +105,9 @@ class DistanceScores:
 
 def judge_sense(hypothesis: str, item: AmbiguousWord) -> Verdict:
     text = words(hypothesis.casefold())
-    if any(occurrences(words(form.casefold()), text) for form in item.wrong):
+    if any(count_phrase(words(form.casefold()), text) for form in item.wrong):
         return "wrong"
-    return "right" if any(occurrences(words(form.casefold()), text) for form in item.right) else "neither"
+    return "right" if any(count_phrase(words(form.casefold()), text) for form in item.right) else "neither"
 
 
 def by_distance(
@@ -119,35 +117,35 @@ def by_distance(
     control: Sequence[str] | None = None,
     edges: Sequence[int] = DISTANCE_EDGES,
 ) -> tuple[DistanceScores, ...]:
-    """Accuracy for each range of |distance|, a hypothesis an item; no edges give one row over everything."""
+    """Score each range of |distance|, one hypothesis per item; without edges, all items at once."""
     check_same_length(hypotheses=hypotheses, items=items, **({} if control is None else {"control": control}))
     verdicts = [judge_sense(hypothesis, item) for hypothesis, item in zip(hypotheses, items, strict=True)]
     controls = None if control is None else [judge_sense(text, item) for text, item in zip(control, items, strict=True)]
     distances = [abs(item.distance) for item in items]
     rows = []
     for bucket in buckets(edges, distances):
-        inside = [row for row, distance in enumerate(distances) if distance in bucket]
-        here = [verdicts[row] for row in inside]
+        places = [place for place, distance in enumerate(distances) if distance in bucket]
+        judged = [verdicts[place] for place in places]
         rows.append(
             DistanceScores(
                 bucket=bucket,
-                items=len(inside),
-                right=here.count("right"),
-                wrong=here.count("wrong"),
-                neither=here.count("neither"),
-                accuracy=_mean([verdict == "right" for verdict in here]),
-                chance=_mean([items[row].chance for row in inside]),
-                control=None if controls is None else _mean([controls[row] == "right" for row in inside]),
+                items=len(places),
+                right=judged.count("right"),
+                wrong=judged.count("wrong"),
+                neither=judged.count("neither"),
+                accuracy=_mean([verdict == "right" for verdict in judged]),
+                chance=_mean([items[place].chance for place in places]),
+                control=None if controls is None else _mean([controls[place] == "right" for place in places]),
             )
         )
     return tuple(rows)
 
 
-def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None
-
-
-def occurrences(phrase: Sequence[str], text: Sequence[str]) -> int:
-    """How often the words of `phrase` stand in `text`, in a row; occurrences may overlap."""
+def count_phrase(phrase: Sequence[str], text: Sequence[str]) -> int:
+    """Count how often the words of `phrase` follow each other in `text`; occurrences may overlap."""
     size = len(phrase)
     return sum(list(text[start : start + size]) == list(phrase) for start in range(len(text) - size + 1))
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None

@@ -59,12 +59,12 @@ def write_report(result: SystemsEvaluation, path: Path, by: UnitChoice = "auto")
 def _beside(result: SystemsEvaluation, number: int, by: UnitChoice) -> Beside:
     place, panels = result.worst[number], []
     for run, scores in zip(result.runs, result.sentence_scores, strict=True):
-        attention = run.output.attention
+        attention = run.attention
         panels.append(
             Panel.of_attention(
                 run.name,
                 f"chrF {scores[place]:.1f}",
-                run.output.texts[place],
+                run.texts[place],
                 attention[number] if attention is not None and number < len(attention) else None,
                 by,
             )

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from saccade import files
+from saccade import files, model_folder
 from saccade.align import Aligner, AlignmentHead, AlignmentScores, GoldLinks, PairAttention, score_alignments
 from saccade.align.pairs import Pairs, open_pair_input
 from saccade.align.scores import score_baselines
@@ -33,38 +33,29 @@ WORST_SHOWN, HEATMAPS = 8, 3  # sentences in a report, and how many of them have
 Bar = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]  # (label, total) → a function that advances
 Say = Callable[[str], None]
 System = str | Path | Translator
-
-
-@dataclass(frozen=True, kw_only=True)
-class SystemOutput:
-    """The outputs of one run, and what only a model can tell about them."""
-
-    name: str
-    texts: list[str]
-    unread: list[tuple[int, int]] | None = None
-    alignment: AlignmentScores | None = None  # of a model with attention, against gold
-    longest_trained: int | None = None
-    attention: Sequence[PairAttention] | None = None  # on the first of the worst sentences
+Run = Path | Translator
 
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluatedRun:
-    output: SystemOutput
+    name: str
+    texts: list[str]
     evaluation: Evaluation
-
-    @property
-    def name(self) -> str:
-        return self.output.name
+    alignment: AlignmentScores | None = None  # of a model with attention, against gold
+    attention: Sequence[PairAttention] | None = None  # on the first of the worst sentences
 
     def to_dict(self) -> dict[str, Any]:
-        alignment = self.output.alignment and self.output.alignment.to_dict()
+        alignment = self.alignment and self.alignment.to_dict()
         return {"name": self.name, **self.evaluation.to_dict(), "alignment": alignment}
 
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluatedSystem:
-    name: str
     runs: list[EvaluatedRun]  # with different seeds
+
+    @property
+    def name(self) -> str:
+        return ",".join(run.name for run in self.runs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,7 +139,7 @@ def evaluate_systems(
         data = read_evaluation_set(opened, options.reference)
         gold = read_evaluation_gold(opened, data, options.gold, options.gold_base, tokenised=options.tokenised)
     evaluator = _Evaluator(data, gold, options, search, bar or (lambda *_: nullcontext(lambda _: None)))
-    result = evaluator.evaluate([*systems, *options.against])
+    result = evaluator.evaluate([_runs(system) for system in (*systems, *options.against)])
     if data.left_out and say is not None:
         say(f"left out: {data.left_out} pair{'s' * (data.left_out > 1)} with a blank side")
     if options.report is not None:
@@ -162,74 +153,63 @@ class _Evaluator:
     ) -> None:
         self.data, self.gold, self.options, self.search, self.bar = data, gold, options, search, bar
         self.metrics = choose_metrics(data.sources) if options.metrics is None else _split(options.metrics)
+        self.counts = None if options.train is None else word_counts(read_lines(options.train))
+        self.constraints = self._read_constraints()
+        self.longest_trained: int | None = None
         self.worst: list[int] = []
 
-    def evaluate(self, systems: Sequence[System]) -> SystemsEvaluation:
-        constraints = self._read_constraints()
-        counts = None if self.options.train is None else word_counts(read_lines(self.options.train))
-        runs = [_runs(system) for system in systems]
-        names = _names([run for every in runs for run in every])
-        outputs = [[self._output(run, names.pop(0)) for run in every] for every in runs]
-        trained = [output.longest_trained for every in outputs for output in every if output.longest_trained]
-        evaluated = []
-        for every in outputs:
-            evaluations = [
-                evaluate(
-                    output.texts,
-                    self.data.references,
-                    sources=self.data.sources or None,
-                    metrics=self.metrics,
-                    resamples=self.options.resamples,
-                    longest_trained=min(trained, default=None),  # one for all, so that their ranges compare
-                    counts=counts,
-                    include=None if constraints is None else [phrases.include for phrases in constraints],
-                    exclude=None if constraints is None else [phrases.exclude for phrases in constraints],
-                    unread=output.unread,
-                )
-                for output in every
-            ]
-            evaluated.append(
-                EvaluatedSystem(
-                    name=",".join(output.name for output in every),
-                    runs=[
-                        EvaluatedRun(output=output, evaluation=evaluation)
-                        for output, evaluation in zip(every, evaluations, strict=True)
-                    ],
-                )
-            )
+    def evaluate(self, systems: Sequence[Sequence[Run]]) -> SystemsEvaluation:
+        every = [run for runs in systems for run in runs]
+        # One for all systems, so that their ranges of length compare.
+        self.longest_trained = min((length for run in every if (length := _longest_trained(run))), default=None)
+        names = iter(_names(every))
+        evaluated = [EvaluatedSystem(runs=[self._evaluate(run, next(names)) for run in runs]) for runs in systems]
+        lengths = self.data.lengths(tokenised=self.options.tokenised) if self.gold is not None else []
         return SystemsEvaluation(
             data=self.data,
             systems=evaluated,
             differences=[self._test(evaluated[0], other) for other in evaluated[1:]],
-            baselines={}
-            if self.gold is None
-            else score_baselines(self.gold, self.data.lengths(tokenised=self.options.tokenised)),
+            baselines=score_baselines(self.gold, lengths) if self.gold is not None else {},
             worst=self.worst,
-            sentence_scores=[self._sentence_scores(output.texts) for every in outputs for output in every],
+            sentence_scores=[self._sentence_scores(run.texts) for system in evaluated for run in system.runs],
         )
 
-    def _output(self, system: Path | Translator, name: str) -> SystemOutput:
-        if isinstance(system, Path) and system.is_file():
-            texts = self.data.read_lines(system)
+    def _evaluate(self, run: Run, name: str) -> EvaluatedRun:
+        if isinstance(run, Path) and run.is_file():
+            texts = self.data.read_lines(run)
             self._find_worst(texts)
-            return SystemOutput(name=name, texts=texts)
-        translator = load(system, device=self.options.device) if isinstance(system, Path) else system
+            return EvaluatedRun(name=name, texts=texts, evaluation=self._measure(texts))
+        translator = load(run, device=self.options.device) if isinstance(run, Path) else run
         limit_threads(translator.model)
         if not self.data.sources:
             raise UserError(f"{name}: a model needs sources to translate; give PAIRS")
-        texts, unread = self._translate(translator, self.data.sources, name)
+        texts, unread = self._translate(translator, name)
         self._find_worst(texts)
         attention: list[PairAttention] | None = None
         if self.options.report is not None and translator.attends:
             places = self.worst[:HEATMAPS]
             attention = translator.attend([self.data.sources[place] for place in places], [texts[i] for i in places])
-        return SystemOutput(
+        return EvaluatedRun(
             name=name,
             texts=texts,
-            unread=unread,
+            evaluation=self._measure(texts, unread),
             alignment=self._align(translator),
-            longest_trained=translator.limits.words,
             attention=attention,
+        )
+
+    def _measure(self, texts: list[str], unread: list[tuple[int, int]] | None = None) -> Evaluation:
+        constraints = self.constraints
+        return evaluate(
+            texts,
+            self.data.references,
+            sources=self.data.sources or None,
+            metrics=self.metrics,
+            resamples=self.options.resamples,
+            longest_trained=self.longest_trained,
+            counts=self.counts,
+            include=None if constraints is None else [phrases.include for phrases in constraints],
+            exclude=None if constraints is None else [phrases.exclude for phrases in constraints],
+            unread=unread,
         )
 
     def _find_worst(self, texts: list[str]) -> None:
@@ -242,15 +222,13 @@ class _Evaluator:
     def _sentence_scores(self, texts: list[str]) -> list[float]:
         return Counts(texts, self.data.references, metrics=["chrf"]).sentence_scores("chrf")
 
-    def _translate(
-        self, translator: Translator, sources: Sequence[str], name: str
-    ) -> tuple[list[str], list[tuple[int, int]] | None]:
+    def _translate(self, translator: Translator, name: str) -> tuple[list[str], list[tuple[int, int]] | None]:
         """The outputs, and the number of hardly read words of each source; weights are not kept."""
         texts, unread = [], []
         results = translator.translate_stream(
-            sources, self.search, batch_tokens=self.options.batch_tokens, weights=translator.attends
+            self.data.sources, self.search, batch_tokens=self.options.batch_tokens, weights=translator.attends
         )
-        with self.bar(f"translating by {name}", len(sources)) as advance:
+        with self.bar(f"translating by {name}", len(self.data.sources)) as advance:
             for translation in results:
                 texts.append(translation.text)
                 if translation.attention is not None:
@@ -273,7 +251,7 @@ class _Evaluator:
 
     def _test(self, baseline: EvaluatedSystem, system: EvaluatedSystem) -> tuple[Difference, ...]:
         """Test single runs with sacrebleu, several runs over seeds."""
-        before, after = ([run.output.texts for run in each.runs] for each in (baseline, system))
+        before, after = ([run.texts for run in each.runs] for each in (baseline, system))
         metrics, test = self.metrics, self.options.test
         if len(before) == len(after) == 1:
             return significance(before[0], after[0], self.data.references, metrics=metrics, test=test)
@@ -297,7 +275,7 @@ def _split(metrics: str) -> list[str]:
     return [name.strip() for name in metrics.split(",") if name.strip()]
 
 
-def _runs(system: System) -> Sequence[Path | Translator]:
+def _runs(system: System) -> Sequence[Run]:
     if isinstance(system, Translator):
         return [system]
     paths = files.split_paths(str(system))
@@ -306,9 +284,15 @@ def _runs(system: System) -> Sequence[Path | Translator]:
     return paths
 
 
-def _names(runs: Sequence[Path | Translator]) -> list[str]:
+def _names(runs: Sequence[Run]) -> list[str]:
     """The last part of each path, or the whole path where two would have the same name."""
     paths = dict.fromkeys(run for run in runs if isinstance(run, Path))
     last = [path.resolve().name for path in paths]
     names = {path: path.resolve().name if last.count(path.resolve().name) == 1 else str(path) for path in paths}
     return [names[run] if isinstance(run, Path) else "the model" for run in runs]
+
+
+def _longest_trained(run: Run) -> int | None:
+    if isinstance(run, Translator):
+        return run.limits.words
+    return None if run.is_file() else model_folder.load_config(run).extra.get("longest_trained")

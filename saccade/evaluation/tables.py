@@ -117,7 +117,7 @@ def constraints_table(result: SystemsEvaluation) -> Table:
 def gold_table(result: SystemsEvaluation) -> Table:
     if not result.baselines:
         return [], []
-    aligned = {run.name: run.output.alignment for run in result.runs}
+    aligned = {run.name: run.alignment for run in result.runs}
     columns, rows = alignment_table({name: scores for name, scores in aligned.items() if scores} | result.baselines)
     missing: list[list[Any]] = [[name, None, None, None] for name, scores in aligned.items() if scores is None]
     return columns, missing + rows

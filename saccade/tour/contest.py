@@ -24,6 +24,7 @@ from saccade.align import GoldLinks, diagonal_links, score_alignments, score_uni
 from saccade.errors import UserError
 from saccade.evaluation import by_length, score
 from saccade.locking import entries, locked
+from saccade.metrics import Counts
 from saccade.models import MODELS
 from saccade.provenance import provenance
 from saccade.tasks import Pair, Phrasebook
@@ -130,7 +131,7 @@ def compete(system: str, options: TourOptions, folder: Path) -> dict[str, Any]:
     pairs = unseen_pairs(options)
     sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
     texts = [translation.text for translation in translator.translate(sources, Search())]
-    rows = by_length(sources, texts, references, edges=EDGES, longest_trained=TRAINED[1])
+    rows = by_length(sources, Counts(texts, references), edges=EDGES, longest_trained=TRAINED[1])
     inside = [place for place, source in enumerate(sources) if len(words(source)) <= TRAINED[1]]
     aligned = None
     if translator.attends:

@@ -1,13 +1,13 @@
 import pytest
 
 from saccade.errors import UserError
-from saccade.evaluation.phrases import by_constraint, occurrences
+from saccade.evaluation.phrases import by_constraint, count_phrase
 
 
 def test_phrases_stand_word_for_word_and_in_a_row() -> None:
-    assert occurrences(["a", "a"], ["a", "a", "a"]) == 2
-    assert occurrences(["chat", "dort"], ["chat", "noir", "dort"]) == 0
-    assert occurrences(["a", "b"], ["a"]) == 0
+    assert count_phrase(["a", "a"], ["a", "a", "a"]) == 2
+    assert count_phrase(["chat", "dort"], ["chat", "noir", "dort"]) == 0
+    assert count_phrase(["a", "b"], ["a"]) == 0
 
 
 def test_the_share_met() -> None:

@@ -1,9 +1,12 @@
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from saccade import metrics
 from saccade.errors import UserError
 from saccade.metrics import METRICS, choose_tokenisation, make_metrics, score
 
@@ -89,3 +92,19 @@ def test_an_unknown_tokenisation_is_refused() -> None:
     unknown: Any = "moses"
     with pytest.raises(UserError, match="choose one of auto, 13a"):
         choose_tokenisation(["a"], unknown)
+
+
+def test_phones_are_characters_where_nothing_separates_them() -> None:
+    scores = score(["kat", "dok"], ["kat", "dog"], metrics=["word_error", "phone_error"])
+    assert (scores["word_error"], scores["phone_error"]) == (50, pytest.approx(100 / 6))
+    assert "unit:character" in scores.measured["phone_error"].signature
+
+
+def test_only_the_adapter_imports_sacrebleu() -> None:
+    package = Path(metrics.__file__).parents[1]
+    users = {
+        path.name
+        for path in package.rglob("*.py")
+        if re.search(r"^\s*(from|import) sacrebleu", path.read_text("utf-8"), re.M)
+    }
+    assert users == {"sacrebleu_adapter.py"}
