@@ -5,7 +5,7 @@ from typing import Any
 
 from saccade.comparison.judging import PairTest
 from saccade.comparison.result import Comparison
-from saccade.evaluation.significance import MeanScore
+from saccade.evaluation.significance_tests import MeanScore
 from saccade.evaluation.tables import Table, title
 from saccade.metrics import METRICS
 

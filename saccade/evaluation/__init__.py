@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from saccade.evaluation.phrases import DistanceScores as DistanceScores
     from saccade.evaluation.phrases import by_constraint as by_constraint
     from saccade.evaluation.phrases import by_distance as by_distance
-    from saccade.evaluation.significance import Difference as Difference
-    from saccade.evaluation.significance import MeanScore as MeanScore
-    from saccade.evaluation.significance import mean_over_seeds as mean_over_seeds
-    from saccade.evaluation.significance import significance as significance
-    from saccade.evaluation.significance import significance_over_seeds as significance_over_seeds
+    from saccade.evaluation.significance_tests import Difference as Difference
+    from saccade.evaluation.significance_tests import MeanScore as MeanScore
+    from saccade.evaluation.significance_tests import mean_over_seeds as mean_over_seeds
+    from saccade.evaluation.significance_tests import significance as significance
+    from saccade.evaluation.significance_tests import significance_over_seeds as significance_over_seeds
     from saccade.evaluation.systems import SystemsEvaluation as SystemsEvaluation
     from saccade.evaluation.systems import evaluate_systems as evaluate_systems
     from saccade.metrics import METRICS as METRICS
@@ -41,7 +41,13 @@ _MODULES = {
     "evaluation.breakdowns": ("Bucket", "FrequencyScores", "LengthScores", "by_frequency", "by_length", "word_counts"),
     "evaluation.evaluation": ("Evaluation", "choose_metrics", "evaluate"),
     "evaluation.phrases": ("AmbiguousWord", "ConstraintScores", "DistanceScores", "by_constraint", "by_distance"),
-    "evaluation.significance": ("Difference", "MeanScore", "mean_over_seeds", "significance", "significance_over_seeds"),
+    "evaluation.significance_tests": (
+        "Difference",
+        "MeanScore",
+        "mean_over_seeds",
+        "significance",
+        "significance_over_seeds",
+    ),
     "evaluation.systems": ("SystemsEvaluation", "evaluate_systems"),
     "metrics": ("METRICS", "Scores", "score"),
 }

@@ -24,7 +24,7 @@ from saccade.evaluation.breakdowns import word_counts
 from saccade.evaluation.evaluation import Evaluation, choose_metrics, evaluate
 from saccade.evaluation.evaluation_set import EvaluationSet, read_evaluation_gold, read_evaluation_set
 from saccade.evaluation.options import EvaluateOptions
-from saccade.evaluation.significance import Difference, significance, significance_over_seeds
+from saccade.evaluation.significance_tests import Difference, significance, significance_over_seeds
 from saccade.files import parse_json
 from saccade.metrics import Counts, make_metrics
 from saccade.text.words import UnitChoice

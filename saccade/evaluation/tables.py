@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from saccade.align.corpus import alignment_table
-from saccade.evaluation.significance import Difference
+from saccade.evaluation.significance_tests import Difference
 from saccade.evaluation.systems import EvaluatedRun, SystemsEvaluation
 from saccade.metrics import METRICS
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from saccade.errors import UserError
-from saccade.evaluation.significance import mean_over_seeds, significance, significance_over_seeds
+from saccade.evaluation.significance_tests import mean_over_seeds, significance, significance_over_seeds
 
 WORDS = [f"w{n}" for n in range(40)]
 
