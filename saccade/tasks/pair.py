@@ -1,4 +1,4 @@
-"""What a task gives: a source, its target, and what is known of how their words belong together."""
+"""A pair of a task: a source, its target, and how their words belong together."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,23 +8,23 @@ from saccade.text.words import words
 
 @dataclass(frozen=True, kw_only=True)
 class Sense:
-    """An ambiguous source word and the word elsewhere that decides it. Positions count `saccade.text.words`."""
+    """An ambiguous source word, and the word elsewhere that decides its sense. Positions count `saccade.text.words`."""
 
     word: str  # as in a dictionary: "bank"
     name: str  # the sense that is right here
-    source: int  # where the word stands in the source
-    target: tuple[int, ...]  # where its translation stands in the target
-    forms: Mapping[str, tuple[str, ...]]  # sense -> every form of its translation, in the target language
+    source: int  # the position of the word
+    target: tuple[int, ...]  # the positions of its translation
+    forms: Mapping[str, tuple[str, ...]]  # sense → every form of its translation, in the target language
     distance: int  # from the word to the cue, in source words; negative: the cue comes first
-    cue: str | None  # the deciding word; None: a neutral one stands in its place, and nothing decides
+    cue: str | None  # the deciding word; None: a neutral word stands in its place, and nothing decides
 
     def read(self, translation: str) -> str | None:
-        """The sense that a translation chose; None if it holds no form of either, or forms of both."""
+        """The sense that a translation chose; None if it contains forms of neither sense, or of both."""
         line = f" {' '.join(words(translation))} "
-        held = [
+        chosen = [
             name for name, forms in self.forms.items() if any(f" {' '.join(words(form))} " in line for form in forms)
         ]
-        return held[0] if len(held) == 1 else None
+        return chosen[0] if len(chosen) == 1 else None
 
 
 @dataclass(frozen=True, kw_only=True)

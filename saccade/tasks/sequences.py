@@ -1,15 +1,15 @@
 """`copy`, `reverse` and `sort`: letters, written again in a certain order, with the alignment."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from random import Random
 from string import ascii_lowercase
 from typing import Literal
 
-from saccade.tasks.drawing import asked, draw, generator, split_of
+from saccade.tasks.drawing import Lengths, RuleTask
 from saccade.tasks.pair import Pair
 
 Order = Literal["copy", "reverse", "sort"]
-SYMBOLS = (3, 12)  # of a sequence, unless asked otherwise
 
 # From a sequence to the positions of its symbols in the order in which they are written.
 _ORDERS: dict[Order, Callable[[Sequence[str]], Sequence[int]]] = {
@@ -20,24 +20,20 @@ _ORDERS: dict[Order, Callable[[Sequence[str]], Sequence[int]]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sequences:
-    """Letters a to z, drawn one by one, with a space between two."""
+class Sequences(RuleTask):
+    """Letters a to z, separated by spaces. Each length is about equally likely."""
 
     order: Order
 
-    def pairs(self, count: int, seed: int, split: str = "train", words: tuple[int, int] = SYMBOLS) -> Iterator[Pair]:
-        """`count` pairs of `words[0]` to `words[1]` letters, each length about equally often."""
-        what, (least, most) = asked("sequences", words, "letters"), words
-        random = generator("sequences", seed, split, words, split=split).random
+    name, things, unit, lengths = "sequences", "sequences", "letters", (3, 12)
 
-        def one() -> Pair | None:
-            length = least + int(random() * (most - least + 1))
-            symbols = [ascii_lowercase[int(random() * len(ascii_lowercase))] for _ in range(length)]
-            source = " ".join(symbols)
-            if split_of(source) != split:
-                return None
-            order = _ORDERS[self.order](symbols)
-            links = tuple(sorted((read, written) for written, read in enumerate(order)))
-            return Pair(source=source, target=" ".join(symbols[i] for i in order), alignment=links)
-
-        return draw(one, count, split, what)
+    def draw(self, random: Random, words: Lengths, belongs: Callable[[str], bool]) -> Pair | None:
+        least, most = words
+        length = least + int(random.random() * (most - least + 1))
+        symbols = [ascii_lowercase[int(random.random() * len(ascii_lowercase))] for _ in range(length)]
+        source = " ".join(symbols)
+        if not belongs(source):
+            return None
+        order = _ORDERS[self.order](symbols)
+        links = tuple(sorted((read, written) for written, read in enumerate(order)))
+        return Pair(source=source, target=" ".join(symbols[i] for i in order), alignment=links)
