@@ -16,8 +16,8 @@ from saccade.decode.translator import Translator
 from saccade.provenance import provenance
 from saccade.tasks import Phrasebook
 from saccade.tour.ambiguity import AmbiguitySet
+from saccade.train.learner import TrainingState
 from saccade.train.recipe import load_recipe
-from saccade.train.run import TrainingState
 from saccade.train.translation import train
 
 

@@ -26,8 +26,8 @@ from saccade.inspect import plot_heatmap
 from saccade.models import MODELS
 from saccade.provenance import provenance
 from saccade.tasks import task
+from saccade.train.learner import TrainingState
 from saccade.train.recipe import Recipe, recipe_of
-from saccade.train.run import TrainingState
 from saccade.train.translation import train
 
 ENOUGH = 0.99  # of the validation items: then the run ends

@@ -25,8 +25,8 @@ from saccade.data.batching import repeat_epochs
 from saccade.data.prefetching import choose_processes, prefetch_windows
 from saccade.provenance import provenance
 from saccade.train.log import Log
-from saccade.train.loop import start
 from saccade.train.recipe import Recipe, recipe_of
+from saccade.train.translation import start
 from saccade.train.update import update
 
 WAYS: dict[str, dict[str, Any]] = {
@@ -88,14 +88,14 @@ def measured(recipe: Recipe, folder: Path, epochs: int) -> dict[str, Any]:
     run = start(recipe, folder, log=Log(folder, Console(file=io.StringIO())))
     processes = choose_processes(run.material.corpus, recipe.data.processes)
     tokens, updates, began = 0, 0, 0.0
-    with prefetch_windows(run.batches, processes):
-        for batch in repeat_epochs(run.batches):
+    with prefetch_windows(run.learner.batches, processes):
+        for batch in repeat_epochs(run.learner.batches):
             _, seen = update(run, [batch])
             if began:
                 tokens, updates = tokens + seen, updates + 1
-            if not began and run.batches.epochs >= 1:
+            if not began and run.learner.batches.epochs >= 1:
                 began = time.perf_counter()
-            if run.batches.epochs >= 1 + epochs:
+            if run.learner.batches.epochs >= 1 + epochs:
                 break
         seconds = time.perf_counter() - began
     return {

@@ -94,7 +94,7 @@ def _opened(pairs: str, targets: str | None, fields: str | None) -> "Iterator[Pa
         yield ListedPairs([TextPair(pair.source, pair.target) for pair in given.drawn("train", _DRAWN, None)])
         return
     with tempfile.TemporaryDirectory() as folder:
-        yield given.kept_in(Path(folder)).open()
+        yield given.copied_to(Path(folder)).open()
 
 
 def _write(selection: "Selection", out: Path) -> int:

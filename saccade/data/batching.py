@@ -43,6 +43,16 @@ class Batch:
     def __len__(self) -> int:
         return len(self.indices)
 
+    @property
+    def tokens(self) -> int:
+        """Target tokens: what a loss is averaged over."""
+        return int(self.target_readable.sum())
+
+    @property
+    def size(self) -> int:
+        """Pairs × the longest side, padding included."""
+        return len(self) * max(self.source.shape[1], self.target_in.shape[1])
+
     def rows(self, rows: slice) -> Self:
         return type(self)(**{field.name: getattr(self, field.name)[rows] for field in fields(self)})
 

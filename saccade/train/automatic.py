@@ -20,8 +20,8 @@ from saccade.layers.embedding import Tie
 from saccade.model_folder import ModelConfig
 from saccade.models.table import find_model
 from saccade.text import HasTexts, Policy, words
+from saccade.train.losses import updates_per_second
 from saccade.train.recipe import Data, Recipe, Training
-from saccade.train.speed import updates_per_second
 
 _LOOKED_AT = 20_000  # pairs, to estimate lengths
 _FURTHER = 0.3  # of the learning rate, where a trained model is trained further

@@ -58,7 +58,7 @@ class Ingredient(Checked):
         fields = self.fields if alike and self.valid_targets is None else None
         return open_pairs(self.valid, self.valid_targets, fields=fields, reverse=self.reverse)
 
-    def kept_in(self, folder: Path) -> "Ingredient":
+    def copied_to(self, folder: Path) -> "Ingredient":
         """With what can be read only once copied into `folder`."""
         if self.task is not None or hub_name(self.pairs) is not None:
             return self
@@ -154,11 +154,11 @@ class Data(Checked):
         corpora = (own, replace(added, weight=weight))
         return replace(self, pairs="", targets=None, fields=None, corpora=corpora)
 
-    def kept_in(self, folder: Path) -> "Data":
+    def copied_to(self, folder: Path) -> "Data":
         """With what can be read only once copied into `folder`."""
         if self.corpora:
             return self
-        kept = self.ingredients[0].kept_in(folder)
+        kept = self.ingredients[0].copied_to(folder)
         return replace(self, pairs=kept.pairs, targets=kept.targets)
 
 

@@ -18,6 +18,7 @@ from rich.table import Table
 from saccade import files
 from saccade.errors import UserError, printable
 from saccade.files import parse_json
+from saccade.train.learner import Judge, TrainingState, Validation
 
 if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter
@@ -29,7 +30,7 @@ class Log:
         self.metrics = folder / "metrics.jsonl"
         self._live = Live(console=self.console, refresh_per_second=4) if self.console.is_terminal else None
         self._shown: dict[str, str] = {}
-        self._said = 0.0
+        self._printed = 0.0
         self._board = Board(folder / "tensorboard") if tensorboard else None
 
     def __enter__(self) -> Log:
@@ -44,8 +45,8 @@ class Log:
             self._board.close()
 
     def truncate_after(self, step: int, *, averaged: bool = False) -> None:
-        """Forget what was noted after `step`: a resumed run will come to it again. What was `averaged` comes last."""
-        # What is no UTF-8 is a line that is damaged, and is forgotten as one that a kill has cut.
+        """Drop the entries after `step`, which a resumed run writes again. Entries of averaged weights come last."""
+        # A line that is not UTF-8 is damaged, and is dropped like one that a kill cut off.
         lines = self.metrics.read_text(encoding="utf-8", errors="replace").splitlines() if self.metrics.exists() else []
         last = (step, averaged)
         files.write_atomically(self.metrics, "".join(f"{line}\n" for line in lines if _place(line) <= last))
@@ -56,84 +57,77 @@ class Log:
         self.console.print(printable(text, keep="\n\t"), highlight=False, markup=False, soft_wrap=True)
 
     def note(self, **numbers: Any) -> None:
-        """A line of JSON, which has no number that is not finite: null."""
+        """Append one line of JSON; a number that is not finite becomes null."""
         numbers = {name: None if isinstance(n, float) and not math.isfinite(n) else n for name, n in numbers.items()}
         try:
             with self.metrics.open("a", encoding="utf-8") as stream:
                 stream.write(json.dumps(numbers) + "\n")
         except OSError as error:
             raise UserError(
-                f"{self.metrics}: cannot be written: {error.strerror}; what was saved is intact: "
-                "free some space and go on with --resume"
+                f"{self.metrics}: cannot be written: {error.strerror}; the saved run is intact: "
+                "free some space and continue with --resume"
             ) from error
 
     def progress(
-        self, *, step: int, epoch: int, loss: float, rate: float, speed: float, done: float, seconds: float
+        self, state: TrainingState, *, epoch: int, loss: float, rate: float, speed: float, done: float
     ) -> None:
-        """Show where the run is; plain lines at most every ten seconds."""
+        """Show the progress; as plain lines, at most every ten seconds."""
         self._shown |= {
-            "step": f"{step:,}",
+            "step": f"{state.step:,}",
             "epoch": str(epoch),
             "loss": f"{loss:.3f}",
             "perplexity": f"{math.exp(min(loss, 20)):.2f}",
             "rate": f"{rate:.2e}",
             "tokens/s": f"{speed:,.0f}",
-            "left": self._left(seconds, done),
-            "memory": _memory(),
+            "left": self._left(state.seconds, done),
+            "memory": f"{peak_memory() / 2**30:.1f} GiB",
         }
         self._show(f"{done:4.0%}")
         if self._board is not None:
-            self._board.write(step, {"loss": loss, "rate": rate, "tokens/s": speed})
+            self._board.write(state.step, {"loss": loss, "rate": rate, "tokens/s": speed})
 
     def _left(self, seconds: float, done: float) -> str:
-        """At the pace so far. Checks take their time too, so that before the first one this is too little."""
+        """At the speed so far; too little before the first validation, which takes its time, too."""
         if done <= 0:
             return "?"
         return ("" if "validation" in self._shown else "over ") + _clock(seconds * (1 - done) / done)
 
-    def checked(self, *, step: int, loss: float, bleu: float | None, better: bool, averaged: int | None = None) -> None:
-        """Of the weights at `step`, or of their mean over so many checks."""
-        score = f"{loss:.3f}" + ("" if bleu is None else f", BLEU {bleu:.1f}")
-        self._shown["validation"] = score
-        what = f"step {step:,}" if averaged is None else f"the mean of {averaged} checks"
-        self.say(f"{what}: validation loss {score}" + (" (best so far)" if better else ""))
+    def validated(
+        self, state: TrainingState, result: Validation, judge: Judge, *, better: bool, averaged: int | None = None
+    ) -> None:
+        """Report the weights at this step, or their mean over so many validations."""
+        loss, judged = result.scores["loss"], {judge.label: result.scores[judge.metric]}
+        judged = {} if judge.metric == "loss" else judged
+        scores = ", ".join([f"loss {loss:.3f}", *(judge.show(value) for value in judged.values())])
+        best = "" if state.best is None else f" (best {judge.show(state.best[judge.metric])})"
+        self._shown["validation"] = scores + best
+        which = f"step {state.step:,}" if averaged is None else f"the mean of {averaged} validations"
+        self.say(f"{which}: validation {scores}" + (" (best so far)" if better else best))
+        if result.sample is not None:
+            self.say(f"  {result.sample}")
         if self._board is not None and averaged is None:
-            self._board.write(step, {"valid loss": loss} | ({} if bleu is None else {"BLEU": bleu}))
+            self._board.write(state.step, {"valid loss": loss} | judged)
 
     def _show(self, done: str) -> None:
         if self._live is not None:
             table = Table.grid(padding=(0, 2))
             table.add_row(done, *(f"[dim]{name}[/] {value}" for name, value in self._shown.items()))
             self._live.update(table)
-        elif time.monotonic() - self._said > 10:
-            self._said = time.monotonic()
+        elif time.monotonic() - self._printed > 10:
+            self._printed = time.monotonic()
             self.say(done + "  " + "  ".join(f"{name} {value}" for name, value in self._shown.items()))
 
 
 class SilentLog(Log):
-    """Of a worker that does not lead: neither says nor writes anything."""
+    """The log of every rank but 0: prints and writes nothing."""
 
-    def __enter__(self) -> Log:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, Console(quiet=True, force_terminal=False))
 
     def truncate_after(self, step: int, *, averaged: bool = False) -> None:
         pass
 
-    def say(self, text: str) -> None:
-        pass
-
     def note(self, **numbers: Any) -> None:
-        pass
-
-    def progress(
-        self, *, step: int, epoch: int, loss: float, rate: float, speed: float, done: float, seconds: float
-    ) -> None:
-        pass
-
-    def checked(self, *, step: int, loss: float, bleu: float | None, better: bool, averaged: int | None = None) -> None:
         pass
 
 
@@ -150,12 +144,8 @@ def _clock(seconds: float) -> str:
     return f"{minutes // 60}:{minutes % 60:02d}:{seconds:02d}"
 
 
-def _memory() -> str:
-    return f"{peak_memory() / 2**30:.1f} GiB"
-
-
 def peak_memory() -> int:
-    """Bytes that this process had at most: of the GPU, where it uses one, else resident."""
+    """The most bytes that this process used: GPU memory if it uses a GPU, else main memory."""
     if "torch" in sys.modules and sys.modules["torch"].cuda.is_initialized():
         return int(sys.modules["torch"].cuda.max_memory_allocated())
     if sys.platform == "win32":
@@ -176,7 +166,7 @@ class Board:
         self._writer: SummaryWriter | None = None
 
     def open_after(self, step: int) -> None:
-        """Forget what was written after `step`: a resumed run will come to it again."""
+        """Drop the points after `step`, which a resumed run writes again."""
         from torch.utils.tensorboard import SummaryWriter
 
         self.close()

@@ -2,6 +2,7 @@
 attention may be guided, or sampled.
 """
 
+import time
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -12,9 +13,12 @@ from torch import Tensor
 
 from saccade.attention.trace import expecting, traced
 from saccade.data.batching import Batch
-from saccade.models import Seq2Seq
-from saccade.text import PAD
+from saccade.models import Seq2Seq, build_model
+from saccade.text import EOS, PAD
 from saccade.train.guidance import AlignmentGuide
+from saccade.train.optimisers import build_optimiser
+from saccade.train.precision import Precision
+from saccade.train.recipe import Training
 from saccade.train.reinforce import Reinforce
 
 
@@ -57,3 +61,36 @@ def _with_own_words(model: Seq2Seq[Any, Any], batch: Batch, share: float) -> Ten
     own = torch.cat([batch.target_in[:, :1], predicted[:, :-1]], 1)  # the start is read by all
     chosen = (torch.rand(own.shape, device=own.device) < share) & batch.target_readable
     return torch.where(chosen, own, batch.target_in)
+
+
+def updates_per_second(
+    model: str, settings: Any, train: Training, *, device: torch.device, vocabulary: int, length: int, seconds: float
+) -> float:
+    """Time updates on batches of `train.tokens` random tokens, in texts of `length`, for about `seconds`.
+
+    The first update, which allocates what later ones reuse, is not counted. The random state does not change.
+    """
+    devices = [device] if device.type == "cuda" else []
+    with torch.random.fork_rng(devices):
+        net = build_model(model, settings, vocabulary, vocabulary).to(device).train()
+        optimiser, precision = build_optimiser(train, net), Precision(train.precision, device)
+        batch = _random_batch(max(1, train.batch_tokens // length), length, vocabulary).to(device)
+
+        def update() -> None:
+            with precision.autocast():
+                loss, _ = batch_loss(net, batch, Objective(smoothing=train.smoothing))
+            precision.backward(loss / batch.target_out.numel())
+            precision.step(optimiser, net.parameters(), train.clip, finite=True)  # waits for the device
+            optimiser.zero_grad(set_to_none=True)
+
+        update()
+        begun, count = time.perf_counter(), 0
+        while count == 0 or time.perf_counter() - begun < seconds:
+            update()
+            count += 1
+        return count / (time.perf_counter() - begun)
+
+
+def _random_batch(pairs: int, length: int, vocabulary: int) -> Batch:
+    texts = torch.randint(EOS + 1, vocabulary, (2, pairs, max(1, length - 1))).tolist()  # and one id for eos
+    return Batch.of(texts[0], texts[1], range(pairs))

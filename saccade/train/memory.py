@@ -1,31 +1,27 @@
-"""How much is read at once: tried, or reckoned, before the first update, so that memory does not run out hours later.
+"""The memory of a run, tried or estimated before the first update, so that it does not run out hours later.
 
 A batch that is too large is read in parts whose gradients add up to its own: memory decides how fast a run is, not what
 it learns. Only `train.tokens = "auto"` lets it decide how large a batch is.
 
-On a GPU the longest batches that can come are tried, forwards and backwards, while what the optimiser will need, and a
-tenth of the memory against fragmentation, is held back. A CPU's memory is not tried, since a process that asks for too
-much is killed: what a pair keeps for the backward pass is counted, and half of the memory that is free is planned for.
+On a GPU the longest possible batches are tried, forwards and backwards, while the memory of the optimiser, and a tenth
+against fragmentation, is held back. On a CPU nothing is tried, since a process that asks for too much is killed:
+instead, what a row saves for the backward pass is counted, and half of the free memory is planned for.
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.autograd.graph import saved_tensors_hooks
 from torch.nn.modules.module import register_module_parameter_registration_hook
 
-from saccade.data.batching import Batch
 from saccade.device import is_out_of_memory
 from saccade.errors import UserError
-from saccade.train.losses import batch_loss
+from saccade.train.learner import Shape
 from saccade.train.run import TrainingRun
-from saccade.train.run_folder import save_recipe
 from saccade.train.update import try_gradients
 
 Model = TypeVar("Model", bound=nn.Module)
@@ -37,18 +33,6 @@ _SPARE = 0.1  # of a GPU's memory
 _PLANNED = 0.5  # of a CPU's
 _AT_ITS_HEIGHT = 2  # what a backward pass needs, over what was kept for it
 _OPTIMISER = 2  # numbers that it keeps for a weight, at most
-
-
-@dataclass(frozen=True, kw_only=True)
-class Shape:
-    """Of a pair: pieces, bos or eos counted."""
-
-    source: int
-    target: int
-
-    @property
-    def longest(self) -> int:
-        return max(self.source, self.target)
 
 
 def build_within_memory(build: Callable[[], Model]) -> Model:
@@ -81,69 +65,60 @@ def _too_large(free: int) -> UserError:
 
 
 def fit_to_memory(run: TrainingRun) -> TrainingRun:
-    """With `train.tokens` a number, and in its state how much a worker reads at once; all workers agree on it."""
-    workers, asked = run.workers, run.recipe.train.tokens
-    tokens = _most(run) * workers.count if asked == "auto" else asked
-    wanted = {shape: -(-max(1, tokens // shape.longest) // workers.count) for shape in shapes(run)}  # rows of a worker
+    """The run with `train.tokens` as a number, and with the size that a worker reads at once in its state."""
+    workers, learner, requested = run.workers, run.learner, run.training.tokens
+    shapes = learner.shapes()
+    tokens = _usual_tokens(run, shapes) * workers.count if requested == "auto" else requested
+    wanted = {shape: -(-max(1, tokens // max(shape)) // workers.count) for shape in shapes}  # rows of a worker
     mistake: UserError | None = None
     fitting = wanted
     try:
         with torch.random.fork_rng([run.device] if run.device.type == "cuda" else []):
-            fitting = _reckoned(run, wanted) if run.device.type == "cpu" else _tried(run, wanted)
+            fitting = _estimate_rows(run, wanted) if run.device.type == "cpu" else _try_rows(run, wanted)
     except UserError as error:
         mistake = error
     workers.agree(mistake)
-    everybody = workers.gather(fitting)
-    least = {shape: min(one[shape] for one in everybody) for shape in wanted}
-    room = min((rows * shape.longest for shape, rows in least.items() if rows < wanted[shape]), default=None)
-    longest = next(iter(wanted))
-    said = f"memory: the longest batch, {wanted[longest]} pairs of {longest.source} and {longest.target} pieces, "
-    if asked == "auto":
+    reports = workers.gather(fitting)
+    least = {shape: min(report[shape] for report in reports) for shape in wanted}
+    room = min((rows * max(shape) for shape, rows in least.items() if rows < wanted[shape]), default=None)
+    if requested == "auto":
         tokens = tokens if room is None else room * workers.count
-        run = run.with_tokens(tokens)
-        workers.broadcast(lambda: save_recipe(run.out, run.recipe))
+        learner.set_batch_tokens(tokens)
         run.log.say(f"memory: train.tokens = {tokens:,}, " + ("which fits" if room is None else "the most that fits"))
-    elif room is None:
-        run.log.say(said + "fits")
-    else:
-        run.state.room = room
-        run.log.say(said + f"does not fit; batches are read in parts of at most {room:,} pieces, which add up to them")
+        return run.with_training(tokens=tokens)
+    if shapes:
+        rows = f"{wanted[shapes[0]]} {learner.unit}s of {_lengths(shapes[0])} tokens"
+        fits = "fits" if room is None else f"does not fit; batches are read in parts of at most {room:,} tokens"
+        run.log.say(f"memory: the longest batch, {rows}, {fits}")
+    run.state.room = room
     return run
 
 
-def _most(run: TrainingRun) -> int:
-    """Of a worker's batch, where memory is no concern."""
-    wanted = max(_LEAST, run.dataset.corpus.tokens // _UPDATES) // run.workers.count
-    return max(shapes(run)[0].longest, min(wanted, _MOST.get(run.device.type, 4096)))
+def _usual_tokens(run: TrainingRun, shapes: list[Shape]) -> int:
+    """The size of a worker's batch where memory is no concern."""
+    wanted = max(_LEAST, run.learner.epoch_tokens // _UPDATES) // run.workers.count
+    longest = max(shapes[0]) if shapes else 1
+    return max(longest, min(wanted, _MOST.get(run.device.type, 4096)))
 
 
-def shapes(run: TrainingRun) -> list[Shape]:
-    """Of the pairs in the batches that need most: those of the longest texts and, where one side is always the shorter,
-    those that are long on both, of which a batch has more."""
-    source, target = run.dataset.corpus.longest
-    longest = Shape(source=source + 1, target=target + 1)
-    both = min(longest.source, longest.target)
-    return [longest] if both == longest.longest else [longest, Shape(source=both, target=both)]
+def _lengths(shape: Shape) -> str:
+    return " and ".join(map(str, shape))
 
 
-def trial_batch(run: TrainingRun, shape: Shape, rows: int) -> Batch:
-    corpus = run.dataset.valid_corpus
-    source, target = (
-        np.resize(side(0), size - 1) for side, size in ((corpus.source, shape.source), (corpus.target, shape.target))
-    )
-    return Batch.of([source] * rows, [target] * rows, [0] * rows).to(run.device)
+def _trial_batch(run: TrainingRun, shape: Shape, rows: int) -> Any:
+    return run.learner.trial_batch(shape, rows).to(run.device)
 
 
-def _tried(run: TrainingRun, wanted: dict[Shape, int]) -> dict[Shape, int]:
-    """Rows of each shape that were read and gone back through; halved until they fitted."""
+def _try_rows(run: TrainingRun, wanted: dict[Shape, int]) -> dict[Shape, int]:
+    """The rows of each shape that fitted, forwards and backwards; halved until they did."""
     fitting = dict(wanted)
-    with _holding_back(run):
+    with _hold_back(run):
         for shape in wanted:
-            while try_gradients(run, [trial_batch(run, shape, fitting[shape])], tokens=1) is None:
+            while try_gradients(run, [_trial_batch(run, shape, fitting[shape])], tokens=1) is None:
                 if fitting[shape] == 1:
                     raise UserError(
-                        f"a pair of {shape.source} source and {shape.target} target pieces does not fit in the memory "
-                        f"of {run.device}; lower data.longest, or train a smaller model"
+                        f"a {run.learner.unit} of {_lengths(shape)} tokens does not fit in the memory of {run.device}; "
+                        "lower data.longest, or train a smaller model"
                     )
                 fitting[shape] //= 2
             run.optimiser.zero_grad(set_to_none=True)
@@ -151,8 +126,8 @@ def _tried(run: TrainingRun, wanted: dict[Shape, int]) -> dict[Shape, int]:
 
 
 @contextmanager
-def _holding_back(run: TrainingRun) -> Iterator[None]:
-    """What will be needed besides: by the optimiser from its first step on, and by an allocator with holes."""
+def _hold_back(run: TrainingRun) -> Iterator[None]:
+    """Reserve the memory of the optimiser, and a tenth against fragmentation."""
     if run.device.type != "cuda":
         yield
         return
@@ -171,28 +146,30 @@ def _holding_back(run: TrainingRun) -> Iterator[None]:
             torch.cuda.reset_peak_memory_stats()
 
 
-def _reckoned(run: TrainingRun, wanted: dict[Shape, int]) -> dict[Shape, int]:
-    """Rows of each shape for which the memory will do."""
+def _estimate_rows(run: TrainingRun, wanted: dict[Shape, int]) -> dict[Shape, int]:
+    """The rows of each shape for which the memory suffices."""
     free = available() * _PLANNED / run.workers.neighbours - (1 + _OPTIMISER) * _weights(run)  # 1: the gradients
-    return {
-        shape: max(1, min(rows, int(free / (_AT_ITS_HEIGHT * max(1, _kept(run, shape, 2) - _kept(run, shape, 1))))))
-        for shape, rows in wanted.items()
-    }
+
+    def fitting(shape: Shape) -> int:
+        each = _saved_bytes(run, shape, 2) - _saved_bytes(run, shape, 1)
+        return max(1, min(wanted[shape], int(free / (_AT_ITS_HEIGHT * max(1, each)))))
+
+    return {shape: fitting(shape) for shape in wanted}
 
 
-def _kept(run: TrainingRun, shape: Shape, rows: int) -> int:
-    """Bytes that a forward pass keeps for the backward pass."""
-    kept: dict[int, int] = {}
+def _saved_bytes(run: TrainingRun, shape: Shape, rows: int) -> int:
+    """Bytes that a forward pass saves for the backward pass."""
+    sizes: dict[int, int] = {}
 
-    def keep(tensor: Tensor) -> Tensor:
+    def note(tensor: Tensor) -> Tensor:
         storage = tensor.untyped_storage()
-        kept[storage.data_ptr()] = storage.nbytes()
+        sizes[storage.data_ptr()] = storage.nbytes()
         return tensor
 
-    with saved_tensors_hooks(keep, lambda tensor: tensor), run.precision.autocast():
-        loss = batch_loss(run.model, trial_batch(run, shape, rows), run.objective())
-    total = sum(kept.values())
-    del loss  # until here it holds on to all of them, so that no two have had the same place
+    with saved_tensors_hooks(note, lambda tensor: tensor), run.precision.autocast():
+        loss = run.learner.loss(run.model, _trial_batch(run, shape, rows), run.state)
+    total = sum(sizes.values())
+    del loss  # until here it holds on to all of them, so that no two have the same address
     return total
 
 

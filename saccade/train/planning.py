@@ -11,11 +11,12 @@ from saccade.errors import UserError
 from saccade.train.automatic import Facts, choose_recipe
 from saccade.train.distributed import join_workers
 from saccade.train.log import Log
+from saccade.train.loop import Outcome
 from saccade.train.recipe import Data, Recipe, Training, load_recipe, read_recipe, recipe_of
 from saccade.train.request import TrainingRequest
 from saccade.train.resume import recipe_to_resume
 from saccade.train.run_folder import clean_up_failed_start, hold_folder, refuse_used_folder
-from saccade.train.translation import Observer, Outcome, train
+from saccade.train.translation import Observer, train
 
 Say = Callable[[str], None]
 
@@ -75,7 +76,7 @@ def _choose(request: TrainingRequest, settings: list[str], say: Say) -> Recipe:
         facts = Facts.of_task(data, cuda=cuda)
     else:
         out.mkdir(parents=True, exist_ok=True)
-        data = data.kept_in(out)
+        data = data.copied_to(out)
         facts = Facts.of(data.ingredients[0].open(), cuda=cuda)
     if request.mixture is not None:
         try:

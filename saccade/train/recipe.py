@@ -70,8 +70,8 @@ class Training(Checked):
     max_minutes: NotNegative | None = None
     check_every: Count = 500  # steps between validations; each also saves
     patience: Count = 10  # checks without a better score before the run ends
-    judge: Literal["bleu", "loss"] = "bleu"
-    judge_on: Count = 200  # validation sentences translated for BLEU
+    judge: Literal["bleu", "chrf", "exact", "loss"] = "bleu"  # the metric that chooses the best model
+    judge_on: Count = 200  # validation sentences that are translated for it
     precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"
     compile: bool = False  # the model's forward pass, by torch.compile
     tensorboard: bool = False  # also writes what is measured for TensorBoard, in the folder tensorboard

@@ -21,15 +21,14 @@ from saccade.errors import UserError
 from saccade.files import parse_json
 from saccade.locking import locked
 from saccade.models import build_model
+from saccade.train.learner import TrainingState
 from saccade.train.log import Log
 from saccade.train.recipe import Recipe, load_saved_recipe, read_recipe, recipe_of
 from saccade.train.resume import differences
-from saccade.train.run import TrainingState
-from saccade.train.translation import train
+from saccade.train.translation import JUDGES, train
 
 Say = Callable[[str], None]
 
-METRIC_NAMES = {"bleu": "BLEU", "loss": "loss"}
 _RESULT = "result.json"
 _VALUE = re.compile(r"""(?:\[[^\]]*\]|"[^"]*"|'[^']*'|[^,\[\]"'])+""")
 _LONGEST_NAME = 150
@@ -224,7 +223,7 @@ def _run(point: Point, folder: Path, name: str, say: Say) -> Result:
     def observe(state: TrainingState, _: object) -> None:
         if state.best is not None:
             judge = point.recipe.train.judge
-            say(f"{name}: step {state.step:,}, best {METRIC_NAMES[judge]} {state.best[judge]:.4g} so far")
+            say(f"{name}: step {state.step:,}, best {JUDGES[judge].label} {state.best[judge]:.4g} so far")
 
     def result(best: dict[str, Any] | None, step: int, seconds: float, reason: str) -> Result:
         settings = dict(point.settings)
@@ -283,14 +282,14 @@ def table(results: Iterable[Result], judge: str) -> list[Row]:
                 failed=tuple(f"seed {run.seed}: {run.reason}" for run in runs if run.best is None),
             )
         )
-    better = 1 if judge == "loss" else -1
+    better = -1 if JUDGES[judge].higher_is_better else 1
     return sorted(rows, key=lambda row: (row.score is None, better * (row.score or 0.0)))
 
 
 def format_rows(rows: Sequence[Row], judge: str) -> tuple[list[str], list[list[str]]]:
     """The columns and the rows, for people."""
     keys = list(rows[0].settings) if rows else []
-    scored = METRIC_NAMES[judge]
+    scored = JUDGES[judge].label
     others = [] if judge == "loss" else ["loss"]
     body = []
     for row in rows:

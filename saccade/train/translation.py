@@ -1,6 +1,259 @@
-"""Training a translation model."""
+"""Translation as a learner: pairs of texts, cross-entropy, and BLEU, chrF or exact matches of greedy translations."""
 
-from saccade.train.checks import Observer
-from saccade.train.loop import Outcome, train
+import math
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
 
-__all__ = ["Observer", "Outcome", "train"]
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from saccade import config, model_folder
+from saccade.align.aligner import CHOICE_PAIRS, Aligner
+from saccade.align.attention import AlignmentHead, Layer
+from saccade.data.batching import Batch, Batches
+from saccade.data.prefetching import choose_processes, prefetch_windows
+from saccade.data.sources import hash_pairs
+from saccade.decode import loading
+from saccade.decode.calibrating import FEWEST, calibrate
+from saccade.decode.search.options import Search
+from saccade.decode.translator import Translator
+from saccade.device import run_in_halves
+from saccade.errors import UserError
+from saccade.evaluation import score
+from saccade.models import Seq2Seq, build_model
+from saccade.train.dataset import Dataset, load_dataset
+from saccade.train.distributed import Workers, join_workers
+from saccade.train.guidance import load_alignment_guide
+from saccade.train.learner import DataDigest, Judge, Learner, Shape, TrainingState, Validation
+from saccade.train.log import Log
+from saccade.train.loop import BuildLearner, Outcome, start_run, train_learner
+from saccade.train.losses import Objective, batch_loss
+from saccade.train.memory import build_within_memory
+from saccade.train.recipe import Recipe, Training
+from saccade.train.reinforce import Reinforce, has_sampled_attention, next_baseline, refuse_untrainable_attention
+from saccade.train.run import TrainingRun
+from saccade.train.run_folder import clean_up_failed_start, hold_folder, refuse_used_folder
+from saccade.train.schedules import truth_share
+from saccade.train.weights import load_weights
+
+Observer = Callable[[TrainingState, Translator], None]
+
+JUDGES = {
+    "bleu": Judge("bleu", "BLEU"),
+    "chrf": Judge("chrf", "chrF"),
+    "exact": Judge("exact", "exact match"),
+    "loss": Judge("loss", "loss", higher_is_better=False),
+}
+
+
+def train(
+    recipe: Recipe, out: Path, *, resume: bool = False, log: Log | None = None, observe: Observer | None = None
+) -> Outcome:
+    """Train a translation model until the budget is spent or nothing improves; the best model is in `out`.
+
+    `observe` is called after each validation with the training state and a translator with the weights that were
+    judged.
+    """
+    with (
+        join_workers() as workers,
+        hold_folder(workers, out),
+        clean_up_failed_start(out) if workers.is_rank0 and not resume else nullcontext(),
+    ):
+        recipe = workers.broadcast(lambda: _copy_input(recipe, out, resume))
+        build, tables = _builder(recipe, out), _tables(recipe)
+        return train_learner(build, recipe.train, out, tables=tables, resume=resume, log=log, observe=observe)
+
+
+def start(recipe: Recipe, out: Path, *, resume: bool = False, log: Log | None = None) -> TrainingRun:
+    """The run before its first step, in one process."""
+    recipe = _copy_input(recipe, out, resume)
+    return start_run(_builder(recipe, out), recipe.train, out, tables=_tables(recipe), resume=resume, log=log)
+
+
+def _copy_input(recipe: Recipe, out: Path, resume: bool) -> Recipe:
+    """Standard input becomes a file of the run, which can be read again."""
+    if resume:
+        return recipe
+    refuse_used_folder(out)
+    out.mkdir(parents=True, exist_ok=True)
+    return replace(recipe, data=recipe.data.copied_to(out))
+
+
+def _tables(recipe: Recipe) -> dict[str, Any]:
+    return {name: table for name, table in recipe.to_dict().items() if name != "train"}
+
+
+def _builder(recipe: Recipe, out: Path) -> BuildLearner:
+    def build(training: Training) -> TranslationLearner:
+        return TranslationLearner(recipe, training, load_dataset(recipe.data, out, training.seed), out)
+
+    return build
+
+
+class TranslationLearner(Learner[Batch]):
+    unit = "pair"
+    usage = 'import saccade\nsaccade.load("this folder").translate(["..."])'
+
+    model: Seq2Seq[Any, Any]
+    batches: Batches
+
+    def __init__(self, recipe: Recipe, training: Training, dataset: Dataset, out: Path) -> None:
+        self.recipe, self.training, self.dataset = recipe, training, dataset
+        self.name, self.notes = recipe.model, dataset.notes
+        self.judge = JUDGES[training.judge]
+        self.data = {
+            "pairs": DataDigest(recipe.data.name, dataset.digest),
+            "validation pairs": DataDigest(recipe.data.valid or recipe.data.name, hash_pairs(dataset.valid)),
+        }
+        self.epoch_tokens = dataset.corpus.tokens
+        self.set_batch_tokens(training.batch_tokens)
+        self.model = self._build_model(is_new=not (out / "training").is_dir())
+        self.guide = load_alignment_guide(recipe, self.model, dataset)
+        self._is_sampled = has_sampled_attention(self.model)
+        reinforce = self.objective(TrainingState()).reinforce
+        refuse_untrainable_attention(self.model, self.trial_batch((2, 2), 1), reinforce)
+
+    def _build_model(self, *, is_new: bool) -> Seq2Seq[Any, Any]:
+        recipe, vocabularies = self.recipe, self.dataset.vocabularies
+        if getattr(recipe.settings, "tie", None) == "all" and not vocabularies.joint:  # even where the sizes are equal
+            raise UserError("model.tie is 'all', but each side has a vocabulary of its own: set model.tie=target")
+        sizes = len(vocabularies.source), len(vocabularies.target)
+        model = build_within_memory(lambda: build_model(recipe.model, recipe.settings, *sizes))
+        if self.training.init_from is not None and is_new:
+            load_weights(model, Path(self.training.init_from), vocabularies)
+        return model
+
+    @property
+    def title(self) -> str:
+        return f"{self.name} on {self.recipe.data.name}"
+
+    @property
+    def about(self) -> str:  # type: ignore[override]
+        paper = self.model.paper
+        return f"{paper.authors} ({paper.year}): *{paper.title}*."
+
+    def set_batch_tokens(self, tokens: int) -> None:
+        self.batches = Batches(self.dataset.corpus, tokens=tokens, seed=self.training.seed)
+
+    def prefetch(self, workers: Workers) -> AbstractContextManager[None]:
+        processes = choose_processes(self.dataset.corpus, self.recipe.data.processes, workers.neighbours)
+        return prefetch_windows(self.batches, processes)
+
+    def loss(self, model: nn.Module, batch: Batch, state: TrainingState) -> tuple[Tensor, Tensor]:
+        assert isinstance(model, Seq2Seq)
+        return batch_loss(model, batch, self.objective(state))
+
+    def objective(self, state: TrainingState) -> Objective:
+        """What the next update is to minimise."""
+        training = self.training
+        reinforce = Reinforce(
+            weight=training.reinforce,
+            entropy=training.reinforce_entropy,
+            expected=training.reinforce_expected,
+            baseline=state.numbers.get("baseline"),
+        )
+        return Objective(
+            smoothing=training.smoothing,
+            own_share=1 - truth_share(training, state.step),
+            guided=training.guided * training.guided_decay ** (self.batches.epoch - 1),
+            guide=self.guide,
+            reinforce=reinforce if self._is_sampled else None,
+        )
+
+    def after_update(self, state: TrainingState, loss: float) -> None:
+        if self._is_sampled:
+            state.numbers["baseline"] = next_baseline(state.numbers.get("baseline"), -loss)
+
+    def predictor(self, model: nn.Module) -> Translator:
+        assert isinstance(model, Seq2Seq)
+        return Translator(model, self.dataset.vocabularies, next(model.parameters()).device)
+
+    def validate(self, model: nn.Module, workers: Workers) -> Validation:
+        translator, training = self.predictor(model), self.training
+        loss = _validation_loss(translator, self.dataset, training, workers)
+        scores = {"loss": loss, "perplexity": math.exp(min(loss, 50))}
+        if training.judge == "loss":
+            return Validation(scores=scores)
+        pairs = self.dataset.valid[: training.judge_on]
+        share = translator.translate([pair.source for pair in workers.share(pairs)], Search())
+        shares = workers.gather([translation.text for translation in share])
+        texts = [shares[place % workers.count][place // workers.count] for place in range(len(pairs))]
+        measured = score(texts, [pair.target for pair in pairs])
+        scores |= {"bleu": measured.bleu, "chrf": measured.chrf, "exact": measured.exact}
+        return Validation(scores=scores, sample=f"{pairs[0].source} → {texts[0]}")
+
+    def save(self, folder: Path, model: nn.Module, *, best: Mapping[str, Any], card: str) -> None:
+        assert isinstance(model, Seq2Seq)
+        extra = {"best": best, "longest_trained": self.dataset.longest_source}
+        loading.save(folder, model, self.dataset.vocabularies, extra=extra, card=card)
+
+    def finish(self, folder: Path) -> list[str]:
+        """Fit the confidence of the best model, and choose which of its attention heads aligns words."""
+        translator = loading.load(folder, device=next(self.model.parameters()).device)
+        pairs, lines = self.dataset.valid[: self.training.judge_on], []
+        if len(pairs) < FEWEST:
+            lines.append(
+                f"confidence is not calibrated: that needs at least {FEWEST} validation pairs, got {len(pairs)}"
+            )
+        else:
+            calibration = calibrate(translator, pairs)
+            model_folder.add_extra(folder, calibration=config.to_dict(calibration))
+            lines.append(str(calibration))
+        if self.model.cross and len(self.dataset.valid) >= FEWEST:
+            head, line = self._choose_head(translator)
+            model_folder.add_extra(folder, reader=config.to_dict(head))
+            lines.append(line)
+        return lines
+
+    def _choose_head(self, translator: Translator) -> tuple[AlignmentHead, str]:
+        """The guided head, or the one whose links predict best. A head that suits one model ruins the alignments of
+        another."""
+        training = self.training
+        if training.guided:
+            layer: Layer = "all" if training.guided_layer is None else training.guided_layer
+            head = AlignmentHead(layer=layer, head=training.guided_head, shift=self.model.alignment_shift)
+            return head, f"words are aligned by {head}, which was guided"
+        pairs = ((pair.source, pair.target) for pair in self.dataset.valid[:CHOICE_PAIRS])
+        _, choice = Aligner(translator).with_best_head(pairs, every_head=True, every_shift=True)
+        return choice.head, f"{choice.unit}s are aligned by {choice}"
+
+    def shapes(self) -> list[Shape]:
+        """The longest pairs and, where one side is always the shorter, pairs that are long on both sides, of which a
+        batch has more."""
+        longest = tuple(length + 1 for length in self.dataset.corpus.longest)  # with bos or eos
+        both = min(longest)
+        return [longest] if both == max(longest) else [longest, (both, both)]
+
+    def trial_batch(self, shape: Shape, rows: int) -> Batch:
+        corpus = self.dataset.valid_corpus
+        source, target = (
+            np.resize(side(0), size - 1) for side, size in zip((corpus.source, corpus.target), shape, strict=True)
+        )
+        return Batch.of([source] * rows, [target] * rows, [0] * rows)
+
+
+def _validation_loss(translator: Translator, dataset: Dataset, training: Training, workers: Workers) -> float:
+    """The cross-entropy per token, without smoothing."""
+    model, device = translator.model, translator.device
+    was_training = model.training
+    model.eval()
+
+    def loss_of(batch: Batch) -> float:
+        return float(batch_loss(model, batch.to(device), Objective())[0])
+
+    total, tokens = 0.0, 0
+    size = max(1, training.batch_tokens // workers.count)
+    batches = Batches(dataset.valid_corpus, tokens=size, seed=1)
+    with torch.inference_mode():
+        for batch in islice(batches, workers.rank, None, workers.count):
+            halves = run_in_halves(batch, loss_of, lambda batch: batch.halves() if len(batch) > 1 else (), device)
+            total += sum(loss for _, loss in halves)
+            tokens += batch.tokens
+    model.train(was_training)
+    totals, counts = zip(*workers.gather((total, tokens)), strict=True)
+    return float(sum(totals) / sum(counts))

@@ -1,21 +1,22 @@
-"""One update, from several batches; what does not fit in memory is tried again in halves.
+"""One update from several batches; what does not fit in memory is tried again in halves.
 
-Each worker makes the gradients of its rows by itself and only then says how that went: one that had to split is late,
-and the others need not know why.
+Each worker computes the gradients of its rows alone and reports afterwards: a worker that had to split its batch is
+late, and the others need not know why.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from saccade.data.batching import Batch
+from torch import Tensor
+
 from saccade.device import is_out_of_memory, release_unused
 from saccade.errors import UserError
-from saccade.train.losses import batch_loss
-from saccade.train.reinforce import has_sampled_attention, next_baseline
+from saccade.train.learner import B
 from saccade.train.run import TrainingRun
 
-_ENOUGH_SPLITS = 3  # after so many updates that were split, all are
+_MOST_SPLITS = 3  # after so many updates that were split, all are
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,22 +24,20 @@ class _Report:
     """How a worker's share went."""
 
     loss: float = 0.0
-    pairs: int | None = None  # of the batch that had to be split, if any …
-    pieces: int | None = None  # … and of its largest part that fitted
+    rows: int | None = None  # of the batch that had to be split, if any …
+    size: int | None = None  # … and the size of its largest part that fitted
     mistake: str | None = None
 
 
-def update(run: TrainingRun, batches: Sequence[Batch]) -> tuple[float, int]:
-    """Of all workers' batches, normalised by all their tokens → the plain loss, summed, and the tokens.
-
-    A loss or gradient that is not finite changes nothing.
-    """
+def update(run: TrainingRun, batches: Sequence[Any]) -> tuple[float, int]:
+    """Update the weights by all workers' batches, normalised by all their tokens → the plain loss, summed, and the
+    tokens. A loss or gradient that is not finite changes nothing."""
     workers, optimiser = run.workers, run.optimiser
-    tokens = sum(int(batch.target_readable.sum()) for batch in batches)
-    mine = [rows.to(run.device) for batch in batches if (rows := workers.rows(batch)) is not None]
+    tokens = sum(batch.tokens for batch in batches)
+    share = [rows.to(run.device) for batch in batches if (rows := workers.rows(batch)) is not None]
     mistake: UserError | None = None
     try:
-        report = _share(run, mine, tokens)
+        report = _learn_share(run, share, tokens)
     except UserError as error:
         mistake, report = error, _Report(mistake=str(error))
     reports = workers.gather(report)
@@ -48,30 +47,30 @@ def update(run: TrainingRun, batches: Sequence[Batch]) -> tuple[float, int]:
     workers.sum_gradients(run.model.parameters())
     total = sum(report.loss for report in reports)
     finite = math.isfinite(total)
-    if not run.precision.step(optimiser, run.model.parameters(), run.recipe.train.clip, finite=finite):
+    if not run.precision.step(optimiser, run.model.parameters(), run.training.clip, finite=finite):
         total = math.nan
-    if math.isfinite(total) and has_sampled_attention(run.model):
-        run.state.baseline = next_baseline(run.state.baseline, -total / tokens)
+    if math.isfinite(total):
+        run.learner.after_update(run.state, total / tokens)
     optimiser.zero_grad(set_to_none=True)
     return total, tokens
 
 
-def _share(run: TrainingRun, batches: list[Batch], tokens: int) -> _Report:
-    parts = [part for batch in batches for part in parts_of(batch, run.state.room)]
-    pairs: int | None = None
+def _learn_share(run: TrainingRun, batches: list[Any], tokens: int) -> _Report:
+    parts = [part for batch in batches for part in split_batch(batch, run.state.room)]
+    rows: int | None = None
     while (loss := try_gradients(run, parts, tokens)) is None:
-        pairs = pairs or max(map(len, parts))
-        parts = _halved(parts)
-    return _Report(loss=loss, pairs=pairs, pieces=None if pairs is None else max(map(pieces, parts)))
+        rows = rows or max(map(len, parts))
+        parts = _halve(run, parts)
+    return _Report(loss=loss, rows=rows, size=None if rows is None else max(part.size for part in parts))
 
 
-def try_gradients(run: TrainingRun, parts: Sequence[Batch], tokens: int) -> float | None:
-    """Adds those of the parts, each normalised by `tokens`, to the parameters' → the plain loss, summed.
+def try_gradients(run: TrainingRun, parts: Sequence[Any], tokens: int) -> float | None:
+    """Add the gradients of the parts, each normalised by `tokens`, to the parameters' → the plain loss, summed.
 
-    None: they do not fit in memory, and all gradients are as after an update: none.
+    None: they do not fit in memory, and no parameter has a gradient.
     """
     try:
-        return _gradients(run, parts, tokens)
+        return _add_gradients(run, parts, tokens)
     except RuntimeError as error:
         if not is_out_of_memory(error):
             raise
@@ -81,46 +80,46 @@ def try_gradients(run: TrainingRun, parts: Sequence[Batch], tokens: int) -> floa
     return None
 
 
-def _gradients(run: TrainingRun, parts: Sequence[Batch], tokens: int) -> float:
-    objective, total = run.objective(), 0.0
+def _add_gradients(run: TrainingRun, parts: Sequence[Any], tokens: int) -> float:
+    total = 0.0
     for part in parts:
         with run.precision.autocast():
-            lowered, plain = batch_loss(run.model, part, objective)
-        run.precision.backward(lowered / tokens)
+            loss, plain = part_loss(run, part)
+        run.precision.backward(loss / tokens)
         total += float(plain)
     return total
 
 
-def pieces(batch: Batch) -> int:
-    """Pairs × the longest side, padding included."""
-    return len(batch) * max(batch.source.shape[1], batch.target_in.shape[1])
+def part_loss(run: TrainingRun, part: Any) -> tuple[Tensor, Tensor]:
+    return run.learner.loss(run.model, part, run.state)
 
 
-def parts_of(batch: Batch, room: int | None) -> list[Batch]:
-    """As few as can be, each of at most `room` pieces, or of one pair."""
-    rows = len(batch) if room is None else max(1, room * len(batch) // pieces(batch))
+def split_batch(batch: B, room: int | None) -> list[B]:
+    """As few parts as possible, each of at most `room` tokens with padding, or of one row."""
+    rows = len(batch) if room is None else max(1, room * len(batch) // batch.size)
     return [batch.rows(slice(start, start + rows)) for start in range(0, len(batch), rows)]
 
 
-def _halved(parts: list[Batch]) -> list[Batch]:
+def _halve(run: TrainingRun, parts: list[Any]) -> list[Any]:
     if max(map(len, parts)) == 1:
-        sides = max((part.source.shape[1], part.target_in.shape[1]) for part in parts)
         raise UserError(
-            f"a single pair of {sides[0]} source and {sides[1]} target pieces does not fit in memory; "
-            "--resume goes on without it; else lower data.longest, or train a smaller model"
+            f"a single {run.learner.unit} of {max(part.size for part in parts):,} tokens does not fit in memory; "
+            "--resume continues without it; else lower data.longest, or train a smaller model"
         )
-    return [half for part in parts for half in (part.halves() if len(part) > 1 else (part,))]
+    middles = [(part, len(part) // 2) for part in parts]
+    halves = [part.rows(rows) for part, middle in middles for rows in (slice(middle), slice(middle, None))]
+    return [half for half in halves if len(half)]
 
 
 def _note_splits(run: TrainingRun, reports: Sequence[_Report]) -> None:
-    """That is rare at first, and slow: where it comes again, no batch is tried whole any more."""
-    split = [(report.pieces, report.pairs) for report in reports if report.pieces is not None]
-    if not split:
+    """Splitting is rare at first, and slow: when it repeats, no batch is tried whole any more."""
+    splits = [(report.size, report.rows) for report in reports if report.size is not None]
+    if not splits:
         return
-    state = run.state
+    state, unit = run.state, run.learner.unit
     state.splits += 1
-    least, pairs = min(split)
-    run.log.say(f"a batch of {pairs} pairs does not fit in memory; it was read in parts of at most {least:,} pieces")
-    if state.splits >= _ENOUGH_SPLITS:
-        state.splits, state.room = 0, min(least, state.room or least)
-        run.log.say(f"from now on, all batches are read in parts of at most {state.room:,} pieces (train.tokens)")
+    size, rows = min(splits)
+    run.log.say(f"a batch of {rows} {unit}s does not fit in memory; it was read in parts of at most {size:,} tokens")
+    if state.splits >= _MOST_SPLITS:
+        state.splits, state.room = 0, min(size, state.room or size)
+        run.log.say(f"from now on, all batches are read in parts of at most {state.room:,} tokens (train.tokens)")

@@ -1,62 +1,79 @@
-"""How good a model is, during training."""
+"""Validations during a run: measure the model, save it if it is the best, and save the run with it as one."""
 
-import math
-from dataclasses import dataclass
-from itertools import islice
+import copy
+from collections.abc import Callable
+from typing import Any
 
-import torch
+from torch import nn
 
-from saccade.data.batching import Batch, Batches
-from saccade.decode.search.options import Search
-from saccade.decode.translator import Translator
-from saccade.device import run_in_halves
-from saccade.evaluation import score
-from saccade.train.dataset import Dataset
-from saccade.train.distributed import Workers
-from saccade.train.losses import Objective, batch_loss
-from saccade.train.recipe import Training
+from saccade.train.learner import TrainingState
+from saccade.train.run import TrainingRun, save_run
+from saccade.train.run_folder import model_card
+from saccade.train.weights import mean_weights
+
+Observer = Callable[[TrainingState, Any], None]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Validation:
-    loss: float  # a token, without smoothing
-    perplexity: float
-    bleu: float | None  # of greedy translations of the first sentences; none where only the loss is judged
-    chrf: float | None
-    exact: float | None
+def validate(run: TrainingRun, observe: Observer | None = None) -> None:
+    training, state, model = run.training, run.state, run.model
+    if run.average is not None:
+        model = _with_weights(run, run.average.weights)
+    if training.average:
+        weights = {name: value.detach().cpu().clone() for name, value in model.state_dict().items()}
+        state.snapshots = [*state.snapshots, weights][-training.average :]
+    state.checked = state.step
+    better = _judge(run, model)
+    state.stale = 0 if better else state.stale + 1
+    save_run(run, _saver(run, model) if better else None)
+    if observe is not None and run.workers.is_rank0:
+        observe(state, run.learner.predictor(model))
 
 
-def validate(
-    translator: Translator, dataset: Dataset, training: Training, workers: Workers | None = None
-) -> Validation:
-    """Shared out among the workers; all know the result."""
-    workers = workers or Workers()
-    model, device = translator.model, translator.device
-    was_training = model.training
-    model.eval()
-
-    def loss_of(batch: Batch) -> float:
-        return float(batch_loss(model, batch.to(device), Objective())[0])
-
-    total, tokens = 0.0, 0
-    size = max(1, training.batch_tokens // workers.count)
-    with torch.inference_mode():
-        for batch in islice(Batches(dataset.valid_corpus, tokens=size, seed=1), workers.rank, None, workers.count):
-            total += sum(loss for _, loss in run_in_halves(batch, loss_of, _halves, device))
-            tokens += int(batch.target_readable.sum())
-    model.train(was_training)
-    totals, counts = zip(*workers.gather((total, tokens)), strict=True)
-    loss = sum(totals) / sum(counts)
-    bleu = chrf = exact = None
-    if training.judge == "bleu":
-        some = dataset.valid[: training.judge_on]
-        found = translator.translate([pair.source for pair in workers.share(some)], Search())
-        shares = workers.gather([one.text for one in found])
-        texts = [shares[place % workers.count][place // workers.count] for place in range(len(some))]
-        scores = score(texts, [pair.target for pair in some])
-        bleu, chrf, exact = scores.bleu, scores.chrf, scores.exact
-    return Validation(loss=loss, perplexity=math.exp(min(loss, 50)), bleu=bleu, chrf=chrf, exact=exact)
+def try_average(run: TrainingRun) -> None:
+    """Judge the mean of the last validations' weights, and save it if it is the best."""
+    state = run.state
+    if len(state.snapshots) < 2 or state.averaged == state.step:
+        return
+    state.averaged = state.step
+    model = _with_weights(run, mean_weights(state.snapshots))
+    better = _judge(run, model, averaged=len(state.snapshots))
+    save_run(run, _saver(run, model) if better else None)
 
 
-def _halves(batch: Batch) -> tuple[Batch, ...]:
-    return batch.halves() if len(batch) > 1 else ()
+def _judge(run: TrainingRun, model: nn.Module, averaged: int | None = None) -> bool:
+    """Measure the model, and log whether it is the best so far."""
+    state, judge = run.state, run.learner.judge
+    result = run.learner.validate(model, run.workers)
+    scores, which = result.scores, {} if averaged is None else {"averaged": averaged}
+    better = judge.prefers(scores, state.best)
+    if better:
+        state.best = {"step": state.step, **which, **scores}
+    if averaged is None:
+        _watch_for_plateau(run, scores["loss"])
+    metrics = {"valid_loss": scores["loss"]} | {name: value for name, value in scores.items() if name != "loss"}
+    run.log.note(step=state.step, epoch=run.learner.batches.epoch, **metrics, best=better, **which)
+    run.log.validated(state, result, judge, better=better, averaged=averaged)
+    return better
+
+
+def _watch_for_plateau(run: TrainingRun, loss: float) -> None:
+    training, state = run.training, run.state
+    state.flat = 0 if loss < state.lowest else state.flat + 1
+    state.lowest = min(state.lowest, loss)
+    if training.schedule == "plateau" and state.flat >= training.decay_patience:
+        state.flat, state.falls = 0, state.falls + 1
+        run.log.say(
+            f"step {state.step:,}: the validation loss no longer falls; the learning rate does, × {training.decay:g}"
+        )
+
+
+def _with_weights(run: TrainingRun, weights: dict[str, Any]) -> nn.Module:
+    model = copy.deepcopy(run.model)
+    model.load_state_dict(weights)
+    return model
+
+
+def _saver(run: TrainingRun, model: nn.Module) -> Callable[[Any], None]:
+    learner, best = run.learner, run.state.best or {}
+    card = model_card(learner, model, best, run.training.seed, run.state.seconds)
+    return lambda folder: learner.save(folder, model, best=best, card=card)

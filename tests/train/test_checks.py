@@ -13,9 +13,9 @@ from test_resume import assert_same_run
 from saccade import Search, load, model_folder
 from saccade.align import AlignmentHead
 from saccade.train import loop
-from saccade.train.checks import check
 from saccade.train.recipe import Recipe
-from saccade.train.translation import train
+from saccade.train.translation import start, train
+from saccade.train.validation import validate
 
 MakeRecipe = Callable[..., Recipe]
 PLATEAU: dict[str, Any] = {  # Gehring 2017
@@ -42,7 +42,7 @@ def test_the_rate_falls_when_the_loss_does_not_and_then_the_run_ends(
 ) -> None:
     judged_as(monkeypatch, 5.0, 4.0, 4.5, 3.9, 3.9, 3.8, 3.8)
     outcome = train(make_recipe(**PLATEAU), tmp_path / "run")
-    assert outcome.reason == "the rate fell below train.least_lr = 0.001" and outcome.step == 7
+    assert outcome.reason == "the learning rate fell below train.least_lr = 0.001" and outcome.step == 7
     assert rates(tmp_path / "run") == pytest.approx([0.25, 0.25, 0.25, 0.025, 0.025, 0.0025, 0.0025])
     assert outcome.best is not None and outcome.best["step"] == 6
 
@@ -79,7 +79,6 @@ def test_what_the_mean_of_the_last_checks_is_worth_is_noted_once(
         "step": 4,
         "epoch": 1,
         "valid_loss": 3.0 if better else 6.0,
-        "bleu": None,
         "best": better,
         "averaged": 2,
     }
@@ -96,7 +95,7 @@ def test_a_run_killed_while_it_notes_the_mean_notes_it_again(
     train(recipe, tmp_path / "whole")
 
     def killed(run: Any) -> None:
-        run.log.note(step=run.state.step, epoch=1, valid_loss=0.0, bleu=None, best=True, averaged=2)
+        run.log.note(step=run.state.step, epoch=1, valid_loss=0.0, best=True, averaged=2)
         raise MemoryError
 
     with monkeypatch.context() as patched:
@@ -135,10 +134,10 @@ def test_the_kept_model_knows_how_sure_it_is(make_recipe: MakeRecipe, tmp_path: 
 
 
 def test_what_is_to_be_averaged_are_the_weights_that_were_judged(make_recipe: MakeRecipe, tmp_path: Path) -> None:
-    run = loop.start(make_recipe(**{"train.average": 2, "train.judge": "loss"}), tmp_path / "run")
-    assert run.mean is not None
+    run = start(make_recipe(**{"train.average": 2, "train.judge": "loss"}), tmp_path / "run")
+    assert run.average is not None
     for parameter in run.model.parameters():
         parameter.data.add_(1.0)  # the running mean stays behind
-    check(run)
+    validate(run)
     (kept,) = run.state.snapshots
-    assert all(torch.equal(kept[name], value) for name, value in run.mean.weights.items())
+    assert all(torch.equal(kept[name], value) for name, value in run.average.weights.items())

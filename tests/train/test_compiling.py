@@ -31,7 +31,7 @@ TINY = {"width": 16, "inner": 16, "heads": 2, "encoder_layers": 1, "decoder_laye
 def test_a_recurrent_model_is_trained_as_it_is(untrained: Untrained) -> None:
     model = untrained("bahdanau2014")
     reason = compile_forward(model, CPU)
-    assert reason is not None and "compiled anew for every length" in reason and model._compiled_call_impl is None
+    assert reason is not None and "compiled again for every length" in reason and model._compiled_call_impl is None
 
 
 def test_without_a_compiler(untrained: Untrained, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,7 +43,7 @@ def test_without_a_compiler(untrained: Untrained, monkeypatch: pytest.MonkeyPatc
     reason = compile_forward(model, CPU)
     assert reason == (
         "train.compile: no compiler works here (InvalidCxxCompiler: No working C++ compiler found); "
-        "the model is trained as it is"
+        "the model is trained uncompiled"
     )
     assert model._compiled_call_impl is None
 

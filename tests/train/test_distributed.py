@@ -180,13 +180,13 @@ def spoil_second(rank: int) -> None:
     """Its third loss is not a number."""
     from saccade.train import update
 
-    loss, calls = update.batch_loss, count(1)
+    loss, calls = update.part_loss, count(1)
 
     def spoilt(*arguments: Any) -> tuple[Tensor, Tensor]:
         lowered, plain = loss(*arguments)
         return (lowered * math.nan, plain * math.nan) if rank == 1 and next(calls) == 3 else (lowered, plain)
 
-    update.batch_loss = spoilt
+    update.part_loss = spoilt
 
 
 @pytest.mark.slow
@@ -203,28 +203,28 @@ def starve_second(rank: int) -> None:
     """More than three pairs do not fit."""
     from saccade.train import update
 
-    loss = update.batch_loss
+    loss = update.part_loss
 
-    def scarce(model: Any, batch: Any, *others: Any) -> tuple[Tensor, Tensor]:
+    def scarce(run: Any, batch: Any) -> tuple[Tensor, Tensor]:
         if rank == 1 and len(batch) > 3:
             raise torch.OutOfMemoryError("CUDA out of memory")
-        return loss(model, batch, *others)
+        return loss(run, batch)
 
-    update.batch_loss = scarce
+    update.part_loss = scarce
 
 
 def starve_second_wholly(rank: int) -> None:
     """After its fourth batch nothing fits."""
     from saccade.train import update
 
-    loss, calls = update.batch_loss, count(1)
+    loss, calls = update.part_loss, count(1)
 
     def scarce(*arguments: Any) -> tuple[Tensor, Tensor]:
         if rank == 1 and next(calls) > 4:
             raise torch.OutOfMemoryError("CUDA out of memory")
         return loss(*arguments)
 
-    update.batch_loss = scarce
+    update.part_loss = scarce
 
 
 @pytest.mark.slow

@@ -11,8 +11,8 @@ import torch
 from saccade import model_folder
 from saccade.errors import UserError
 from saccade.models import Seq2Seq
-from saccade.train.loop import start, train
 from saccade.train.recipe import Recipe
+from saccade.train.translation import start, train
 from saccade.train.weights import freeze
 
 MakeRecipe = Callable[..., Recipe]
@@ -39,7 +39,10 @@ def of(model: Path) -> dict[str, Any]:
 def test_a_run_begins_with_the_weights_of_another(model: Path, make_recipe: MakeRecipe, tmp_path: Path) -> None:
     kept, _ = model_folder.load_model(model)
     run = start(make_recipe(**of(model)), tmp_path / "run")
-    assert run.dataset.vocabularies.hash == start(make_recipe(**SHORT), tmp_path / "other").dataset.vocabularies.hash
+    assert (
+        run.learner.dataset.vocabularies.hash
+        == start(make_recipe(**SHORT), tmp_path / "other").learner.dataset.vocabularies.hash
+    )
     assert all(torch.equal(tensor, kept[name]) for name, tensor in run.model.state_dict().items())
 
 

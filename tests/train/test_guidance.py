@@ -17,9 +17,9 @@ from saccade.models import Seq2Seq
 from saccade.tasks import task
 from saccade.text import Vocabularies
 from saccade.train.guidance import AlignmentGuide, WordLinkTable
-from saccade.train.loop import start, train
 from saccade.train.losses import Objective, batch_loss
 from saccade.train.recipe import Recipe, recipe_of
+from saccade.train.translation import start, train
 
 MakeRecipe = Callable[..., Recipe]
 Untrained = Callable[..., Seq2Seq[Any, Any]]
@@ -78,10 +78,10 @@ def test_links_stay_with_their_pair_where_others_were_left_out(
     pairs = {"data.pairs": str(tmp_path / f"pairs.{kind}"), "data.valid": str(tmp_path / f"pairs.{kind}")}
     links = {"data.alignments": str(tmp_path / "links.align"), "train.guided": 1.0}
     run = start(make_recipe(**pairs, **links, **{"data.vocabulary": {"kind": "word", "size": 300}}), tmp_path / "run")
-    corpus = run.dataset.corpus
-    assert isinstance(corpus, Corpus) and run.guide is not None and len(corpus) == 2
+    corpus = run.learner.dataset.corpus
+    assert isinstance(corpus, Corpus) and run.learner.guide is not None and len(corpus) == 2
     batch = Batch.of([corpus.source(i) for i in range(2)], [corpus.target(i) for i in range(2)], range(2))
-    first, second = run.guide.wanted(batch).tolist()
+    first, second = run.learner.guide.wanted(batch).tolist()
     assert first == [[0, 0, 0], [1, 0, 0], [0, 0, 0]] and second == [[0, 1, 0], [0, 1, 0], [0, 0, 0]]
 
 
@@ -161,7 +161,7 @@ def test_mistakes_are_found_before_the_first_step(
 def test_a_tasks_own_links_are_those_of_its_pairs(make_recipe: MakeRecipe, tmp_path: Path) -> None:
     drawn = list(task("phrasebook-en-fr").pairs(30, seed=1, words=(3, 6)))
     of_task = {"data.pairs": "task:phrasebook-en-fr", "data.count": 30, "data.words": [3, 6], "train.guided": 1.0}
-    guide = start(make_recipe(**of_task, **{"data.alignments": "task"}), tmp_path / "a").guide
+    guide = start(make_recipe(**of_task, **{"data.alignments": "task"}), tmp_path / "a").learner.guide
     assert guide is not None
     assert [[tuple(link) for link in guide.links[line].tolist()] for line in range(1, 31)] == [
         [*pair.alignment] for pair in drawn if pair.alignment is not None
@@ -174,8 +174,8 @@ def test_the_weight_of_the_guide_falls_from_epoch_to_epoch(make_recipe: MakeReci
     of_task = {"data.pairs": "task:phrasebook-en-fr", "data.count": 30, "data.words": [3, 6], "data.alignments": "task"}
     run = start(make_recipe(**of_task, **{"train.guided": 0.8, "train.guided_decay": 0.5}), tmp_path / "run")
     weights = []
-    for run.batches.epoch in (1, 2, 3):
-        weights.append(run.objective().guided)
+    for run.learner.batches.epoch in (1, 2, 3):
+        weights.append(run.learner.objective(run.state).guided)
     assert weights == pytest.approx([0.8, 0.4, 0.2])
 
 

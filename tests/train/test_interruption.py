@@ -22,7 +22,7 @@ def test_the_first_is_noted_and_the_second_interrupts(number: signal.Signals) ->
 
 def test_a_patient_run_notes_once_however_often() -> None:
     """Torchrun passes on what the terminal has sent already."""
-    with catch_interruptions(patiently=True) as noted:
+    with catch_interruptions(patient=True) as noted:
         for number in (signal.SIGINT, signal.SIGINT, signal.SIGTERM):
             signal.raise_signal(number)
         assert noted[0] == "SIGINT"

@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from saccade.errors import UserError
+from saccade.train.learner import Judge, TrainingState, Validation
 from saccade.train.log import Log
 
 
@@ -19,23 +20,28 @@ def heard(folder: Path, **options: Any) -> tuple[Log, io.StringIO]:
 
 
 def progress(log: Log, step: int) -> None:
-    log.progress(step=step, epoch=1, loss=1.0, rate=1e-3, speed=1234.5, done=0.25, seconds=3600.0)
+    state = TrainingState(step=step, seconds=3600.0)
+    log.progress(state, epoch=1, loss=1.0, rate=1e-3, speed=1234.5, done=0.25)
 
 
 def test_plain_lines_where_there_is_no_terminal(tmp_path: Path) -> None:
     log, written = heard(tmp_path)
     with log:
         log.say("[bold]pairs[/] with 3 brackets")
-        log.checked(step=1000, loss=2.5, bleu=12.345, better=True)
-        log.checked(step=2000, loss=2.6, bleu=None, better=False)
+        first = Validation(scores={"loss": 2.5, "bleu": 12.345}, sample="ein Haus → a house")
+        state = TrainingState(step=1000, best=first.scores)
+        log.validated(state, first, Judge("bleu", "BLEU"), better=True)
+        second, state.step = Validation(scores={"loss": 2.6, "bleu": 12.0}), 2000
+        log.validated(state, second, Judge("bleu", "BLEU"), better=False)
         progress(log, 1)
         progress(log, 2)  # too soon after the last
-    assert written.getvalue().splitlines()[:3] == [
+    assert written.getvalue().splitlines()[:4] == [
         "[bold]pairs[/] with 3 brackets",
         "step 1,000: validation loss 2.500, BLEU 12.3 (best so far)",
-        "step 2,000: validation loss 2.600",
+        "  ein Haus → a house",
+        "step 2,000: validation loss 2.600, BLEU 12.0 (best BLEU 12.3)",
     ]
-    (line,) = written.getvalue().splitlines()[3:]
+    (line,) = written.getvalue().splitlines()[4:]
     for part in (" 25%", "step 1 ", "loss 1.000", "perplexity 2.72", "tokens/s 1,234", "left 3:00:00", "memory", "GiB"):
         assert part in line
     assert "\x1b" not in written.getvalue()

@@ -18,12 +18,12 @@ from saccade.data import PairWindow
 from saccade.data.batching import Batch, Batches
 from saccade.errors import UserError
 from saccade.models import MODELS, build_model
-from saccade.train import checks, loop
+from saccade.train import loop
 from saccade.train.dataset import load_dataset
+from saccade.train.learner import Judge, TrainingState, Validation
 from saccade.train.recipe import Recipe, load_recipe
-from saccade.train.run import TrainingRun, TrainingState
-from saccade.train.translation import train
-from saccade.train.validation import Validation
+from saccade.train.run import TrainingRun
+from saccade.train.translation import TranslationLearner, train
 from saccade.train.weights import mean_weights
 
 MakeRecipe = Callable[..., Recipe]
@@ -31,12 +31,8 @@ MakeRecipe = Callable[..., Recipe]
 
 def judged_as(monkeypatch: pytest.MonkeyPatch, *losses: float) -> None:
     """The checks find these losses, whatever the model."""
-    given = iter(losses)
-
-    def found(*_: Any) -> Validation:
-        return Validation(loss=next(given), perplexity=1.0, bleu=None, chrf=None, exact=None)
-
-    monkeypatch.setattr(checks, "validate", found)
+    results = iter(losses)
+    monkeypatch.setattr(TranslationLearner, "validate", lambda *_: Validation(scores={"loss": next(results)}))
 
 
 def test_a_run_and_its_folder(make_recipe: MakeRecipe, tmp_path: Path) -> None:
@@ -136,23 +132,21 @@ def test_nothing_better_ends_the_run(make_recipe: MakeRecipe, tmp_path: Path, mo
     judged_as(monkeypatch, 5.0, 4.0, 4.0, 4.5, 4.1)
     training = {"train.judge": "loss", "train.patience": 3, "train.max_steps": 100, "train.check_every": 1}
     outcome = train(make_recipe(**training), tmp_path / "run")
-    assert (outcome.step, outcome.reason) == (5, "no better score in 3 checks")
+    assert (outcome.step, outcome.reason) == (5, "no better score in 3 validations")
     assert outcome.best is not None and (outcome.best["step"], outcome.best["loss"]) == (2, 4.0)
 
 
-def test_bleu_decides_and_the_loss_among_equals(make_recipe: MakeRecipe) -> None:
-    def found(bleu: float, loss: float) -> Validation:
-        return Validation(loss=loss, perplexity=1.0, bleu=bleu, chrf=None, exact=None)
+def test_judge_prefers_the_better_score_then_the_lower_loss() -> None:
+    def scores(bleu: float, loss: float) -> dict[str, float]:
+        return {"bleu": bleu, "loss": loss}
 
-    training, best = make_recipe().train, {"bleu": 20.0, "loss": 3.0}
-    assert checks.is_better(found(20.1, 9.0), best, training) and checks.is_better(found(20.0, 2.9), best, training)
-    assert not checks.is_better(found(19.9, 1.0), best, training) and not checks.is_better(
-        found(20.0, 3.0), best, training
-    )
-    assert checks.is_better(found(0.0, 9.0), None, training)
-    assert not any(
-        checks.is_better(found(30.0, loss), one, training) for loss in (math.nan, math.inf) for one in (None, best)
-    )
+    judge, best = Judge("bleu", "BLEU"), scores(20.0, 3.0)
+    assert judge.prefers(scores(20.1, 9.0), best) and judge.prefers(scores(20.0, 2.9), best)
+    assert not judge.prefers(scores(19.9, 1.0), best) and not judge.prefers(scores(20.0, 3.0), best)
+    assert judge.prefers(scores(0.0, 9.0), None)
+    assert not any(judge.prefers(scores(30.0, loss), other) for loss in (math.nan, math.inf) for other in (None, best))
+    loss = Judge("loss", "loss", higher_is_better=False)
+    assert loss.prefers(scores(0.0, 2.9), best) and not loss.prefers(scores(99.0, 3.1), best)
 
 
 @pytest.mark.parametrize("better", [True, False])
@@ -188,7 +182,7 @@ def test_long_ways_between_checks_are_saved_too(
     make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loop, "_SAVE_SECONDS", 0.0)
-    monkeypatch.setattr(loop, "check", None)
+    monkeypatch.setattr(loop, "validate", None)
     with pytest.raises(TypeError):  # at the end
         train(make_recipe(**{"train.max_steps": 4, "train.check_every": 100}), tmp_path / "run")
     assert model_folder.load_training(tmp_path / "run")["progress"]["step"] == 4

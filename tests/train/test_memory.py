@@ -17,29 +17,31 @@ from torch import Tensor
 from saccade import model_folder
 from saccade.data.batching import Batch
 from saccade.errors import UserError
-from saccade.train import loop, memory, validation
+from saccade.train import memory, translation
 from saccade.train import update as updates
+from saccade.train.learner import Shape
 from saccade.train.losses import batch_loss
-from saccade.train.memory import Shape, fit_to_memory
+from saccade.train.memory import fit_to_memory
 from saccade.train.recipe import Recipe, load_recipe
 from saccade.train.run import TrainingRun
-from saccade.train.update import parts_of, pieces
+from saccade.train.translation import start, train
+from saccade.train.update import split_batch
 
 MakeRecipe = Callable[..., Recipe]
 STILL = {"train.judge": "loss", "model.dropout": 0.0, "train.optimiser": "sgd", "train.lr": 0.5}
 
 
-def scarce(monkeypatch: pytest.MonkeyPatch, most: int, where: Any = updates) -> list[int]:
-    """Batches of more than `most` pieces do not fit. Returns the sizes that were tried."""
+def scarce(monkeypatch: pytest.MonkeyPatch, most: int) -> list[int]:
+    """Batches of more than `most` tokens do not fit. Returns the sizes that were tried."""
     tried: list[int] = []
 
-    def loss(model: Any, batch: Batch, *others: Any) -> tuple[Tensor, Tensor]:
-        tried.append(pieces(batch))
-        if pieces(batch) > most:
+    def loss(run: TrainingRun, batch: Batch) -> tuple[Tensor, Tensor]:
+        tried.append(batch.size)
+        if batch.size > most:
             raise torch.OutOfMemoryError("CUDA out of memory")
-        return batch_loss(model, batch, *others)
+        return run.learner.loss(run.model, batch, run.state)
 
-    monkeypatch.setattr(where, "batch_loss", loss)
+    monkeypatch.setattr(updates, "part_loss", loss)
     return tried
 
 
@@ -55,60 +57,59 @@ def assert_untouched(run: TrainingRun, before: tuple[Any, Tensor]) -> None:
     assert run.model.training
 
 
-@pytest.mark.parametrize("look", ["_reckoned", "_tried"])
+@pytest.mark.parametrize("look", ["_estimate_rows", "_try_rows"])
 def test_looking_changes_nothing(
     look: str, make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = Heard(tmp_path)
-    run = loop.start(make_recipe(), tmp_path / "run", log=log)
+    run = start(make_recipe(), tmp_path / "run", log=log)
     before = state_of(run)
-    monkeypatch.setattr(memory, "_reckoned", getattr(memory, look))  # on a CPU, too
+    monkeypatch.setattr(memory, "_estimate_rows", getattr(memory, look))  # on a CPU, too
     assert fit_to_memory(run) is run and run.state.room is None
     assert_untouched(run, before)
-    source, target = run.dataset.corpus.longest
+    source, target = run.learner.dataset.corpus.longest
     rows = 200 // (max(source, target) + 1)
-    assert f"memory: the longest batch, {rows} pairs of {source + 1} and {target + 1} pieces, fits" in log.said
+    assert f"memory: the longest batch, {rows} pairs of {source + 1} and {target + 1} tokens, fits" in log.said
 
 
 def test_the_longest_batches_are_tried_and_halved_until_they_fit(
     make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = Heard(tmp_path)
-    run = loop.start(make_recipe(**{"train.tokens": 1000}), tmp_path / "run", log=log)
-    monkeypatch.setattr(memory, "_reckoned", memory._tried)
+    run = start(make_recipe(**{"train.tokens": 1000}), tmp_path / "run", log=log)
+    monkeypatch.setattr(memory, "_estimate_rows", memory._try_rows)
     tried, before = scarce(monkeypatch, 300), state_of(run)
     fit_to_memory(run)
     assert_untouched(run, before)
-    longest = max(run.dataset.corpus.longest) + 1
+    longest = max(run.learner.dataset.corpus.longest) + 1
     assert tried[0] == 1000 // longest * longest and min(tried) <= 300
     assert run.state.room is not None and 150 - longest < run.state.room <= 300
-    assert f"does not fit; batches are read in parts of at most {run.state.room} pieces" in log.said
+    assert f"does not fit; batches are read in parts of at most {run.state.room} tokens" in log.said
 
 
 def test_both_kinds_of_hardest_batch_are_looked_at(make_recipe: MakeRecipe, tmp_path: Path) -> None:
-    run = loop.start(make_recipe(), tmp_path / "run")
+    run = start(make_recipe(), tmp_path / "run")
 
     def shapes(source: int, target: int) -> list[Shape]:
         class Lengths:
             longest = (source, target)
 
         corpus: Any = Lengths()
-        return memory.shapes(replace(run, dataset=replace(run.dataset, corpus=corpus)))
+        run.learner.dataset = replace(run.learner.dataset, corpus=corpus)
+        return run.learner.shapes()
 
-    assert shapes(9, 9) == [Shape(source=10, target=10)]
-    assert shapes(99, 9) == [Shape(source=100, target=10), Shape(source=10, target=10)]
-    assert shapes(9, 99) == [Shape(source=10, target=100), Shape(source=10, target=10)]
+    assert shapes(9, 9) == [(10, 10)]
+    assert shapes(99, 9) == [(100, 10), (10, 10)]
+    assert shapes(9, 99) == [(10, 100), (10, 10)]
 
 
 def test_a_pair_that_does_not_fit_is_said_before_anything_is_done(
     make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(memory, "_reckoned", memory._tried)
+    monkeypatch.setattr(memory, "_estimate_rows", memory._try_rows)
     scarce(monkeypatch, 3)
-    with pytest.raises(
-        UserError, match=r"a pair of \d+ source and \d+ target pieces does not fit in the memory of cpu"
-    ):
-        loop.train(make_recipe(), tmp_path / "run")
+    with pytest.raises(UserError, match=r"a pair of \d+ and \d+ tokens does not fit in the memory of cpu"):
+        train(make_recipe(), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
@@ -117,25 +118,25 @@ def test_little_main_memory_gives_the_same_run_in_parts(
     make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recipe = make_recipe(**STILL)
-    loop.train(recipe, tmp_path / "whole")
-    run = loop.start(recipe, tmp_path / "other")
-    shape = memory.shapes(run)[0]
-    a_pair = memory._kept(run, shape, 2) - memory._kept(run, shape, 1)
+    train(recipe, tmp_path / "whole")
+    run = start(recipe, tmp_path / "other")
+    shape = run.learner.shapes()[0]
+    a_pair = memory._saved_bytes(run, shape, 2) - memory._saved_bytes(run, shape, 1)
     monkeypatch.setattr(memory, "available", lambda: 2 * (2.5 * 2 * a_pair + 3 * memory._weights(run)))
     tried = scarce(monkeypatch, 10**9)
     log = Heard(tmp_path)
-    loop.train(recipe, tmp_path / "parts", log=log)
+    train(recipe, tmp_path / "parts", log=log)
     room = model_folder.load_training(tmp_path / "parts")["progress"]["room"]
-    assert shape.longest <= max(tried) <= room <= 2 * shape.longest and f"at most {room} pieces" in log.said
+    assert max(shape) <= max(tried) <= room <= 2 * max(shape) and f"at most {room} tokens" in log.said
     for line, expected in zip(metrics(tmp_path), metrics(tmp_path / "whole")):
         assert line == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.parametrize("name", ["cho2014", "bahdanau2014", "vaswani2017"])
 def test_what_pairs_keep_grows_with_them(name: str, make_recipe: MakeRecipe, tmp_path: Path) -> None:
-    run = loop.start(make_recipe(name), tmp_path / "run")
-    shape = Shape(source=12, target=9)
-    one, two, five = (memory._kept(run, shape, rows) for rows in (1, 2, 5))
+    run = start(make_recipe(name), tmp_path / "run")
+    shape = (12, 9)
+    one, two, five = (memory._saved_bytes(run, shape, rows) for rows in (1, 2, 5))
     assert five - two == pytest.approx(3 * (two - one), rel=0.05) and two > one
 
 
@@ -143,13 +144,13 @@ def test_auto_is_a_number_from_then_on(
     make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(memory, "_LEAST", 300)
-    monkeypatch.setattr(memory, "_reckoned", memory._tried)
+    monkeypatch.setattr(memory, "_estimate_rows", memory._try_rows)
     recipe, log = make_recipe(**{"train.tokens": "auto", "train.max_steps": 4}), Heard(tmp_path)
-    loop.train(recipe, tmp_path / "ample", log=log)
+    train(recipe, tmp_path / "ample", log=log)
     ample = load_recipe(tmp_path / "ample" / "recipe.toml").train.tokens
     assert isinstance(ample, int) and f"train.tokens = {ample}, which fits" in log.said
     tried = scarce(monkeypatch, ample // 3)
-    loop.train(recipe, tmp_path / "scarce", log=log)
+    train(recipe, tmp_path / "scarce", log=log)
     little = load_recipe(tmp_path / "scarce" / "recipe.toml").train.tokens
     assert (
         isinstance(little, int) and little <= ample // 3 and f"train.tokens = {little}, the most that fits" in log.said
@@ -159,7 +160,7 @@ def test_auto_is_a_number_from_then_on(
     del tried[:]
     longer = replace(load_recipe(tmp_path / "scarce" / "recipe.toml"), train=replace(recipe.train, max_steps=6))
     for resumed in (longer, replace(longer, train=replace(longer.train, tokens="auto"))):
-        loop.train(resumed, tmp_path / "scarce", resume=True)
+        train(resumed, tmp_path / "scarce", resume=True)
     assert max(tried) <= little and load_recipe(tmp_path / "scarce" / "recipe.toml").train.tokens == little
 
 
@@ -169,12 +170,12 @@ def test_after_three_splits_no_batch_is_tried_whole_and_resuming_keeps_to_it(
     log, training = Heard(tmp_path), {"train.schedule": "constant", "train.judge": "loss"}
     tried = scarce(monkeypatch, 120)
     whole = make_recipe(**training)
-    loop.train(whole, tmp_path / "whole", log=log)
+    train(whole, tmp_path / "whole", log=log)
     assert log.said.count("does not fit in memory; it was read in parts") == 3 and log.said.count("from now on") == 1
     assert len([size for size in tried if size > 120]) == 3
-    loop.train(make_recipe(**training, **{"train.max_steps": 5}), tmp_path / "cut")
+    train(make_recipe(**training, **{"train.max_steps": 5}), tmp_path / "cut")
     del tried[:]
-    loop.train(whole, tmp_path / "cut", resume=True)
+    train(whole, tmp_path / "cut", resume=True)
     one, other = (model_folder.load_training(tmp_path / name) for name in ("cut", "whole"))
     assert max(tried) <= one["progress"]["room"] == other["progress"]["room"] <= 120
     assert all(torch.equal(value, other["model"][name]) for name, value in one["model"].items())
@@ -184,10 +185,10 @@ def test_after_three_splits_no_batch_is_tried_whole_and_resuming_keeps_to_it(
 @given(rows=st.integers(1, 12), source=st.integers(1, 9), target=st.integers(1, 9), room=st.integers(1, 120))
 def test_parts_are_all_of_a_batch_and_no_larger_than_the_room(rows: int, source: int, target: int, room: int) -> None:
     batch = Batch.of([[5] * source] * rows, [[6] * target] * rows, range(rows))
-    parts = parts_of(batch, room)
+    parts = split_batch(batch, room)
     assert torch.equal(torch.cat([part.indices for part in parts]), batch.indices)
-    assert all(pieces(part) <= room or len(part) == 1 for part in parts)
-    assert len(parts_of(batch, None)) == 1
+    assert all(part.size <= room or len(part) == 1 for part in parts)
+    assert len(split_batch(batch, None)) == 1
     longest = max(source, target) + 1
     assert len(parts) == -(-rows // max(1, room // longest))
 
@@ -196,9 +197,18 @@ def test_a_check_that_does_not_fit_is_made_in_halves(
     make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recipe = make_recipe(**{"train.max_steps": 3})
-    loop.train(recipe, tmp_path / "whole")
-    tried = scarce(monkeypatch, 60, validation)
-    loop.train(recipe, tmp_path / "halves")
+    train(recipe, tmp_path / "whole")
+    tried: list[int] = []
+
+    def scarce_loss(model: Any, batch: Batch, objective: Any) -> tuple[Tensor, Tensor]:
+        if not torch.is_grad_enabled():
+            tried.append(batch.size)
+            if batch.size > 60:
+                raise torch.OutOfMemoryError("CUDA out of memory")
+        return batch_loss(model, batch, objective)
+
+    monkeypatch.setattr(translation, "batch_loss", scarce_loss)
+    train(recipe, tmp_path / "halves")
     assert max(tried) > 60 and min(tried) < 60
     for line, expected in zip(metrics(tmp_path / "halves"), metrics(tmp_path / "whole")):
         assert line == pytest.approx(expected, rel=1e-5)
@@ -209,14 +219,14 @@ def test_a_model_larger_than_the_memory_is_refused(
 ) -> None:
     monkeypatch.setattr(memory, "available", lambda: 10**7)
     with pytest.raises(UserError, match=r"^the weights of this model need more than the 0\.01 GB of free memory: set"):
-        loop.train(make_recipe(**{"model.hidden": 4_096}), tmp_path / "run")
+        train(make_recipe(**{"model.hidden": 4_096}), tmp_path / "run")
 
     def refused(*given: object) -> Any:
         raise RuntimeError("[enforce fail at alloc_cpu.cpp:127] DefaultCPUAllocator: can't allocate memory")
 
-    monkeypatch.setattr(loop, "build_model", refused)
+    monkeypatch.setattr(translation, "build_model", refused)
     with pytest.raises(UserError, match=r"^the weights of this model need more"):
-        loop.train(make_recipe(), tmp_path / "other")
+        train(make_recipe(), tmp_path / "other")
 
 
 def test_what_is_free_is_known() -> None:
@@ -241,7 +251,7 @@ def test_a_small_part_of_a_gpu_is_enough(
     torch.cuda.empty_cache()
     torch.cuda.set_per_process_memory_fraction(2**29 / torch.cuda.get_device_properties(device).total_memory, device)
     try:
-        outcome = loop.train(make_recipe("vaswani2017", **training, **large), tmp_path / "run", log=log)
+        outcome = train(make_recipe("vaswani2017", **training, **large), tmp_path / "run", log=log)
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0, device)
     assert outcome.finished and outcome.step == 6
@@ -253,7 +263,7 @@ def test_a_small_part_of_a_gpu_is_enough(
 
 @pytest.mark.gpu
 def test_looking_changes_nothing_on_a_gpu(make_recipe: MakeRecipe, tmp_path: Path) -> None:
-    run = loop.start(make_recipe(**{"train.device": "cuda"}), tmp_path / "run")
+    run = start(make_recipe(**{"train.device": "cuda"}), tmp_path / "run")
     before, chance = state_of(run), torch.cuda.get_rng_state()
     fit_to_memory(run)
     assert_untouched(run, before)

@@ -107,7 +107,7 @@ def test_a_trace_of_draws_alone_keeps_kernels_fused(untrained: Untrained, monkey
 
 def test_the_baseline_is_saved_and_resumed(make_recipe: MakeRecipe, tmp_path: Path) -> None:
     def baseline(folder: Path) -> float:
-        return float(model_folder.load_training(folder)["progress"]["baseline"])
+        return float(model_folder.load_training(folder)["progress"]["numbers"]["baseline"])
 
     def noted(folder: Path) -> list[dict[str, Any]]:
         return [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]

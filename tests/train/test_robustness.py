@@ -24,12 +24,12 @@ from saccade import model_folder
 from saccade.cli import main
 from saccade.data.batching import Batch, Batches
 from saccade.errors import UserError
-from saccade.train import loop
 from saccade.train import update as updates
 from saccade.train.log import Log
-from saccade.train.losses import batch_loss
 from saccade.train.recipe import Recipe
 from saccade.train.run import TrainingRun
+from saccade.train.translation import start, train
+from saccade.train.update import part_loss
 
 MakeRecipe = Callable[..., Recipe]
 
@@ -50,25 +50,25 @@ def spoil(monkeypatch: pytest.MonkeyPatch, is_bad: Callable[[int], bool]) -> Non
     calls = count(1)
 
     def spoilt(*arguments: Any) -> tuple[Tensor, Tensor]:
-        smoothed, plain = batch_loss(*arguments)
+        smoothed, plain = part_loss(*arguments)
         return (smoothed * math.nan, plain * math.nan) if is_bad(next(calls)) else (smoothed, plain)
 
-    monkeypatch.setattr(updates, "batch_loss", spoilt)
+    monkeypatch.setattr(updates, "part_loss", spoilt)
 
 
 def forget_more_than(monkeypatch: pytest.MonkeyPatch, most: int, error: Exception | None = None) -> list[Any]:
     """Batches of more than `most` pairs do not fit. Returns weak references to what the failed attempts had made."""
     made: list[Any] = []
 
-    def scarce(model: Any, batch: Any, objective: Any) -> tuple[Tensor, Tensor]:
+    def scarce(run: Any, batch: Any) -> tuple[Tensor, Tensor]:
         activations = torch.ones(3, requires_grad=True) * 2
         assert all(reference() is None for reference in made), "a failed attempt still holds its memory"
         made.append(weakref.ref(activations))
         if len(batch) > most:
             raise error or torch.OutOfMemoryError("CUDA out of memory")
-        return batch_loss(model, batch, objective)
+        return part_loss(run, batch)
 
-    monkeypatch.setattr(updates, "batch_loss", scarce)
+    monkeypatch.setattr(updates, "part_loss", scarce)
     return made
 
 
@@ -91,7 +91,7 @@ def test_an_update_that_is_not_finite_is_skipped_said_and_counted(
 ) -> None:
     spoil(monkeypatch, lambda step: step in (2, 3, 7))
     log = Heard(tmp_path)
-    outcome = loop.train(make_recipe(), tmp_path / "run", log=log)
+    outcome = train(make_recipe(), tmp_path / "run", log=log)
     assert outcome.finished and outcome.step == 8
     assert [f"step {step}: the loss is not finite" in log.said for step in (1, 2, 3, 7, 8)] == [0, 1, 1, 1, 0]
     state = model_folder.load_training(tmp_path / "run")
@@ -104,7 +104,7 @@ def test_twenty_in_a_row_end_the_run_and_the_best_model_is_kept(
     make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spoil(monkeypatch, lambda step: step > 5)
-    outcome = loop.train(make_recipe(**{"train.max_steps": 100, "train.judge": "loss"}), tmp_path / "run")
+    outcome = train(make_recipe(**{"train.max_steps": 100, "train.judge": "loss"}), tmp_path / "run")
     assert outcome.step == 25 and "20 updates in a row were not finite: lower train.lr" in outcome.reason
     assert outcome.best is not None and outcome.best["step"] == 6  # the weights of step 5, as they still were
     assert len(saccade.load(tmp_path / "run", device="cpu").translate(["the cook works."])) == 1
@@ -131,7 +131,9 @@ def test_a_model_whose_validation_loss_is_not_finite_is_not_kept(
     """One update by a huge rate is finite itself, and its weights are; what they make of a text is not."""
     settings = {"train.max_steps": 2, "train.check_every": 2, "train.lr": 1e30, "train.warmup": 0, "train.ema": None}
     code, said = run(write_recipe(**settings), "--out", tmp_path / "run")
-    assert code == 2 and said.splitlines()[-1].startswith(f"saccade: {tmp_path / 'run'}: no check had a finite loss")
+    assert code == 2 and said.splitlines()[-1].startswith(
+        f"saccade: {tmp_path / 'run'}: no validation had a finite loss"
+    )
     assert not (tmp_path / "run" / "model.safetensors").exists() and "best so far" not in said
     assert "NaN" not in (tmp_path / "run" / "metrics.jsonl").read_text(encoding="utf-8")
     assert metrics(tmp_path / "run")[-1]["valid_loss"] is None
@@ -151,9 +153,9 @@ def test_a_gradient_that_is_not_finite_changes_nothing(make_recipe: MakeRecipe, 
 
 def one_update(make_recipe: MakeRecipe, tmp_path: Path) -> tuple[TrainingRun, Batch]:
     recipe = make_recipe(**{"model.dropout": 0.0, "train.clip": None})
-    run = loop.start(recipe, tmp_path / "run", log=Heard(tmp_path))
+    run = start(recipe, tmp_path / "run", log=Heard(tmp_path))
     run = replace(run, optimiser=torch.optim.SGD(run.model.parameters(), lr=1.0))
-    return run, next(iter(Batches(run.dataset.corpus)))
+    return run, next(iter(Batches(run.learner.dataset.corpus)))
 
 
 @pytest.mark.parametrize(
@@ -182,7 +184,7 @@ def test_another_error_is_not_taken_for_one_of_memory(
 ) -> None:
     forget_more_than(monkeypatch, 0, RuntimeError("shapes cannot be multiplied"))
     with pytest.raises(RuntimeError, match="multiplied"):
-        loop.train(make_recipe(), tmp_path / "run")
+        train(make_recipe(), tmp_path / "run")
 
 
 def test_a_single_pair_that_does_not_fit_is_said_and_nothing_is_lost(
@@ -194,15 +196,15 @@ def test_a_single_pair_that_does_not_fit_is_said_and_nothing_is_lost(
     def scarce(*arguments: Any) -> tuple[Tensor, Tensor]:
         if next(calls) > 4:
             raise torch.OutOfMemoryError("CUDA out of memory")
-        return batch_loss(*arguments)
+        return part_loss(*arguments)
 
-    monkeypatch.setattr(updates, "batch_loss", scarce)
-    with pytest.raises(UserError, match=r"a single pair of \d+ source and \d+ target pieces does not fit in memory"):
-        loop.train(recipe, tmp_path / "run")
+    monkeypatch.setattr(updates, "part_loss", scarce)
+    with pytest.raises(UserError, match=r"a single pair of \d+ tokens does not fit in memory"):
+        train(recipe, tmp_path / "run")
     state = model_folder.load_training(tmp_path / "run")
     assert state["progress"]["step"] == 4 and state["batches"]["index"] == 5
-    monkeypatch.setattr(updates, "batch_loss", batch_loss)
-    assert loop.train(recipe, tmp_path / "run", resume=True).step == 8
+    monkeypatch.setattr(updates, "part_loss", part_loss)
+    assert train(recipe, tmp_path / "run", resume=True).step == 8
 
 
 @pytest.fixture
@@ -269,17 +271,17 @@ def test_an_interrupted_run_saves_and_goes_on_the_same(
 
 
 def test_a_changed_recipe_cannot_take_up_the_old_weights(make_recipe: MakeRecipe, tmp_path: Path) -> None:
-    loop.train(make_recipe(**{"train.max_steps": 1}), tmp_path / "run")
+    train(make_recipe(**{"train.max_steps": 1}), tmp_path / "run")
     for changed in ({"model.hidden": 8}, {"train.optimiser": "adadelta"}):
-        with pytest.raises(UserError, match=r"training: not of the model and optimiser that .*recipe\.toml describes"):
-            loop.train(make_recipe(**changed), tmp_path / "run", resume=True)
+        with pytest.raises(UserError, match=r"does not fit the model and optimiser that .*recipe\.toml describes"):
+            train(make_recipe(**changed), tmp_path / "run", resume=True)
 
 
 def test_a_model_without_its_training_state_is_not_written_over(make_recipe: MakeRecipe, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    loop.train(make_recipe(**{"train.max_steps": 1}), out)
+    train(make_recipe(**{"train.max_steps": 1}), out)
     (out / "training").rename(tmp_path / "elsewhere")
     before = (out / "model.safetensors").read_bytes(), (out / "metrics.jsonl").read_bytes()
     with pytest.raises(UserError, match="without its training/ folder"):
-        loop.train(make_recipe(), out, resume=True)
+        train(make_recipe(), out, resume=True)
     assert ((out / "model.safetensors").read_bytes(), (out / "metrics.jsonl").read_bytes()) == before

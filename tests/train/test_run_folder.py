@@ -13,8 +13,8 @@ from saccade.decode import load
 from saccade.errors import UserError
 from saccade.train.distributed import Workers
 from saccade.train.recipe import Recipe, load_recipe, load_saved_recipe
-from saccade.train.run_folder import clean_up_failed_start, hold_folder
-from saccade.train.translation import train
+from saccade.train.run_folder import clean_up_failed_start, hold_folder, model_card
+from saccade.train.translation import start, train
 
 MakeRecipe = Callable[..., Recipe]
 SHORT = {"train.judge": "loss", "train.max_steps": 2}
@@ -32,7 +32,7 @@ def test_a_recipe_that_does_not_fit_is_not_kept(make_recipe: MakeRecipe, tmp_pat
     out = tmp_path / "run"
     train(make_recipe(**SHORT), out)
     before = (out / "recipe.toml").read_bytes()
-    with pytest.raises(UserError, match="not of the model and optimiser"):
+    with pytest.raises(UserError, match="does not fit the model and optimiser"):
         train(make_recipe(**{**SHORT, "model.hidden": 8}), out, resume=True)
     assert (out / "recipe.toml").read_bytes() == before
 
@@ -130,3 +130,25 @@ def test_what_a_kill_left_behind_is_removed_at_the_next_start(make_recipe: MakeR
     (out / ".metrics.jsonl-mine").touch()  # not such a name
     train(make_recipe(**{**SHORT, "train.max_steps": 3}), out, resume=True)
     assert sorted(path.name for path in out.iterdir()) == sorted([*whole, ".metrics.jsonl-mine"])
+
+
+def test_card_has_the_model_its_scores_and_its_command(
+    make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = start(make_recipe(**{"train.seed": 7}), tmp_path / "run")
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/saccade", "train", "my pairs.tsv", "--out", "x"])
+    best = {"step": 12, "loss": 1.23456, "bleu": 45.678, "chrf": None}
+    card = model_card(run.learner, run.model, best, seed=7, seconds=90.0)
+    for part in (
+        f"# bahdanau2014 on {run.learner.recipe.data.pairs}",
+        "Bahdanau, Cho, Bengio (2014)",
+        f"{sum(p.numel() for p in run.model.parameters()):,} parameters",
+        "| step | 12 |\n| loss | 1.235 |\n| bleu | 45.68 |\n",
+        "kept 114 of 114 pairs",
+        "saccade train 'my pairs.tsv' --out x",
+        "Seed 7, 1.5 minutes",
+        "torch ",
+        "saccade.load(",
+    ):
+        assert part in card
+    assert "chrf" not in card

@@ -12,10 +12,10 @@ from rich.console import Console
 
 from saccade.train import speed
 from saccade.train.log import Log
-from saccade.train.loop import start, train
 from saccade.train.recipe import Recipe, load_recipe
 from saccade.train.run import TrainingRun
 from saccade.train.speed import first_updates, seconds_per_update
+from saccade.train.translation import start, train
 from saccade.train.update import update
 
 MakeRecipe = Callable[..., Recipe]
@@ -49,11 +49,11 @@ def test_measuring_leaves_a_run_as_it_is(optimiser: str, make_recipe: MakeRecipe
         for step in range(3):
             if measured:
                 assert seconds_per_update(run, first_updates(run, 2)) > 0
-                assert run.state.step == 0 and run.mean is not None and run.mean.count == step
+                assert run.state.step == 0 and run.average is not None and run.average.count == step
             made.append(update(run, first_updates(run, 1)[0])[0])
-            assert run.mean is not None
-            run.mean.update(run.model)
-        return made, run.model.state_dict() | {f"mean {name}": value for name, value in run.mean.weights.items()}
+            assert run.average is not None
+            run.average.update(run.model)
+        return made, run.model.state_dict() | {f"mean {name}": value for name, value in run.average.weights.items()}
 
     (losses_, weights), (expected_losses, expected) = updated("measured", measured=True), updated("not", measured=False)
     assert losses_ == expected_losses
@@ -63,7 +63,7 @@ def test_measuring_leaves_a_run_as_it_is(optimiser: str, make_recipe: MakeRecipe
 def test_batches_that_are_looked_at_come_again(make_recipe: MakeRecipe, tmp_path: Path) -> None:
     run = start(make_recipe(**{"train.accumulate": 2}), tmp_path / "run")
     looked = first_updates(run, 40)  # over the end of an epoch
-    assert run.batches.state() == {"epoch": 1, "window": 0, "index": 0}
+    assert run.learner.batches.state() == {"epoch": 1, "window": 0, "index": 0}
     again = first_updates(run, 40)
     assert [len(batches) for batches in looked] == [2] * 40
     for batches, others in zip(looked, again, strict=True):
@@ -83,7 +83,7 @@ def test_the_faster_count_is_used_said_kept_and_resumed(
     assert set(used) == {fastest}
     assert torch.get_num_threads() == 2  # as before the run
     assert load_recipe(tmp_path / "run" / "recipe.toml").train.threads == fastest
-    assert f"threads: {fastest}, by the time that an update takes: " in said.getvalue()
+    assert f"threads: {fastest}, by the time of an update: " in said.getvalue()
 
     faster_with(3 - fastest, monkeypatch)  # a resumed run does not measure again
     used.clear()

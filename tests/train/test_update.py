@@ -14,9 +14,9 @@ import torch
 from torch import Tensor, nn
 
 from saccade.data.batching import Batches
-from saccade.train import loop
 from saccade.train import update as updates
 from saccade.train.recipe import Recipe
+from saccade.train.translation import start
 from saccade.train.update import update
 
 
@@ -24,12 +24,12 @@ def test_two_batches_an_update_are_one_of_twice_the_size(make_recipe: Callable[.
     recipe = make_recipe(**{"model.dropout": 0.0, "train.clip": 0.5})
     updated = []
     for number in (1, 2):
-        run = loop.start(recipe, tmp_path / str(number))
+        run = start(recipe, tmp_path / str(number))
         run = replace(run, optimiser=torch.optim.SGD(run.model.parameters(), lr=1.0))
-        batch = next(iter(Batches(run.dataset.corpus, tokens=300)))
+        batch = next(iter(Batches(run.learner.dataset.corpus, tokens=300)))
         loss, tokens = update(run, [batch] if number == 1 else list(batch.halves()))
         updated.append((nn.utils.parameters_to_vector(run.model.parameters()), loss / tokens))
-    size = len(run.dataset.vocabularies.source)
+    size = len(run.learner.dataset.vocabularies.source)
     torch.testing.assert_close(updated[0][0], updated[1][0], atol=1e-6, rtol=1e-5)
     assert updated[0][1] == pytest.approx(updated[1][1]) and 1 < updated[0][1] < 2 * math.log(size)
 
@@ -38,20 +38,19 @@ def test_an_attempt_that_does_not_fit_leaves_nothing_behind(monkeypatch: pytest.
     """The second part runs out of memory: the gradient of the first is forgotten, and all that the second made."""
     model, made, released = nn.Linear(2, 2), [], []
 
-    def scarce(model: nn.Module, part: int, objective: None) -> tuple[Tensor, Tensor]:
+    def scarce(run: Any, part: int) -> tuple[Tensor, Tensor]:
         activations = model(torch.ones(3, 2))
         made.append(weakref.ref(activations))
         if part == 2:
             raise torch.OutOfMemoryError("CUDA out of memory")
         return activations.sum(), activations.sum().detach()
 
-    monkeypatch.setattr(updates, "batch_loss", scarce)
+    monkeypatch.setattr(updates, "part_loss", scarce)
     monkeypatch.setattr(updates, "release_unused", released.append)
     run: Any = SimpleNamespace(
         model=model,
         optimiser=torch.optim.SGD(model.parameters()),
         precision=SimpleNamespace(autocast=nullcontext, backward=lambda loss: loss.backward()),
-        objective=lambda: None,
         device="the device",
     )
     parts: Any = [1, 2]

@@ -15,11 +15,19 @@ from saccade.decode.search.options import Search
 from saccade.evaluation import score
 from saccade.models import Seq2Seq
 from saccade.train.dataset import Dataset, load_dataset
+from saccade.train.distributed import Workers
+from saccade.train.learner import Validation
 from saccade.train.losses import Objective, batch_loss
 from saccade.train.recipe import Data, Training
-from saccade.train.validation import validate
+from saccade.train.translation import TranslationLearner
 
 Untrained = Callable[..., Seq2Seq[Any, Any]]
+
+
+def validate(translator: Translator, dataset: Dataset, training: Training) -> Validation:
+    learner = object.__new__(TranslationLearner)
+    learner.dataset, learner.training = dataset, training
+    return learner.validate(translator.model, Workers())
 
 
 @pytest.fixture
@@ -44,19 +52,20 @@ def test_the_loss_is_a_token_s_mean_however_batched(learnt: Translator, dataset:
             tokens += batch.target_out.numel()
     for size in (30, 4096):
         found = validate(learnt, dataset, Training(tokens=size, judge="loss"))
-        assert found.loss == pytest.approx(total / tokens, rel=1e-5)
-        assert found.perplexity == pytest.approx(math.exp(total / tokens), rel=1e-5)
-        assert (found.bleu, found.chrf, found.exact) == (None, None, None)
+        expected = {"loss": total / tokens, "perplexity": math.exp(total / tokens)}
+        assert found.scores == pytest.approx(expected, rel=1e-5)
 
 
 def test_bleu_is_of_greedy_translations_of_the_first_sentences(learnt: Translator, dataset: Dataset) -> None:
     everything = validate(learnt, dataset, Training())
     texts = [one.text for one in learnt.translate([pair.source for pair in dataset.valid], Search())]
     expected = score(texts, [pair.target for pair in dataset.valid])
-    assert (everything.bleu, everything.chrf, everything.exact) == (expected.bleu, expected.chrf, expected.exact)
+    measured = {"bleu": expected.bleu, "chrf": expected.chrf, "exact": expected.exact}
+    assert {**everything.scores, **measured} == everything.scores
+    assert everything.sample == f"{dataset.valid[0].source} → {texts[0]}"
     known = validate(learnt, dataset, Training(judge_on=8))
-    assert known.bleu == pytest.approx(100) and everything.bleu is not None and everything.bleu < 100
-    assert known.loss == everything.loss
+    assert known.scores["bleu"] == pytest.approx(100) and everything.scores["bleu"] < 100
+    assert known.scores["loss"] == everything.scores["loss"]
 
 
 def test_nothing_is_dropped_while_a_model_in_training_is_judged(untrained: Untrained, dataset: Dataset) -> None:

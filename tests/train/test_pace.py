@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from saccade.models import MODELS
+from saccade.train.losses import updates_per_second
 from saccade.train.recipe import Training
-from saccade.train.speed import updates_per_second
 
 
 @pytest.mark.parametrize("model", ["bahdanau2014", "vaswani2017"])
