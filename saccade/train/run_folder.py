@@ -36,7 +36,7 @@ def prepare_folder(out: Path, tables: Mapping[str, Any], training: Training, *, 
     if not resume:
         save_recipe(out, tables, training)
         return training
-    decided = config.load_toml(files.inside(out, RECIPE)).get("train", {})
+    decided = config.load_toml(files.path_inside(out, RECIPE)).get("train", {})
     measured = {name: decided[name] for name in MEASURED if getattr(training, name) == "auto" and name in decided}
     return replace(training, **measured)
 
