@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from saccade.comparison.result import Comparison
     from saccade.data.inputs import Pairs
     from saccade.evaluation.systems import SystemsEvaluation
+    from saccade.train.loop import Outcome
     from saccade.train.sweep import Sweep
-    from saccade.train.translation import Outcome
 
 __all__ = [
     "DEFAULT_SEARCH",
