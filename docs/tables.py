@@ -20,6 +20,7 @@ from measured import table
 from saccade import config
 from saccade.attention import ATTENTIONS, Bias, Normaliser, Score, Window, describe
 from saccade.attention.part import Part
+from saccade.decode import Constraints, Search
 from saccade.models import MODELS
 from saccade.tasks import TASKS
 from saccade.train.recipe import Data, Training
@@ -30,6 +31,8 @@ PAGES = (
     "README.zh-CN.md",
     "docs/attention.md",
     "docs/training.md",
+    "docs/decoding.md",
+    "docs/constraining.md",
     "docs/tasks.md",
     "docs/models.md",
     "docs/benchmarks.md",
@@ -173,6 +176,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "compared-scores": compared.scores,
     "compared-pairs": compared.pairs,
     "compared-lengths": compared.lengths,
+    "search": partial(keys, Search, ""),
+    "constraints": partial(keys, Constraints, ""),
     "keys-data": partial(keys, Data, "data"),
     "keys-train": partial(keys, Training, "train"),
     **{f"keys-{name}": partial(keys, kind.config_type, "model") for name, kind in MODELS.items()},

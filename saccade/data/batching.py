@@ -174,7 +174,7 @@ def find_batch_starts(lengths: npt.NDArray[np.int64], tokens: int) -> list[int]:
 
 
 def batch_by_length(lengths: Sequence[int], tokens: int) -> list[list[int]]:
-    """Places of texts of like length, longest first: what does not fit into memory fails at once."""
+    """Places of texts of similar length, longest first, so that a batch that does not fit into memory fails at once."""
     order = np.argsort(np.array(lengths, np.int64), kind="stable")
     cuts = find_batch_starts(np.array(lengths, np.int64)[order], max(1, tokens))
     return [batch.tolist() for batch in np.split(order, cuts[1:-1])][::-1] if lengths else []

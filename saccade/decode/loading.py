@@ -1,4 +1,4 @@
-"""A trained model as one folder: weights, configuration, vocabularies and card, written together and read together.
+"""Save a trained model to a folder, with its configuration, vocabularies and card, and load it to translate.
 
 save("my-model", model, vocabularies, card="# My model")
 load("my-model").translate(["Hello!"])
@@ -27,8 +27,8 @@ from saccade.ranges import Length
 from saccade.text import Vocabularies
 
 CARD = "README.md"
-_MAKERS = (torch.empty, torch.zeros, torch.ones, torch.full, torch.rand, torch.randn, torch.arange)
-_FREE = 1 << 20  # values that any model may take, however few are stored
+_CONSTRUCTORS = (torch.empty, torch.zeros, torch.ones, torch.full, torch.rand, torch.randn, torch.arange)
+_FREE_VALUES = 1 << 20  # that any model may allocate, however few weights are stored
 
 
 def save(
@@ -39,14 +39,16 @@ def save(
     extra: Mapping[str, Any] | None = None,
     card: str | None = None,
 ) -> None:
-    """Write all of it, or none. `extra` are plain JSON values to keep with the model; without a `card`, one that is
-    there stays.
+    """Save the model: all files are written, or none. `extra` are plain JSON values to store with it. Without a `card`,
+    an existing one stays.
     """
     if isinstance(model, Ensemble):
-        raise UserError("an ensemble has no folder of its own: save its members, and combine them when they are loaded")
+        raise UserError("an ensemble cannot be saved: save its members, and combine them after loading them")
     for name, tensor in model.state_dict().items():
         if tensor.is_floating_point() and tensor.dtype != torch.float32:
-            raise UserError(f"{name} is of {tensor.dtype}, expected torch.float32; call model.float() before saving it")
+            raise UserError(
+                f"{name} has type {tensor.dtype}, expected torch.float32; call model.float() before saving it"
+            )
     with files.atomic_folder(Path(folder)) as new:
         vocabularies.save(new)
         described = ModelConfig(
@@ -61,8 +63,8 @@ def save(
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class _Known:
-    """What a folder may tell a translator beside the model; other values are its owner's."""
+class _TranslatorSettings:
+    """The extra values of a model folder that a Translator uses. A folder may have others."""
 
     calibration: Calibration | None = None
     reader: AlignmentHead | None = None
@@ -70,27 +72,27 @@ class _Known:
 
 
 def load(folder: Path | str, *, device: str | torch.device = "auto", trust_code: bool = False) -> Translator:
-    """The model of a folder, ready to translate; `device` is "auto" (CUDA, then Apple MPS, then CPU) or one's name.
+    """Load a model folder, ready to translate. `device` is a device's name, or "auto": CUDA, then Apple MPS, then CPU.
 
     The folder may come from anywhere: nothing in it is changed, and no code in it or named by it is run. A model or an
     attention of your own, as `my_module:Class`, is imported only with `trust_code=True`.
     """
     with names.trusting_code(trust_code):
-        model, vocabularies, extra, where = model_folder.open_model(Path(folder), _built)
-    known = {field.name: extra[field.name] for field in dataclasses.fields(_Known) if field.name in extra}
-    found = config.from_dict(_Known, known, where=where, at="extra")
+        model, vocabularies, extra, where = model_folder.open_model(Path(folder), _build)
+    values = {field.name: extra[field.name] for field in dataclasses.fields(_TranslatorSettings) if field.name in extra}
+    settings = config.from_dict(_TranslatorSettings, values, where=where, at="extra")
     return Translator(
         model.eval(),
         vocabularies,
         device,
-        longest_trained=found.longest_trained,
-        calibration=found.calibration,
-        alignment_head=found.reader,
+        longest_trained=settings.longest_trained,
+        calibration=settings.calibration,
+        alignment_head=settings.reader,
     )
 
 
 def load_vocabularies(folder: Path | str) -> Vocabularies:
-    """Of a model folder, from the files that its config.json lists; or of a folder that has nothing else in it."""
+    """The vocabularies of a model folder, or of a folder with vocabularies only."""
     folder = Path(folder)
     if not files.exists(folder, "config.json"):
         return Vocabularies.load(folder)
@@ -98,64 +100,63 @@ def load_vocabularies(folder: Path | str) -> Vocabularies:
 
 
 def model_name(model_class: type[Seq2Seq[Any, Any]]) -> str:
-    """The name by which `find_model` finds the class again."""
+    """The name with which `find_model` returns the class."""
     for name, known in MODELS.items():
         if known is model_class:
             return name
     if model_class.__module__ == "__main__" or "<locals>" in model_class.__qualname__:
         raise UserError(
-            f"{model_class.__qualname__} could not be found again from its folder: define it at the top of a module of "
-            "its own, and import it from there"
+            f"{model_class.__qualname__} could not be imported when its folder is loaded: define it at the top level "
+            "of a module, and import it from there"
         )
     return f"{model_class.__module__}:{model_class.__qualname__}"
 
 
-def _built(stored: StoredModel) -> tuple[Seq2Seq[Any, Any], Vocabularies, dict[str, Any], str]:
-    """Model and vocabularies, the extra values that were kept with them, and the file that describes all of it."""
+def _build(stored: StoredModel) -> tuple[Seq2Seq[Any, Any], Vocabularies, dict[str, Any], str]:
+    """The model, its vocabularies, the extra values stored with them, and the path of config.json."""
     folder, described, where = stored.folder, stored.config, str(stored.folder / "config.json")
     vocabularies = Vocabularies.from_files(stored.vocabularies, folder)
     model_class = find_model(described.model)
     settings = config.from_dict(model_class.config_type, described.config, where=where, at="config")
 
     trusted = any(names.outside({"model": described.model, "config": described.config}))
-    # Weights drawn only to be replaced leave the caller's random numbers alone.
-    with torch.random.fork_rng(devices=[]), nullcontext() if trusted else _bounded(stored):
+    # The initial weights are replaced at once: drawing them must not change the caller's random numbers.
+    with torch.random.fork_rng(devices=[]), nullcontext() if trusted else _limit_resources(stored):
         model = model_class(settings, len(vocabularies.source), len(vocabularies.target))
-    _fill(model, stored.tensors(), folder)
+    _set_weights(model, stored.tensors(), folder)
     return model, vocabularies, described.extra, where
 
 
 @contextmanager
-def _bounded(stored: StoredModel) -> Iterator[None]:
-    """A model that is built here takes memory and time in proportion to the weights that are stored for it: settings
-    that ask for more are refused on the way."""
+def _limit_resources(stored: StoredModel) -> Iterator[None]:
+    """Refuse settings that need far more memory or time than the stored weights."""
     folder, shapes = stored.folder, stored.shapes()
     values = sum(map(math.prod, shapes.values()))
     for name, size in stored.config.config.items():
-        if type(size) is int and abs(size) > max(_FREE, values):
+        if type(size) is int and abs(size) > max(_FREE_VALUES, values):
             raise _misfit(folder, f"config.{name} is {size:,}, for {values:,} weights")
     try:
-        with Budget(tensors=100 * len(shapes) + 1000, values=8 * values + _FREE):
+        with TensorBudget(tensors=100 * len(shapes) + 1000, values=8 * values + _FREE_VALUES):
             yield
     except (ArithmeticError, LookupError, MemoryError, RuntimeError, TypeError, ValueError) as error:
-        reason = str(error).partition("\n")[0]  # settings that no range forbids may fail anywhere in a model
+        reason = str(error).partition("\n")[0]  # settings within their ranges may still fail anywhere in a model
         raise _misfit(folder, f"it cannot be built: {reason}") from error
 
 
-class Budget(TorchFunctionMode):
-    """Refuses to make more tensors, or tensors of more values in all, than it was given, before they take memory."""
+class TensorBudget(TorchFunctionMode):
+    """Limits the number of tensors, and of their values in all, before they take memory."""
 
     def __init__(self, *, tensors: int, values: int) -> None:
         super().__init__()
         self._tensors, self._values = tensors, values
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func in _MAKERS:
+        if func in _CONSTRUCTORS:
             sizes = args[0] if args and isinstance(args[0], list | tuple) else args
             self._tensors -= 1
             self._values -= math.prod(size for size in sizes if isinstance(size, int))
             if self._tensors < 0 or self._values < 0:
-                raise ValueError("it needs far more memory than the weights that are stored")
+                raise ValueError("it needs far more memory than the stored weights")
         return func(*args, **(kwargs or {}))
 
 
@@ -166,15 +167,15 @@ def _misfit(folder: Path, reason: str) -> UserError:
     )
 
 
-def _fill(model: Seq2Seq[Any, Any], tensors: Mapping[str, torch.Tensor], folder: Path) -> None:
+def _set_weights(model: Seq2Seq[Any, Any], tensors: Mapping[str, torch.Tensor], folder: Path) -> None:
     expected = model.state_dict()
     for name in sorted(expected.keys() | tensors.keys()):
-        there, wanted = (tuple(some[name].shape) if name in some else None for some in (tensors, expected))
-        if there != wanted:
-            raise _misfit(folder, f"{name} is {there or 'not there'}, expected {wanted or 'no such tensor'}")
+        stored, needed = (tuple(side[name].shape) if name in side else None for side in (tensors, expected))
+        if stored != needed:
+            raise _misfit(folder, f"{name} is {stored or 'missing'}, expected {needed or 'no such tensor'}")
         if tensors[name].dtype != expected[name].dtype:
             raise UserError(
-                f"{folder}: {name} is of {tensors[name].dtype}, expected {expected[name].dtype}; copy the folder "
+                f"{folder}: {name} has type {tensors[name].dtype}, expected {expected[name].dtype}; copy the folder "
                 "again, or save the model again after model.float()"
             )
     model.load_state_dict(tensors)

@@ -108,7 +108,7 @@ def test_a_model_from_outside(vocabularies: Vocabularies, tmp_path: Path, monkey
     sys.modules.pop("my_models")
 
     local: Any = type("Local", (my_models.Mine,), {"__module__": "__main__"})
-    with pytest.raises(UserError, match="top of a module"):
+    with pytest.raises(UserError, match="top level of a module"):
         save(tmp_path / "local", local(model.config, 300, 300), vocabularies)
     assert not list((tmp_path / "local").iterdir())  # all or nothing
 
@@ -266,9 +266,9 @@ def test_weights_of_another_type_are_refused(untrained: Untrained, vocabularies:
     described = model_folder.load_config(tmp_path)
     for dtype in (torch.float16, torch.float64, torch.int32):
         model_folder.save_model(tmp_path, {key: x.to(dtype) for key, x in model.state_dict().items()}, described)
-        with pytest.raises(UserError, match=rf"is of {dtype}, expected torch\.float32"):
+        with pytest.raises(UserError, match=rf"has type {dtype}, expected torch\.float32"):
             load(tmp_path)
-    with pytest.raises(UserError, match=r"is of torch\.float64, expected torch\.float32; call model\.float\(\)"):
+    with pytest.raises(UserError, match=r"has type torch\.float64, expected torch\.float32; call model\.float\(\)"):
         save(tmp_path / "double", deepcopy(model).double(), vocabularies)
     assert not (tmp_path / "double").exists()
 

@@ -69,9 +69,9 @@ class Search(Checked):
     seed: Annotated[
         Seed, Help("Seed of sampling. The samples of a sentence depend on it and on the line's number only.", _SAMPLING)
     ] = 1
-    no_repeat: Annotated[Length | None, Help("Never write the same N tokens in a row twice.", _LENGTH)] = None
+    no_repeat: Annotated[Length | None, Help("Never write the same sequence of N tokens twice.", _LENGTH)] = None
     repeats: Annotated[
-        LengthOrZero, Help("Write nothing more than N times in a row, which ends loops. 0 disables this.", _LENGTH)
+        LengthOrZero, Help("Write nothing more than N times in a row, to end loops. 0 disables this.", _LENGTH)
     ] = 0
     shortest: Annotated[LengthOrZero, Help("Minimum output length in tokens.", _LENGTH)] = 0
     shortest_ratio: Annotated[Ratio, Help("Minimum output length per source token.", _LENGTH)] = 0.0
