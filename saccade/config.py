@@ -1,4 +1,4 @@
-"""Configuration: frozen keyword-only dataclasses in Python, TOML recipes for people, JSON in a checkpoint.
+"""Configuration: frozen keyword-only dataclasses in Python, TOML in recipes, JSON in model folders.
 
 TOML has no null: `"none"` stands for None wherever None is allowed, also in `--set train.clip=none`.
 """
@@ -22,7 +22,7 @@ Config = TypeVar("Config")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Key:
-    """One thing that can be set, as documentation shows it."""
+    """One setting, as documentation shows it."""
 
     key: str  # dotted: train.lr
     type: str
@@ -31,18 +31,18 @@ class Key:
 
 
 def from_dict(cls: type[Config], mapping: Mapping[str, Any], where: str = "recipe.toml", at: str = "") -> Config:
-    """The dataclass `cls` from plain values. `where` (a file) and `at` (the table in it) name the place in an error."""
+    """Build the dataclass `cls` from plain values. Errors name `where` (a file) and `at` (a table in it)."""
     values = _Reader(where=where).table(cls, mapping, at)
     return cast(Config, values)
 
 
 def to_dict(config: Any) -> dict[str, Any]:
-    """Plain values for TOML or JSON, such that `from_dict(type(config), to_dict(config)) == config`."""
+    """Convert to plain values for TOML or JSON; `from_dict` undoes it."""
     return {field.name: _plain(getattr(config, field.name)) for field in _settable(config)}
 
 
 def describe(cls: type[Any], at: str = "") -> list[Key]:
-    """Every key of `cls`, nested ones by their dotted names (`data.corpora[].pairs` in a list of tables), in order."""
+    """List the keys of `cls` in order, nested ones by dotted name (`data.corpora[].pairs` in a list of tables)."""
     hints = field_hints(cls)
     keys = []
     for field in _settable(cls):
@@ -64,7 +64,7 @@ def describe(cls: type[Any], at: str = "") -> list[Key]:
 
 def load_toml(path: Path) -> dict[str, Any]:
     try:
-        text = path.read_bytes().decode("utf-8-sig")  # some editors begin a file with a byte order mark
+        text = path.read_bytes().decode("utf-8-sig")  # some editors write a byte order mark
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -78,7 +78,7 @@ def load_toml(path: Path) -> dict[str, Any]:
 
 
 def dump_toml(mapping: Mapping[str, Any]) -> str:
-    """TOML text that reads back as `mapping`, with None as "none": plain values first, then one section per table."""
+    """Write `mapping` as TOML, with None as "none": plain values first, then one section per table."""
     import tomlkit
 
     text = tomlkit.dumps(_plain(mapping, none="none")).strip() + "\n"
@@ -86,7 +86,7 @@ def dump_toml(mapping: Mapping[str, Any]) -> str:
 
 
 def override(mapping: Mapping[str, Any], assignments: Iterable[str]) -> dict[str, Any]:
-    """A copy of `mapping` with `train.lr=3e-4` and the like applied; a value that is not TOML is a string."""
+    """Copy `mapping` and apply assignments such as `train.lr=3e-4`; a value that is not TOML is a string."""
     result = _plain(mapping)
     for assignment in assignments:
         key, equals, text = assignment.partition("=")
@@ -104,7 +104,7 @@ def override(mapping: Mapping[str, Any], assignments: Iterable[str]) -> dict[str
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Reader:
-    """Turns plain values into typed ones; every error names `where` and the dotted key."""
+    """Converts plain values to typed ones; every error names `where` and the dotted key."""
 
     where: str
 
@@ -150,13 +150,13 @@ class _Reader:
             return {name: self.value(args[1], item, _join(key, str(name))) for name, item in value.items()}
         if hint is float and type(value) is int and abs(value) <= 2**53:  # exact as a float
             return float(value)
-        if hint in (str, Path) and isinstance(value, str) and "\0" in value:  # most are file names, and none needs it
+        if hint in (str, Path) and isinstance(value, str) and "\0" in value:  # most strings are file names
             raise self.error(key, f"{_shown(value)} given, expected {_expected(hint)} without NUL characters")
         if hint is Path and isinstance(value, str):
             return Path(value)
         if hint is float and type(value) is float and not math.isfinite(value):
             raise self.error(key, f"{_shown(value)} given, expected a finite number")
-        if isinstance(hint, type) and type(value) is hint:  # not isinstance: a bool is no int here
+        if isinstance(hint, type) and type(value) is hint:  # not isinstance: a bool is not an int here
             return value
         raise self.wrong(value, hint, key)
 
@@ -168,7 +168,7 @@ class _Reader:
         try:
             number = self.value(inner, value, key)
         except UserError:
-            raise self.wrong(value, hint, key) from None  # which says the range, too
+            raise self.wrong(value, hint, key) from None  # this error includes the range
         if number not in within:
             raise self.wrong(value, hint, key)
         return number
@@ -178,7 +178,7 @@ class _Reader:
         if type(None) in members(hint) and (value is None or (value == "none" and "none" not in choices)):
             return None
         others = [member for member in members(hint) if member is not type(None)]
-        if len(others) == 1:  # its own error says more than one about the union
+        if len(others) == 1:  # its error says more than an error about the union
             return self.value(others[0], value, key)
         for member in others:
             try:
@@ -215,7 +215,7 @@ def _join(at: str, name: str) -> str:
 
 
 def _expected(hint: Any) -> str:
-    """A type in the words of a recipe's writer."""
+    """Describe a type to the author of a recipe."""
     origin, args = get_origin(hint), get_args(hint)
     if origin is Annotated:
         within = None if is_union(args[0]) else range_of(hint)  # the members of a union name theirs

@@ -1,8 +1,8 @@
 """Advisory locks: one process at a time writes an output file or a run folder.
 
-The lock belongs to the operating system, so it ends with the process that holds it, however that process ends: the
-lock file of a killed process locks nothing. Beside the lock file lies a JSON file that names the holder. Readers take
-no lock: a model can be used while its folder is being trained into.
+The operating system releases the lock when the process that holds it ends, however it ends: the lock file of a killed
+process locks nothing. A JSON file beside the lock file names the holder. Readers take no lock: a model can be used
+while it is still being trained.
 """
 
 import json
@@ -18,20 +18,20 @@ from saccade.errors import UserError
 from saccade.files import parse_json
 
 LOCK = ".lock"  # inside a folder; beside a file it is .NAME.lock
-_SIGNING = 0.5  # seconds; a process that holds a lock and has not signed by then is not running
+_SIGNING = 0.5  # seconds in which the holder of a lock has written its name
 
 
 @contextmanager
 def locked(path: Path, *, folder: bool = False) -> Iterator[None]:
-    """Hold `path`, a file or a `folder`, until the block is left; raise UserError at once if another process holds it.
+    """Lock `path`, a file or a `folder`, in this block; raise UserError at once if another process holds the lock.
 
     A missing folder is created, and removed again if it is still empty at the end. Blocks may be nested.
     """
     from filelock import FileLock, Timeout
 
     created = _create(path) if folder else []
-    place = _lock_of(path.resolve(), folder=folder)  # resolved: two names of one file have one lock
-    if not place.parent.is_dir():  # which the lock would create
+    place = _lock_of(path.resolve(), folder=folder)  # two names of one file share a lock
+    if not place.parent.is_dir():  # FileLock would create it
         raise UserError(f"{path}: cannot be written: there is no folder {place.parent}")
     holder = place.with_name(f"{place.name}.json")
     lock = FileLock(place, is_singleton=True)
@@ -51,7 +51,7 @@ def locked(path: Path, *, folder: bool = False) -> Iterator[None]:
         yield
     finally:
         if outermost:
-            for leftover in (holder, place):  # while the lock is held: nobody else's file is removed
+            for leftover in (holder, place):  # before the release, so that these are not the next holder's
                 with suppress(OSError):
                     leftover.unlink()
         lock.release()
@@ -63,12 +63,12 @@ def _lock_of(path: Path, *, folder: bool) -> Path:
 
 
 def entries(folder: Path) -> list[Path]:
-    """What is in a folder apart from its lock."""
+    """The contents of a folder, without its lock."""
     return [path for path in folder.iterdir() if path.name not in (LOCK, f"{LOCK}.json")]
 
 
 def _create(folder: Path) -> list[Path]:
-    """Make a folder, with its parents; returns those that were missing, the innermost first."""
+    """Create a folder and its parents; return those that were missing, innermost first."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -86,11 +86,11 @@ def _remove_empty(folders: list[Path]) -> None:
 
 
 def _sign(holder: Path, path: Path) -> None:
-    """Write down who holds `path`."""
+    """Record who holds the lock of `path`."""
     since = datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
     known = {"pid": os.getpid(), "host": socket.gethostname(), "since": since}
     try:
-        holder.unlink(missing_ok=True)  # of a process that was killed; or a link, in a folder from somebody else
+        holder.unlink(missing_ok=True)  # left by a killed process, or a link in a foreign folder
         with holder.open("x", encoding="utf-8") as stream:
             stream.write(json.dumps(known) + "\n")
     except OSError as error:
@@ -98,7 +98,7 @@ def _sign(holder: Path, path: Path) -> None:
 
 
 def _described(holder: Path) -> str:
-    """Who holds the lock. A process that has just taken it signs a moment later, which is waited for."""
+    """Describe the holder of the lock; wait a moment for a process that has just taken it."""
     until = time.monotonic() + _SIGNING
     while True:
         try:

@@ -4,13 +4,17 @@
     config.json            format version, model and its configuration, vocabulary hashes, checksum of the weights
     (tokeniser files)      put there by the caller, named in `vocabularies`
     README.md              the model card, put there by the caller
-    training/              what only a resumed run needs: state.json and state.safetensors
+    training/              the state of a run, for resuming: state.json and state.safetensors
 
-Whoever reads a folder may not have written it: nothing in it is changed, no link in it is followed, no file is read
-that `config.json` does not list, and weights take memory only when their sizes are known to be right.
+A folder may come from somebody else: reading changes nothing in it, follows no link, reads no file that `config.json`
+does not list, and allocates memory for weights only after their sizes are checked.
 
-Each save is atomic by itself. To save the weights, the state, the tokeniser and the card as one, do it all inside one
-`with files.atomic_folder(folder) as new:`, saving to `new`.
+Each save is atomic. To save weights, state, tokeniser and card together, save them to `new` inside one
+`with files.atomic_folder(folder) as new:`.
+
+State is any nest of plain values and tensors. It is stored as JSON beside a flat table of tensors. JSON has no tuples,
+no keys other than strings, and no inf or nan, so an object in it is always a mark with one key: {"tuple": [...]},
+{"dict": {...}}, {"items": [[key, value], ...]}, {"float": "nan"}, {"tensor": name}.
 """
 
 import dataclasses
@@ -33,7 +37,7 @@ FORMAT = 1
 
 _CONFIG, _WEIGHTS = "config.json", "model.safetensors"
 _STATE, _STATE_TENSORS = "training/state.json", "training/state.safetensors"
-_MOST_JSON = 64 << 20  # bytes: a state.json that lists the draws of a long run is far smaller
+_MOST_JSON = 64 << 20  # bytes; the state.json of a long run is far smaller
 
 Loaded = TypeVar("Loaded")
 Value = TypeVar("Value")
@@ -41,26 +45,26 @@ Value = TypeVar("Value")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ModelConfig:
-    """All that makes a model of its weights."""
+    """Everything that is needed to build a model, apart from its weights."""
 
     model: str  # a name in MODELS, or my_module:factory
-    config: dict[str, Any]  # that model's own configuration, as `config.to_dict` gives it
+    config: dict[str, Any]  # the model's Config, as `config.to_dict` returns it
     vocabularies: dict[str, str] = dataclasses.field(default_factory=dict)  # file in the folder -> its SHA-256
-    extra: dict[str, Any] = dataclasses.field(default_factory=dict)  # calibration and the like; plain JSON values
+    extra: dict[str, Any] = dataclasses.field(default_factory=dict)  # plain JSON values, such as the calibration
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class StoredModel:
-    """A model folder whose configuration and vocabularies are read and checked, and whose weights are not read yet."""
+    """A model folder with its configuration and vocabularies read and checked; the weights are not read yet."""
 
     folder: Path
     config: ModelConfig
     vocabularies: dict[str, bytes]  # the files that config.json lists, by name
-    tied: dict[str, str]  # name of a tensor -> the one whose values it shares
-    sha256: object  # of the weights, as config.json records it
+    tied: dict[str, str]  # name of a tensor -> the name it is stored under
+    sha256: object  # checksum of the weights, from config.json
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Of all weights, from the header of their file alone."""
+        """Read the shapes of all weights from the header of their file."""
         path = files.locate(self.folder, _WEIGHTS)
         try:
             with safe_open(path, framework="pt") as stored:
@@ -72,13 +76,13 @@ class StoredModel:
         return self._with_tied(shapes)
 
     def tensors(self) -> dict[str, Tensor]:
-        """All weights, on the CPU; they are what was saved, and finite."""
+        """Load all weights to the CPU; check that they are unchanged and finite."""
         tensors = self._with_tied(_read_tensors(self.folder, _WEIGHTS, self.sha256))
         for name, tensor in tensors.items():
             if not torch.isfinite(tensor).all():
                 raise UserError(
                     f"{self.folder / _WEIGHTS}: {name} has values that are not finite (nan or inf); "
-                    "take an earlier copy of the model, or train it again with a lower train.lr"
+                    "use an earlier copy of the model, or train it again with a lower train.lr"
                 )
         return tensors
 
@@ -93,47 +97,47 @@ def save_model(folder: Path, tensors: Mapping[str, Tensor], model: ModelConfig) 
     """Write the weights (a `state_dict()`) and the configuration; the folder's other files stay."""
     tree, stored = split_tensors(dict(tensors))
     weights = safetensors.torch.save(stored)
-    first = {name: mark["tensor"] for name, mark in tree["dict"].items()}  # of the names of one tensor
-    described = {
+    stored_as = {name: mark["tensor"] for name, mark in tree["dict"].items()}
+    record = {
         "format": FORMAT,
         "saccade": __version__,
         **config.to_dict(model),
-        "tied": {name: other for name, other in first.items() if other != name},
+        "tied": {name: other for name, other in stored_as.items() if other != name},
         "sha256": files.sha256(weights),
     }
     with files.atomic_folder(folder) as new:
         (new / _WEIGHTS).write_bytes(weights)
-        (new / _CONFIG).write_text(json.dumps(described, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        (new / _CONFIG).write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def open_model(folder: Path, use: Callable[[StoredModel], Loaded]) -> Loaded:
-    """What `use` makes of the model: called again if a running training replaced files while it read them."""
-    return _steadily(folder, _CONFIG, lambda: use(_stored_model(folder)))
+    """Return `use(model)`; call it again if a running training replaced files while it read them."""
+    return _retry_if_replaced(folder, _CONFIG, lambda: use(_open_folder(folder)))
 
 
 def load_model(folder: Path) -> tuple[dict[str, Tensor], ModelConfig]:
-    """The weights (on the CPU) and the configuration; both, and the vocabularies, are checked against their hashes."""
+    """Load the weights (to the CPU) and the configuration; check them and the vocabularies against their hashes."""
     return open_model(folder, lambda stored: (stored.tensors(), stored.config))
 
 
 def load_config(folder: Path) -> ModelConfig:
-    """The configuration alone, without reading the weights."""
-    return _steadily(folder, _CONFIG, lambda: _model_config(folder)[0])
+    """Load the configuration, without reading the weights."""
+    return _retry_if_replaced(folder, _CONFIG, lambda: _read_config(folder)[0])
 
 
 def add_extra(folder: Path, **extra: Any) -> None:
-    """Keep these plain JSON values with a model that is there, in place of those of the same names."""
+    """Add plain JSON values to a saved model, or replace those of the same names."""
     files.recover(folder)
-    _, described = _steadily(folder, _CONFIG, lambda: _model_config(folder))
-    described["extra"] = {**described.get("extra", {}), **extra}
-    files.write_json(folder / _CONFIG, described, allow_nan=False)
+    _, record = _retry_if_replaced(folder, _CONFIG, lambda: _read_config(folder))
+    record["extra"] = {**record.get("extra", {}), **extra}
+    files.write_json(folder / _CONFIG, record, allow_nan=False)
 
 
 def save_training(folder: Path, state: Any) -> None:
-    """Write what a resumed run needs: any nest of dicts, lists, tuples, tensors, numbers, strings, bools and None."""
+    """Save the state of a run: any nest of dicts, lists, tuples, tensors, numbers, strings, bools and None."""
     tree, tensors = split_tensors(state)
     content = safetensors.torch.save(tensors)
-    described = {
+    record = {
         "format": FORMAT,
         "saccade": __version__,
         "sha256": {"state": _digest(tree), "tensors": files.sha256(content)},
@@ -142,17 +146,17 @@ def save_training(folder: Path, state: Any) -> None:
     with files.atomic_folder(folder) as new:
         (new / _STATE).parent.mkdir()
         (new / _STATE_TENSORS).write_bytes(content)
-        (new / _STATE).write_text(json.dumps(described, allow_nan=False) + "\n", encoding="utf-8")
+        (new / _STATE).write_text(json.dumps(record, allow_nan=False) + "\n", encoding="utf-8")
 
 
 def load_training(folder: Path) -> Any:
-    """The state exactly as it was saved: types, key types and ties of tensors included; tensors are on the CPU."""
-    return _steadily(folder, _STATE, lambda: _load_training(folder))
+    """Load the state exactly as it was saved, with types, key types and tied tensors; tensors are on the CPU."""
+    return _retry_if_replaced(folder, _STATE, lambda: _load_training(folder))
 
 
-def _stored_model(folder: Path) -> StoredModel:
-    model, described = _model_config(folder)
-    tied = described.get("tied", {})
+def _open_folder(folder: Path) -> StoredModel:
+    model, record = _read_config(folder)
+    tied = record.get("tied", {})
     if not isinstance(tied, dict) or not all(isinstance(name, str) for name in tied.values()):
         raise _damaged(folder / _CONFIG, f'"tied" is {tied!r}')
     return StoredModel(
@@ -160,7 +164,7 @@ def _stored_model(folder: Path) -> StoredModel:
         config=model,
         vocabularies={name: _read_vocabulary(folder, name, digest) for name, digest in model.vocabularies.items()},
         tied=tied,
-        sha256=described.get("sha256"),
+        sha256=record.get("sha256"),
     )
 
 
@@ -177,8 +181,8 @@ def _read_vocabulary(folder: Path, name: str, expected: str) -> bytes:
 
 def _load_training(folder: Path) -> Any:
     _require(folder, (_STATE, _STATE_TENSORS), "a run that can be resumed")
-    described = _read_json(folder, _STATE)
-    sums, tree = described.get("sha256"), described.get("state")
+    record = _read_json(folder, _STATE)
+    sums, tree = record.get("sha256"), record.get("state")
     if not isinstance(sums, dict) or _digest(tree) != sums.get("state"):
         raise _damaged(folder / _STATE, "its checksum differs")
     tensors = _read_tensors(folder, _STATE_TENSORS, sums.get("tensors"))
@@ -188,50 +192,50 @@ def _load_training(folder: Path) -> Any:
         raise _damaged(folder / _STATE, f"not a training state: {error!r}") from error
 
 
-def _steadily(folder: Path, record: str, load: Callable[[], Loaded]) -> Loaded:
-    """Load; where that fails because a running training replaced the files between two reads, load again."""
+def _retry_if_replaced(folder: Path, record: str, load: Callable[[], Loaded]) -> Loaded:
+    """Load again if loading failed because a running training replaced the files between two reads."""
     while True:
-        before = _version(folder, record)
+        before = _file_version(folder, record)
         try:
             return load()
         except UserError:
-            if _version(folder, record) == before:
+            if _file_version(folder, record) == before:
                 raise
 
 
-def _model_config(folder: Path) -> tuple[ModelConfig, dict[str, Any]]:
-    """What `save_model` was given, and all that it wrote."""
+def _read_config(folder: Path) -> tuple[ModelConfig, dict[str, Any]]:
+    """The ModelConfig, and everything in config.json."""
     _require(folder, (_CONFIG, _WEIGHTS), "a model folder")
-    described = _read_json(folder, _CONFIG)
-    given = {key: described[key] for key in described if key not in ("format", "saccade", "tied", "sha256")}
-    model = config.from_dict(ModelConfig, given, where=str(folder / _CONFIG))
+    record = _read_json(folder, _CONFIG)
+    settings = {key: record[key] for key in record if key not in ("format", "saccade", "tied", "sha256")}
+    model = config.from_dict(ModelConfig, settings, where=str(folder / _CONFIG))
     names.refuse_outside({"model": model.model, "config": model.config}, where=str(folder / _CONFIG))
-    return model, described
+    return model, record
 
 
-def _require(folder: Path, required: tuple[str, ...], what: str) -> None:
+def _require(folder: Path, required: tuple[str, ...], expected: str) -> None:
     if not folder.is_dir():
-        raise UserError(f"{folder}: {'not a folder' if folder.exists() else 'no such folder'}; expected {what}")
+        raise UserError(f"{folder}: {'not a folder' if folder.exists() else 'no such folder'}; expected {expected}")
     missing = [name for name in required if not files.exists(folder, name)]
     if missing:
-        raise UserError(f"{folder}: not {what}: it has no {' and no '.join(missing)}")
+        raise UserError(f"{folder}: not {expected}: it has no {' and no '.join(missing)}")
 
 
 def _read_json(folder: Path, name: str) -> dict[str, Any]:
     path = folder / name
     try:
-        described = parse_json(files.read(folder, name, most=_MOST_JSON))
+        record = parse_json(files.read(folder, name, most=_MOST_JSON))
     except ValueError as error:  # not JSON, or not UTF-8
         raise _damaged(path, f"not JSON: {error}") from error
-    if not isinstance(described, dict) or not {"format", "saccade"} <= described.keys():
-        raise UserError(f'{path}: not written by Saccade: it has no "format" and "saccade" (their versions)')
-    if described["format"] != FORMAT:
-        writer = described["saccade"]
+    if not isinstance(record, dict) or not {"format", "saccade"} <= record.keys():
+        raise UserError(f'{path}: not written by Saccade: it has no "format" and "saccade" (the versions)')
+    if record["format"] != FORMAT:
+        writer = record["saccade"]
         raise UserError(
-            f"{path}: format {described['format']!r}, written by Saccade {writer}; this is Saccade {__version__}, "
+            f"{path}: format {record['format']!r}, written by Saccade {writer}; this is Saccade {__version__}, "
             f"which reads format {FORMAT}: pip install 'saccade=={writer}' to use it, or train it again"
         )
-    return described
+    return record
 
 
 def _read_tensors(folder: Path, name: str, expected: object) -> dict[str, Tensor]:
@@ -244,8 +248,8 @@ def _read_tensors(folder: Path, name: str, expected: object) -> dict[str, Tensor
         raise _damaged(path, str(error)) from error
 
 
-def _version(folder: Path, name: str) -> tuple[int, int] | None:
-    """Another one for each file that takes that name; moving a file from the journal to its place changes nothing."""
+def _file_version(folder: Path, name: str) -> tuple[int, int] | None:
+    """Changes whenever another file takes that name, but not when a file moves from the journal to its place."""
     try:
         status = files.locate(folder, name).stat()
     except (OSError, UserError):
@@ -253,8 +257,8 @@ def _version(folder: Path, name: str) -> tuple[int, int] | None:
     return status.st_ino, status.st_mtime_ns
 
 
-def _damaged(path: Path, how: str) -> UserError:
-    return UserError(f"{path}: damaged or half copied: {how}; copy the whole folder again, or train it again")
+def _damaged(path: Path, reason: str) -> UserError:
+    return UserError(f"{path}: damaged or half copied: {reason}; copy the whole folder again, or train it again")
 
 
 def _digest(tree: Any) -> str:
@@ -262,7 +266,7 @@ def _digest(tree: Any) -> str:
 
 
 def split_tensors(state: Any) -> tuple[Any, dict[str, Tensor]]:
-    """The JSON form of `state`, and its tensors by their path in it; a tensor in two places is stored once."""
+    """Separate the JSON form of `state` from its tensors, by path; a tensor in two places is stored once."""
     tensors: dict[str, Tensor] = {}
     names: dict[object, str] = {}
     storages: set[int] = set()
@@ -272,7 +276,7 @@ def split_tensors(state: Any) -> tuple[Any, dict[str, Tensor]]:
         if name not in tensors:
             alone = tensor.detach().cpu().contiguous()
             storage = alone.untyped_storage()
-            # safetensors demands that each tensor be alone in its memory: a slice is copied out of what it is cut from.
+            # safetensors requires that each tensor own its memory: slices are copied.
             if storage.nbytes() != alone.numel() * alone.element_size() or storage.data_ptr() in storages:
                 alone = alone.clone()
             storages.add(alone.untyped_storage().data_ptr())
@@ -295,14 +299,14 @@ def split_tensors(state: Any) -> tuple[Any, dict[str, Tensor]]:
                 return {"dict": dict(pairs)}
             return {"items": [[encode(key, path), item] for key, item in pairs]}
         raise TypeError(
-            f"{'/'.join(path)}: a {type(value).__name__} cannot be saved; make plain values or tensors of it"
+            f"{'/'.join(path)}: a {type(value).__name__} cannot be saved; convert it to plain values or tensors"
         )
 
     return encode(state, ()), tensors
 
 
 def join_tensors(tree: Any, tensors: dict[str, Tensor]) -> Any:
-    """What `split_tensors` was given."""
+    """Undo `split_tensors`."""
     match tree:
         case {"tensor": name}:
             return tensors[name]
@@ -320,14 +324,14 @@ def join_tensors(tree: Any, tensors: dict[str, Tensor]) -> Any:
 
 
 def _identity(tensor: Tensor) -> object:
-    """Equal for two tensors only if they are one: the same view of the same memory."""
+    """Equal for two tensors only if they are the same view of the same memory."""
     if tensor.numel() == 0:
         return id(tensor)  # no memory to share
     return (tensor.device, tensor.data_ptr(), tensor.dtype, tensor.shape, tensor.stride())
 
 
 def _unused(name: str, taken: dict[str, Tensor]) -> str:
-    """The keys 1 and "1" of one dict have the same path."""
+    """A free name: the keys 1 and "1" of one dict have the same path."""
     while name in taken:
         name += "~"
     return name

@@ -1,4 +1,4 @@
-"""Where a figure comes from: the machine, the versions, the commit, the seed and the command that made it."""
+"""How a result was obtained: machine, versions, commit, seed and command."""
 
 import os
 import platform
@@ -15,7 +15,7 @@ _CHECKOUT = Path(__file__).resolve().parent.parent
 
 
 def provenance(seed: int | None = None, command: str | None = None) -> dict[str, Any]:
-    """All of it as plain values for JSON; what cannot be known is None. Without `command`, that of this process."""
+    """Plain values for JSON; unknown ones are None. `command` is that of this process by default."""
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": command if command is not None else shlex.join([_program(Path(sys.argv[0])), *sys.argv[1:]]),
@@ -33,17 +33,17 @@ def provenance(seed: int | None = None, command: str | None = None) -> dict[str,
 
 
 def _program(path: Path) -> str:
-    """A package that is run by `python -m` is `__main__.py` in a folder of its name."""
+    """`python -m saccade` runs saccade/__main__.py."""
     return path.parent.name if path.name == "__main__.py" else path.name
 
 
 def _commit() -> str | None:
-    """What SACCADE_COMMIT says, as it must where only a copy of the files is; else the commit of this checkout, marked
-    -dirty where tracked files differ; None where it is no checkout."""
-    if told := os.environ.get("SACCADE_COMMIT"):
-        return told
-    # An installed copy may lie inside somebody else's repository (a .venv does): only the top of one is ours. There the
-    # first line of this answer, the path below the top, is empty.
+    """SACCADE_COMMIT, for copies without a repository; else the commit of this checkout, with -dirty if tracked files
+    differ; None if this is not a checkout."""
+    if commit := os.environ.get("SACCADE_COMMIT"):
+        return commit
+    # An installed copy may lie inside another repository (in a .venv). In our own checkout, the first line of the answer,
+    # the path below the top folder, is empty.
     if _output("git", "-C", str(_CHECKOUT), "rev-parse", "--show-prefix", "--is-inside-work-tree") != "true":
         return None
     return _output("git", "-C", str(_CHECKOUT), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
@@ -60,7 +60,7 @@ def _cpu() -> str:
 
 
 def _cores() -> int | None:
-    """Those that this process may use."""
+    """The cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
@@ -71,24 +71,24 @@ def _memory_gib() -> float:
 
 
 def _gpu() -> str | None:
-    # A process that has not imported torch has not used the GPU, and importing it here would take seconds.
+    # Without torch, this process has not used the GPU; importing torch here would take seconds.
     torch = sys.modules.get("torch")
     return torch.cuda.get_device_name() if torch is not None and torch.cuda.is_available() else None
 
 
 def _versions() -> dict[str, str]:
-    found = {}
+    versions = {}
     for package in _PACKAGES:
         try:
-            found[package] = version(package)
+            versions[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def _output(*command: str) -> str | None:
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=20)
+        result = subprocess.run(command, capture_output=True, text=True, check=True, timeout=20)
     except (OSError, subprocess.SubprocessError):
         return None
-    return done.stdout.strip() or None
+    return result.stdout.strip() or None
