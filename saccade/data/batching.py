@@ -94,7 +94,7 @@ class Batches:
     """
 
     def __init__(self, pairs: WindowSource, *, tokens: int = 4096, seed: int = 1) -> None:
-        self.pairs = pairs
+        self.pairs, self.draw = pairs, pairs.window
         self.tokens = tokens
         self.seed = seed
         self.epoch = 1
@@ -141,7 +141,7 @@ class Batches:
         now = self.epoch, self.window
         if self._cut is None or self._cut[0] != now:
             self._cut = None  # two windows need not be in memory at once
-            window = self.pairs.window(self.seed, *now)
+            window = self.draw(self.seed, *now)
             self._cut = now, window, self._members(window)
         return self._cut[1:]
 

@@ -12,8 +12,7 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import count
-from typing import Any
+from itertools import count, repeat
 
 import torch
 from torch.utils.data import DataLoader, Dataset
@@ -25,7 +24,7 @@ from saccade.errors import UserError
 
 _MOST = 8  # processes for `auto`: they tokenise as fast as a large GPU trains
 
-Key = tuple[int, int, int]  # seed, epoch, number
+Key = tuple[int, int]  # the seed, and the window's number over all epochs
 
 
 def choose_processes(pairs: WindowSource, requested: int | str, neighbours: int = 1) -> int:
@@ -48,15 +47,15 @@ def prefetch_windows(batches: Batches, processes: int) -> Iterator[None]:
     if not processes or not isinstance(stream, Stream):
         yield
         return
-    prefetched = _PrefetchedWindows(stream, batches.seed, processes)
-    prefetched.begin(batches.next_window())
-    batches.pairs = prefetched
+    prefetcher = _Prefetcher(stream, processes)
+    prefetcher.start(batches.seed, *batches.next_window())
+    batches.draw = prefetcher.draw
     try:
         with _explaining_a_killed_process():  # DataLoader raises as soon as one is gone, wherever the run is
             yield
     finally:
-        batches.pairs = stream
-        prefetched.end()
+        batches.draw = stream.window
+        prefetcher.stop()
 
 
 @contextmanager
@@ -89,90 +88,61 @@ def _explaining_a_killed_process() -> Iterator[None]:
         ) from error
 
 
-class _PrefetchedWindows:
-    """Windows in the expected order. If another window is requested, prefetching starts again from there."""
+class _Prefetcher:
+    """Draws windows in the expected order. If another window is requested, prefetching starts again from there."""
 
-    def __init__(self, pairs: Stream, seed: int, processes: int) -> None:
-        self._pairs, self._seed, self._processes = pairs, seed, processes
-        self._next: tuple[int, int] | None = None  # epoch, number
-        self._coming: Iterator[PairWindow | UserError] = iter(())
+    def __init__(self, stream: Stream, processes: int) -> None:
+        self._stream, self._processes = stream, processes
+        self._expected: Key | None = None
+        self._windows: Iterator[PairWindow | UserError] = iter(())
 
-    @property
-    def longest(self) -> tuple[int, int]:
-        return self._pairs.longest
-
-    @property
-    def tokens(self) -> int:
-        return self._pairs.tokens
-
-    @property
-    def windows(self) -> int:
-        return self._pairs.windows
-
-    def window(self, seed: int, epoch: int, number: int) -> PairWindow:
-        if (seed, (epoch, number)) != (self._seed, self._next):
-            self._seed = seed
-            self.begin((epoch, number))
-        self._next = self._after(epoch, number)
+    def draw(self, seed: int, epoch: int, number: int) -> PairWindow:
+        key = seed, (epoch - 1) * self._stream.windows + number
+        if key != self._expected:
+            self.start(seed, epoch, number)
+        self._expected = key[0], key[1] + 1
         with _explaining_a_killed_process():
-            window = next(self._coming)
+            window = next(self._windows)
         if isinstance(window, UserError):
             raise window
         return window
 
-    def begin(self, first: tuple[int, int]) -> None:
-        self.end()
-        self._next = first
+    def start(self, seed: int, epoch: int, number: int) -> None:
+        self.stop()
+        place = (epoch - 1) * self._stream.windows + number
+        self._expected = seed, place
         with warnings.catch_warnings():  # of forks beside threads, whose locks are not used here, and of few cores
             warnings.simplefilter("ignore")
             loader = DataLoader(
-                _DrawnWindows(self._pairs.with_own_files()),
-                sampler=_Keys(self._seed, first, self.windows),
+                _DrawnWindows(self._stream.with_own_files()),
+                sampler=zip(repeat(seed), count(place)),
                 batch_size=None,
                 num_workers=self._processes,
                 prefetch_factor=1,
-                collate_fn=_unchanged,
+                collate_fn=lambda window: window,
                 worker_init_fn=_ignore_ctrl_c,
                 multiprocessing_context="fork",
                 generator=torch.Generator(),  # leaves the state of the run's generator as it is
             )
-            self._coming = iter(loader)
+            self._windows = iter(loader)
 
-    def end(self) -> None:
+    def stop(self) -> None:
         """End the processes, by dropping the last reference to their iterator. Ctrl-C waits for that: in the middle of
         it, Python would ignore the exception, with a warning."""
         with _postponing_ctrl_c():
-            self._coming = iter(())
-
-    def _after(self, epoch: int, number: int) -> tuple[int, int]:
-        return (epoch, number + 1) if number + 1 < self.windows else (epoch + 1, 0)
-
-
-class _Keys:
-    """The keys of all windows from the first on."""
-
-    def __init__(self, seed: int, first: tuple[int, int], windows: int) -> None:
-        self._seed, self._first, self._windows = seed, first, windows
-
-    def __iter__(self) -> Iterator[Key]:
-        epoch, number = self._first
-        for place in count((epoch - 1) * self._windows + number):
-            yield self._seed, place // self._windows + 1, place % self._windows
+            self._windows = iter(())
 
 
 class _DrawnWindows(Dataset[PairWindow | UserError]):
-    def __init__(self, pairs: Stream) -> None:
-        self._pairs = pairs
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
 
     def __getitem__(self, key: Key) -> PairWindow | UserError:
+        seed, place = key
         try:
-            return self._pairs.window(*key)
+            return self._stream.window(seed, place // self._stream.windows + 1, place % self._stream.windows)
         except UserError as error:  # DataLoader would add a traceback to its message
             return error
-
-
-def _unchanged(window: Any) -> Any:
-    return window
 
 
 def _ignore_ctrl_c(_: int) -> None:

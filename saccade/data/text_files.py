@@ -22,7 +22,7 @@ from saccade.names import closest
 
 LONGEST_LINE = 1 << 18  # bytes: longer than any text that a model of pairs reads, so that a missing line end is noticed
 _XZ_MEMORY = 256 << 20  # bytes; a file compressed by xz -9 needs a quarter of it
-_XZ_BYTES = 1 << 16  # read at a time
+_CHUNK = 1 << 16  # bytes to decompress at a time
 _XZ_REFUSED = "Memory usage limit exceeded"  # the message of Python's lzma
 _DAMAGE = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
 
@@ -51,7 +51,9 @@ def marked_lines(file: File, mark: Mark = (1, 0)) -> Iterator[tuple[Mark, str]]:
     number, byte = mark
     with open_bytes(file) as packed, _unpack(packed) as stream:
         try:
-            if byte:
+            if stream is not packed:
+                _skip(stream, byte)
+            elif byte:  # a pipe cannot seek, not even to 0
                 stream.seek(byte)
             while line := stream.readline(LONGEST_LINE + 2):
                 yield (number, byte), _decode(line, file, number)
@@ -67,6 +69,11 @@ def read_content(file: File) -> bytes:
             return stream.read()
         except _DAMAGE as error:
             raise _damage_error(file, 1, error) from None
+
+
+def _skip(stream: io.BufferedIOBase, count: int) -> None:
+    while count and (skipped := stream.read(min(count, _CHUNK))):
+        count -= len(skipped)
 
 
 def _damage_error(file: File, number: int, error: Exception) -> UserError:
@@ -162,8 +169,7 @@ class _XzReader(io.RawIOBase):
 
     def __init__(self, stream: io.BufferedReader) -> None:
         super().__init__()
-        self._stream, self._place = stream, 0
-        self._decoder = _xz_decoder()
+        self._stream, self._decoder = stream, _xz_decoder()
 
     def readable(self) -> bool:
         return True
@@ -172,31 +178,16 @@ class _XzReader(io.RawIOBase):
         while True:
             packed = b""
             if self._decoder.eof:  # a file may contain several streams, with zeros between them
-                packed = self._decoder.unused_data.lstrip(b"\0") or self._stream.read(_XZ_BYTES).lstrip(b"\0")
+                packed = self._decoder.unused_data.lstrip(b"\0") or self._stream.read(_CHUNK).lstrip(b"\0")
                 if not packed:
                     return 0
                 self._decoder = _xz_decoder()
-            elif self._decoder.needs_input and not (packed := self._stream.read(_XZ_BYTES)):
+            elif self._decoder.needs_input and not (packed := self._stream.read(_CHUNK)):
                 raise EOFError("it ends before its last byte")
             unpacked = self._decoder.decompress(packed, len(buffer))
             if unpacked:
                 buffer[: len(unpacked)] = unpacked
-                self._place += len(unpacked)
                 return len(unpacked)
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Forwards only."""
-        if whence != io.SEEK_SET or offset < self._place:
-            raise io.UnsupportedOperation("a compressed file is read forwards")
-        while self._place < offset and self.read(min(_XZ_BYTES, offset - self._place)):
-            pass
-        return self._place
-
-    def tell(self) -> int:
-        return self._place
 
 
 def _xz_decoder() -> lzma.LZMADecompressor:

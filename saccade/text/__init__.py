@@ -1,4 +1,4 @@
-"""Words, and pieces of words: what a model reads and writes."""
+"""Words, tokens and vocabularies: what a model reads and writes."""
 
 from saccade.text.placeholders import Masked, Placeholders
 from saccade.text.policy import Policy

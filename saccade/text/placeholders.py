@@ -1,9 +1,9 @@
-"""Placeholders: what must come through a translation as it is (URLs, markup, numbers) is a symbol to the model.
+"""Placeholders: spans that a translation must not change (URLs, markup, numbers) are symbols to the model.
 
-In training, a span that stands alike in the source and in the target is the same symbol on both sides. In translation
-every span of the source is one, and each symbol that the model writes is replaced by what it stands for; one that it
-made up is left out. A symbol is one character of a private-use area, so that a text with symbols is still a text; where
-a text holds such a character itself, that is a span, too, and comes through like any other.
+In training, a span that occurs in the source and in the target becomes the same symbol on both sides. In translation
+every span of the source becomes a symbol, and each symbol that the model writes is replaced by its span; a symbol that
+is not in the source is dropped. A symbol is one character of a private-use area, so that a text with symbols is still a
+text. Where a text contains such a character itself, that is a span like any other.
 """
 
 import zlib
@@ -17,7 +17,7 @@ from saccade.errors import UserError
 from saccade.names import nearest
 from saccade.text.regex import Expression
 
-SYMBOLS = tuple(chr(0xF0000 + number) for number in range(16))  # spans of a text beyond these stay as they are
+SYMBOLS = tuple(chr(0xF0000 + number) for number in range(16))  # further spans of a text stay text
 KINDS = {
     "markup": r"</?[A-Za-z][^<>]*>",
     "url": r"(?:https?://|www\.)[^\s<>\"]*[\w/]",
@@ -27,41 +27,42 @@ KINDS = {
 
 
 class Masked(NamedTuple):
-    """A text with symbols, and what each of them stands for; None: the vocabulary has no placeholders."""
+    """A text with symbols, and the span of each symbol; None: the vocabulary has no placeholders."""
 
     text: str
     shown: Mapping[str, str] | None = None
 
     def restore(self, written: str) -> str:
-        """What was `written` of it, with every symbol replaced."""
+        """Replace every symbol in a translation of it."""
         return written if self.shown is None else written.translate(symbol_replacements(self.shown))
 
     def notes(self, written: str) -> tuple[str, ...]:
-        """What became of the symbols otherwise than it should."""
+        """Report symbols that are missing in a translation, or not in the source."""
         if self.shown is None:
             return ()
         lost = [f"{span!r} is not in the translation" for symbol, span in self.shown.items() if symbol not in written]
-        made_up = sum(written.count(symbol) for symbol in SYMBOLS if symbol not in self.shown)
-        return (*lost, *([f"left out {made_up} placeholders that the source does not have"] if made_up else []))
+        unknown = sum(written.count(symbol) for symbol in SYMBOLS if symbol not in self.shown)
+        noun = f"placeholder{'s' * (unknown != 1)}"
+        return (*lost, *([f"dropped {unknown} {noun} that the source does not have"] if unknown else []))
 
 
 def symbol_replacements(shown: Mapping[str, str]) -> dict[int, str]:
-    """For str.translate: no symbol stays."""
+    """Return a table for str.translate, which removes symbols without a span."""
     return {ord(symbol): shown.get(symbol, "") for symbol in SYMBOLS}
 
 
 @dataclass(frozen=True)
 class Placeholders:
-    """`kinds` are names out of KINDS, or regular expressions; the first that matches at a place decides."""
+    """`kinds` are names from KINDS, or regular expressions; the first that matches at a place decides."""
 
     kinds: tuple[str, ...]
 
     def __post_init__(self) -> None:
         for kind in self.kinds:
             if kind.isalpha() and kind not in KINDS:
-                raise UserError(f"no placeholders are called {kind!r}; {nearest(kind, KINDS)}; or a regular expression")
+                raise UserError(f"there are no placeholders {kind!r}; {nearest(kind, KINDS)}; or a regular expression")
             if Expression(KINDS.get(kind, kind)).matches_nothing():
-                raise UserError(f"placeholders {kind!r}: matches where there is nothing; expected at least a character")
+                raise UserError(f"placeholders {kind!r}: matches the empty text; expected at least one character")
 
     @cached_property
     def _expression(self) -> Expression:
@@ -69,7 +70,7 @@ class Placeholders:
         return Expression("|".join([symbols, *(f"(?:{KINDS.get(kind, kind)})" for kind in self.kinds)]))
 
     def mask(self, source: str, matched: Counter[str] | None = None) -> Masked:
-        """As for translation every span is a symbol, or so many of each as are `matched`."""
+        """Replace every span by a symbol, as for translation, or only as many of each span as are `matched`."""
         numbers = _numbers(source)
         shown: dict[str, str] = {}
 
@@ -85,7 +86,7 @@ class Placeholders:
         return Masked(self._replace(source, replaced), shown)
 
     def mask_pair(self, source: str, target: str) -> tuple[Masked, Masked]:
-        """As for training: the spans that stand on both sides. One that comes several times is matched in order."""
+        """Replace the spans that occur on both sides, as for training. Repeated spans are matched in order."""
         masked = self.mask(source, Counter(target[start:end] for start, end in self._expression.spans(target)))
         symbols = defaultdict(list)
         for symbol, span in (masked.shown or {}).items():
@@ -97,7 +98,7 @@ class Placeholders:
         return masked, Masked(self._replace(target, replaced), masked.shown)
 
     def _replace(self, text: str, replaced: Callable[[str], str]) -> str:
-        """The text with every span of it replaced."""
+        """Replace every span of the text."""
         written, place = [], 0
         for start, end in self._expression.spans(text):
             written += [text[place:start], replaced(text[start:end])]
@@ -106,7 +107,7 @@ class Placeholders:
 
 
 def _numbers(source: str) -> tuple[str, ...]:
-    """The symbols in the order in which a source uses them up. It begins anywhere, as the source decides, so that
-    training sees all of them as often, not the first ones of a text alone."""
+    """Return the symbols in the order in which a source uses them. The first one depends on the source, so that
+    training sees all symbols equally often."""
     first = zlib.crc32(source.encode("utf-8", "surrogatepass")) % len(SYMBOLS)
     return SYMBOLS[first:] + SYMBOLS[:first]

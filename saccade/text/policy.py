@@ -1,4 +1,4 @@
-"""How a vocabulary is made, and how a text is put to sentencepiece: normalised, marked, cut where it must not join."""
+"""How a vocabulary is trained, and how a text is prepared for sentencepiece: normalised, marked, split into chunks."""
 
 import unicodedata
 from dataclasses import dataclass
@@ -17,13 +17,13 @@ FROM_SENTENCEPIECE = str.maketrans({"▁": " ", "\n": "▁"})
 
 @dataclass(frozen=True, kw_only=True)
 class Policy(Checked):
-    """How a vocabulary is made. `size` is the most ids it may have, the 4 special and 256 byte ids among them."""
+    """How a vocabulary is trained."""
 
-    kind: Kind = "unigram"
-    size: VocabularySize = 8000
-    normalise: Normalisation = "identity"
-    lower: bool = False
-    byte_fallback: bool = True
+    kind: Kind = "unigram"  # of tokens: subwords (unigram or bpe), characters or words
+    size: VocabularySize = 8000  # maximum number of tokens, including 4 special ones and 256 bytes
+    normalise: Normalisation = "identity"  # Unicode normalisation of every text
+    lower: bool = False  # convert every text to lower case
+    byte_fallback: bool = True  # spell unknown characters in bytes
 
 
 def normalise_text(text: str, policy: Policy) -> str:
@@ -35,13 +35,13 @@ def normalise_text(text: str, policy: Policy) -> str:
 
 
 def text_prefix(policy: Policy) -> str:
-    """A space before the text makes its first word the same piece as elsewhere; characters need no such help."""
+    """A space before the text makes its first word the same token as elsewhere. Characters do not need it."""
     return "" if policy.kind == "char" else " "
 
 
 def split_chunks(text: str, policy: Policy) -> list[str]:
-    """What sentencepiece takes in one go: the whole text; of the word kind, a word with the space before it and any
-    other white space after it."""
+    """Split a text into what sentencepiece encodes at once: the whole text or, for the word kind, each word with the
+    space before it and any other white space after it."""
     text = normalise_text(text, policy)
     if not text:
         return []

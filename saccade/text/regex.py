@@ -1,7 +1,7 @@
-"""Regular expressions that may come with a model from anywhere: matched in linear time, by RE2.
+"""Regular expressions from untrusted model folders, matched in linear time by RE2.
 
-A backtracking engine takes exponential time for some short expressions. RE2 never does, and in turn knows neither
-look-around nor back-references. Its \\d, \\s and \\w are ASCII alone; here they are Unicode's, as in Python.
+A backtracking engine takes exponential time for some short expressions. RE2 never does, but has neither look-around nor
+back-references. Its \\d, \\s and \\w are ASCII only; here they are Unicode's, as in Python.
 """
 
 import re
@@ -10,15 +10,15 @@ from typing import Any
 
 from saccade.errors import UserError
 
-_LONGEST = 10_000  # characters of an expression; RE2 bounds what it compiles by itself
+_LONGEST = 10_000  # characters; RE2 itself limits the size of the compiled expression
 _CLASSES = {"d": r"\p{Nd}", "s": r"\s\x0b\x1c-\x1f\x{85}\p{Z}", "w": r"\p{L}\p{N}_"}
-_OUTSIDE_BRACKETS = re.compile(r"\\.|\[\^?\]?|.", re.DOTALL)  # a bracket that comes first in brackets stands for itself
+_OUTSIDE_BRACKETS = re.compile(r"\\.|\[\^?\]?|.", re.DOTALL)  # a bracket directly after [ is a literal
 _INSIDE_BRACKETS = re.compile(r"\\.|\[:\^?\w+:\]|.", re.DOTALL)
-_SURROGATES = re.compile("[\ud800-\udfff]")  # which UTF-8, and so RE2, does not have
+_SURROGATES = re.compile("[\ud800-\udfff]")  # not in UTF-8, and so not in RE2
 
 
 class Expression:
-    """One expression, or several with | between them: the first that matches at a place decides."""
+    """One expression, or several separated by |: the first that matches at a place decides."""
 
     def __init__(self, text: str) -> None:
         try:
@@ -33,21 +33,21 @@ class Expression:
             self._compiled: Any = re2.compile(_with_unicode_classes(text), options)
         except (re2.error, UnicodeEncodeError) as error:
             reason = error.args[0] if isinstance(error, re2.error) else error
-            said = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+            problem = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
             raise UserError(
-                f"{_shown(text)}: not a regular expression that RE2 takes: {_shown(said)}; look-around and "
+                f"{_shown(text)}: not a regular expression for RE2: {_shown(problem)}; look-around and "
                 "back-references are not supported"
             ) from None
 
     def spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Where it matches, from left to right: (start, end) in characters."""
+        """Find the matches from left to right, as (start, end) in characters."""
         for match in self._compiled.finditer(_SURROGATES.sub("\ufffd", text)):
             start, end = match.span()
             if start < end:
                 yield start, end
 
     def matches_nothing(self) -> bool:
-        """Whether it matches a text without characters."""
+        """Tell whether it matches the empty text."""
         return self._compiled.fullmatch("") is not None
 
 
@@ -58,9 +58,9 @@ def _shown(text: str) -> str:
 def _with_unicode_classes(expression: str) -> str:
     written, place, inside = [], 0, False
     while place < len(expression):
-        found = (_INSIDE_BRACKETS if inside else _OUTSIDE_BRACKETS).match(expression, place)
-        assert found is not None  # each of the two takes any character
-        token, place = found[0], found.end()
+        match = (_INSIDE_BRACKETS if inside else _OUTSIDE_BRACKETS).match(expression, place)
+        assert match is not None  # each of the two matches any character
+        token, place = match[0], match.end()
         if token.startswith("\\"):
             written.append(_unicode_class(token, inside))
         else:
@@ -70,11 +70,11 @@ def _with_unicode_classes(expression: str) -> str:
 
 
 def _unicode_class(escape: str, inside: bool) -> str:
-    known = _CLASSES.get(escape[1:].lower())
-    if known is None:
+    unicode = _CLASSES.get(escape[1:].lower())
+    if unicode is None:
         return escape
     if escape[1:].islower():
-        return known if inside else f"[{known}]"
+        return unicode if inside else f"[{unicode}]"
     if inside:
         raise UserError(f"{escape} inside brackets is not supported; write the expression without it")
-    return f"[^{known}]"
+    return f"[^{unicode}]"

@@ -1,10 +1,11 @@
-"""Where sentences end, for cutting what is too long for a model, and what stands between them when joined again.
+"""Splitting a text into sentences, for texts that are too long for a model, and joining them again.
 
 A sentence ends after a full stop of any script, with the quotes and brackets that close there. Stops that are written
-without a space after them (。！？ । ။ ።) end one wherever they stand, unless a word follows such a quote; the others
-(. ! ? … ؟ ۔) only before white space and a letter that is not small. A point ends none after a number of one or two
-digits (German *am 3. Mai*), a single letter (*J. Bach*), a word with points inside (*z.B.*, *U.S.*), a usual
-abbreviation, or a short word before a number (*No. 5*): a sentence too long does less harm than half of one.
+without a space after them (。！？ । ။ ።) always end a sentence, unless a word follows such a quote; the others
+(. ! ? … ؟ ۔) only before white space and a letter that is not lower-case. A point does not end a sentence after a
+number of one or two digits (German *am 3. Mai*), a single letter (*J. Bach*), a word with points inside (*z.B.*,
+*U.S.*), a common abbreviation, or a short word before a number (*No. 5*): a long sentence does less harm than half a
+sentence.
 """
 
 import re
@@ -15,7 +16,7 @@ from saccade.text.words import script, word_spans
 
 _CLOSERS = "\"'”’»›)]}」』）》〉】］｝〕"
 _END = re.compile(rf"(?:[。！？｡।॥။។៕።፧]+|([.!?…؟۔։‽]+))[.!?…。！？{re.escape(_CLOSERS)}]*")
-# Before the last point of a text: what makes that point no end.
+# Where a text ends so, its last point does not end a sentence.
 _SHORT = re.compile(
     r"(?:^|[^\w.])(?:\d{1,2}|\w|(?:\w{1,3}\.)+\w{1,3}"
     r"|mrs?|ms|dr|prof|st|jr|sr|gen|col|capt|sgt|rev|vs|etc|cf|ca|approx|dept|inc|ltd"
@@ -24,30 +25,30 @@ _SHORT = re.compile(
     re.IGNORECASE,
 )
 _NUMBERED = re.compile(r"(?:^|[^\w.])\w{1,4}\.$")  # before a number: No. 5, Fig. 3, Str. 7, Nov. 5
-_NEAR = 24  # characters that are looked at, before and after
+_NEAR = 24  # characters to examine before and after a stop
 
 
 def split_sentences(text: str) -> list[str]:
-    """The sentences, without the white space between them. Their words are those of the text."""
+    """Return the sentences, without the white space between them. Their words are the words of the text."""
     starts = {start for start, _ in word_spans(text)}
-    found, begin = [], 0
+    parts, begin = [], 0
     for end in _END.finditer(text):
         after = _next(text, end.end())
         if after == len(text):
             break
         spaced = after > end.end()
         if end[1] is None:
-            sure = spaced or end[0][-1] not in _CLOSERS or not text[after].isalnum()  # “好。”他说
+            is_end = spaced or end[0][-1] not in _CLOSERS or not text[after].isalnum()  # “好。”他说
         else:
-            sure = spaced and not _goes_on(text, end, after)
-        if sure and after in starts:
-            found.append(text[begin:after].strip())
+            is_end = spaced and not _goes_on(text, end, after)
+        if is_end and after in starts:
+            parts.append(text[begin:after].strip())
             begin = after
-    return [sentence for sentence in (*found, text[begin:].strip()) if sentence]
+    return [sentence for sentence in (*parts, text[begin:].strip()) if sentence]
 
 
 def join_sentences(texts: Sequence[str]) -> str:
-    """With a space between two, but none after what is written without: Chinese and Japanese."""
+    """Join with spaces, but without one after Chinese and Japanese."""
     joined = ""
     for text in filter(None, texts):
         joined += text if not joined or not _spaced(joined) else f" {text}"

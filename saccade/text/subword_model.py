@@ -1,4 +1,4 @@
-"""A sentencepiece model made from lines of text, the same one wherever it is made."""
+"""Training of a sentencepiece model, with the same result on every machine."""
 
 import io
 import re
@@ -10,23 +10,23 @@ from saccade.errors import UserError
 from saccade.text.policy import Policy, split_chunks
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3
-MOST_LINES = 1_000_000  # enough to make a vocabulary from; more are drawn from
+MOST_LINES = 1_000_000  # enough to train a vocabulary; of more lines, a random sample is used
 
-_UNTRAINABLE = str.maketrans("▅\t", "  ")  # sentencepiece's own marks: it leaves out a line that holds the first
-_LONGEST_LINE = 1 << 18  # bytes; the default of 4192 would leave long lines out unsaid
+_UNTRAINABLE = str.maketrans("▅\t", "  ")  # sentencepiece's own marks: it silently skips a line that contains the first
+_LONGEST_LINE = 1 << 18  # bytes; with the default of 4192, long lines would silently be skipped
 
 
-def _drawn(lines: Iterable[str], most: int) -> list[str]:
-    """At most so many of the lines, each as likely as another, always the same ones (sentencepiece's own draw differs
-    from process to process, seeded or not)."""
+def _sample_lines(lines: Iterable[str], most: int) -> list[str]:
+    """Draw at most so many of the lines, uniformly and always the same ones. (The sample of sentencepiece differs from
+    process to process, seeded or not.)"""
     random = Random(0)
-    drawn: list[str] = []
+    sample: list[str] = []
     for count, line in enumerate(lines, 1):
         if count <= most:
-            drawn.append(line)
+            sample.append(line)
         elif (place := random.randrange(count)) < most:
-            drawn[place] = line
-    return drawn
+            sample[place] = line
+    return sample
 
 
 def train_subword_model(
@@ -37,17 +37,18 @@ def train_subword_model(
     symbols: Sequence[str] = (),
     most_lines: int = MOST_LINES,
 ) -> bytes:
-    """`tags` become ids that no text is cut into; `symbols`, ids that every text that holds them is cut at."""
+    """`tags` become tokens that no text contains; `symbols` become tokens wherever a text contains them."""
     from sentencepiece import SentencePieceTrainer
 
-    drawn = _drawn(lines, most_lines)  # here, so that a mistake in the files is raised as it is, not through C++
+    sample = _sample_lines(lines, most_lines)  # here, so that an error in the files does not pass through C++
 
     def training_text() -> Iterator[str]:
-        cut = (chunk.translate(_UNTRAINABLE) for line in drawn if line.strip() for chunk in split_chunks(line, policy))
+        chunks = (chunk for line in sample if line.strip() for chunk in split_chunks(line, policy))
+        texts = (chunk.translate(_UNTRAINABLE) for chunk in chunks)
         if policy.kind == "word":  # every word once, with its count
-            yield from (f"{chunk}\t{count}" for chunk, count in Counter(cut).items())
+            yield from (f"{text}\t{count}" for text, count in Counter(texts).items())
         else:
-            yield from cut
+            yield from texts
 
     written = io.BytesIO()
     try:
@@ -59,7 +60,7 @@ def train_subword_model(
             vocab_size=policy.size,
             hard_vocab_limit=False,
             byte_fallback=policy.byte_fallback,
-            # Rare characters are left to the bytes where there are any.
+            # Rare characters are spelled in bytes where there are any.
             character_coverage=0.9995 if policy.byte_fallback and policy.kind != "char" else 1.0,
             pad_id=PAD,
             unk_id=UNK,
@@ -71,18 +72,18 @@ def train_subword_model(
             remove_extra_whitespaces=False,
             add_dummy_prefix=False,
             max_sentence_length=_LONGEST_LINE,
-            num_threads=16,  # sums are made in this order, whatever the machine: part of being deterministic
+            num_threads=16,  # decides the order of sums, on every machine alike
             minloglevel=2,
         )
     except RuntimeError as error:
-        # sentencepiece's own words hold its source lines and options that are not ours.
+        # sentencepiece's messages name its source lines and its own options.
         if "sentences_.empty()" in str(error):
-            raise UserError("no text to make a vocabulary from: every line is empty") from None
+            raise UserError("no text to train a vocabulary on: every line is empty") from None
         if needed := re.search(r"required_chars\. \d+ vs (\d+)", str(error)):
             least = int(needed[1])
         elif "vocab_size" in str(error):
             least = 4 + 256 * policy.byte_fallback + len(tags) + len(symbols) + 1
         else:
             raise
-        raise UserError(f"a vocabulary of {policy.size} is too small for this text; ask for {least} or more") from None
+        raise UserError(f"a vocabulary of {policy.size} is too small for this text; it needs {least} or more") from None
     return written.getvalue()

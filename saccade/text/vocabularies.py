@@ -1,4 +1,4 @@
-"""The two sides' vocabularies: one for both, unless asked for two; and what neither side spells out."""
+"""The vocabularies of the two sides, by default one for both, and the placeholders."""
 
 import hashlib
 import json
@@ -27,7 +27,7 @@ class HasTexts(Protocol):
 
 @dataclass(frozen=True)
 class Vocabularies:
-    """The target may be one from right to left: all that is read or written through it then goes that way."""
+    """The target may be written from right to left; then all its ids are in that order."""
 
     source: Tokeniser
     target: Tokeniser
@@ -64,7 +64,7 @@ class Vocabularies:
         return cls(train(texts(0), tags=tags, **asdict(policy)), target, placeholders)
 
     def mask(self, source: str) -> Masked:
-        """A source as the model is to read it for translation; its tag, if it has one, is no placeholder."""
+        """Replace the placeholders of a source to translate. Its tag is never part of one."""
         if self.placeholders is None:
             return Masked(source)
         tag, text = self.source.split_tag(source)
@@ -72,7 +72,7 @@ class Vocabularies:
         return masked._replace(text=f"{tag} {masked.text}") if tag else masked
 
     def mask_pair(self, source: str, target: str) -> tuple[Masked, Masked]:
-        """A pair as it is to be trained on."""
+        """Replace the placeholders of a pair to train on."""
         if self.placeholders is None:
             return Masked(source), Masked(target)
         tag, text = self.source.split_tag(source)
@@ -80,7 +80,7 @@ class Vocabularies:
         return (left._replace(text=f"{tag} {left.text}") if tag else left), right
 
     def encode(self, pair: HasTexts) -> tuple[list[int], list[int]]:
-        """The ids of a pair to be trained on."""
+        """Return the ids of a pair to train on."""
         source, target = self.mask_pair(pair.source, pair.target)
         return self.source.encode(source.text), self.target.encode(target.text)
 
@@ -89,13 +89,13 @@ class Vocabularies:
         return self.source.shares_model_with(self.target)
 
     def towards(self, *, right_to_left: bool) -> Self:
-        """The same vocabularies, with the target in this order."""
+        """Return the same vocabularies, with the target in this order."""
         return self if self.target.right_to_left == right_to_left else replace(self, target=self.target.reversed())
 
     @property
     def hash(self) -> str:
-        kept = "".join(f" {kind!r}" for kind in self.placeholders.kinds) if self.placeholders else ""
-        return hashlib.sha256(f"{self.source.hash} {self.target.hash}{kept}".encode()).hexdigest()
+        kinds = "".join(f" {kind!r}" for kind in self.placeholders.kinds) if self.placeholders else ""
+        return hashlib.sha256(f"{self.source.hash} {self.target.hash}{kinds}".encode()).hexdigest()
 
     def save(self, folder: Path | str) -> None:
         if self.joint:
@@ -109,7 +109,7 @@ class Vocabularies:
 
     @classmethod
     def load(cls, folder: Path | str) -> Self:
-        """From a folder that `save` wrote. A model folder lists its files: see `saccade.decode.load_vocabularies`."""
+        """Load from a folder that `save` wrote. For a model folder, use `saccade.decode.load_vocabularies`."""
         folder = Path(folder)
         sides = ("source", "target") if files.exists(folder, "source.json") else ("tokeniser",)
         names = [name for side in sides for name in Tokeniser.file_names(side)]
@@ -118,7 +118,7 @@ class Vocabularies:
 
     @classmethod
     def from_files(cls, contents: Mapping[str, bytes], folder: Path) -> Self:
-        """From the contents of the files of a folder, which is named in errors."""
+        """Build from the contents of the files; errors name the folder."""
         about = contents.get(_PLACEHOLDERS)
         placeholders = None if about is None else _read_placeholders(about, folder / _PLACEHOLDERS)
         if "source.json" in contents:

@@ -1,4 +1,4 @@
-"""Windows that are drawn ahead are those that would have been drawn, whatever happens to who draws them."""
+"""Prefetched windows are the same as without prefetching, whatever happens to the processes."""
 
 import os
 import signal
@@ -20,13 +20,13 @@ from saccade.errors import UserError
 
 
 def children() -> set[int]:
-    """Of this process, that still run."""
+    """The processes of this one that still run."""
     listed = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text()
     return {int(pid) for pid in listed.split()}
 
 
 @pytest.fixture(autouse=True)
-def nobody_left() -> Iterator[None]:
+def no_process_is_left() -> Iterator[None]:
     before = children()
     yield
     deadline = time.monotonic() + 30
@@ -36,8 +36,8 @@ def nobody_left() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("processes", [1, 3])
-def test_batches_and_positions_are_the_same(processes: int) -> None:
-    """Of seven windows of sampled pieces an epoch, over three epochs."""
+def test_prefetched_batches_and_positions_are_the_same(processes: int) -> None:
+    """Seven windows of sampled tokens per epoch, over three epochs."""
     alone, ahead = (Batches(stream_of(buffer=7, sampling=0.2), tokens=60, seed=2) for _ in range(2))
     state = torch.get_rng_state()
     with prefetch_windows(ahead, processes):
@@ -49,14 +49,14 @@ def test_batches_and_positions_are_the_same(processes: int) -> None:
         next(repeat_epochs(ahead))
         ahead.restore(position)  # as a resumed run does
         assert seen([next(repeat_epochs(alone))]) == seen([next(repeat_epochs(ahead))])
-        ahead.restore({"epoch": 1, "window": 2, "index": 0})  # a window that nobody expects
+        ahead.restore({"epoch": 1, "window": 2, "index": 0})  # a window that is not expected
         alone.restore(ahead.state())
         assert seen(list(islice(repeat_epochs(alone), 9))) == seen(list(islice(repeat_epochs(ahead), 9)))
-    assert isinstance(ahead.pairs, Stream)
+    assert ahead.draw == ahead.pairs.window
     assert torch.equal(state, torch.get_rng_state())
 
 
-def test_it_goes_on_from_a_window_that_is_drawn_already() -> None:
+def test_prefetching_continues_after_a_window_that_is_drawn_already() -> None:
     alone, ahead = (Batches(stream_of(buffer=7), tokens=60, seed=2) for _ in range(2))
     assert seen([next(iter(alone))]) == seen([next(iter(ahead))])
     assert ahead.next_window() == (1, 1)
@@ -64,18 +64,18 @@ def test_it_goes_on_from_a_window_that_is_drawn_already() -> None:
         assert seen(list(islice(repeat_epochs(alone), 20))) == seen(list(islice(repeat_epochs(ahead), 20)))
 
 
-def test_files_are_not_read_at_a_shared_place(tmp_path: Path) -> None:
+def test_processes_share_no_position_in_a_file(tmp_path: Path) -> None:
     path = tmp_path / "pairs.tsv"
     path.write_text("".join(f"the dog {n}\tle chien {n}\n" for n in range(300)), encoding="utf-8")
     selection = Selection.of(PairFiles(str(path))).drop_long(VOCABULARIES, 60)
     alone, ahead = (Batches(Stream([selection], VOCABULARIES, buffer=20), tokens=100) for _ in range(2))
-    first = [seen([next(iter(batches))]) for batches in (alone, ahead)]  # which opens the file here
+    first = [seen([next(iter(batches))]) for batches in (alone, ahead)]  # opens the file here
     assert first[0] == first[1]
     with prefetch_windows(ahead, 3):
         assert seen(list(islice(repeat_epochs(alone), 120))) == seen(list(islice(repeat_epochs(ahead), 120)))
 
 
-def test_a_mistake_that_is_found_ahead_is_one_line(tmp_path: Path) -> None:
+def test_an_error_in_a_process_is_one_line(tmp_path: Path) -> None:
     path = tmp_path / "pairs.tsv"
     path.write_text("".join(f"the dog {n}\tle chien {n}\n" for n in range(30)), encoding="utf-8")
     selection = Selection.of(PairFiles(str(path))).drop_long(VOCABULARIES, 60)
@@ -86,7 +86,7 @@ def test_a_mistake_that_is_found_ahead_is_one_line(tmp_path: Path) -> None:
     assert "\n" not in str(raised.value) and "Traceback" not in str(raised.value)
 
 
-def test_a_process_that_is_killed_is_one_line() -> None:
+def test_a_killed_process_is_reported_in_one_line() -> None:
     batches = Batches(stream_of(buffer=7), tokens=60)
     before = children()
     with prefetch_windows(batches, 1), pytest.raises(UserError, match=r"was killed.*--set data\.processes=0") as raised:
@@ -96,7 +96,7 @@ def test_a_process_that_is_killed_is_one_line() -> None:
     assert "\n" not in str(raised.value)
 
 
-def test_a_death_is_heard_of_while_something_else_is_done() -> None:
+def test_a_killed_process_is_noticed_while_the_run_does_something_else() -> None:
     batches = Batches(stream_of(buffer=7), tokens=60)
     before = children()
     with pytest.raises(UserError, match="was killed"), prefetch_windows(batches, 1):
@@ -108,7 +108,7 @@ def test_a_death_is_heard_of_while_something_else_is_done() -> None:
         raise RuntimeError("something else")
 
 
-def test_ctrl_c_is_for_the_run_alone() -> None:
+def test_ctrl_c_does_not_end_the_processes() -> None:
     alone, ahead = (Batches(stream_of(buffer=7), tokens=60) for _ in range(2))
     before = children()
     with prefetch_windows(ahead, 1):
@@ -119,10 +119,10 @@ def test_ctrl_c_is_for_the_run_alone() -> None:
         assert seen(list(islice(repeat_epochs(alone), 40))) == seen(list(islice(repeat_epochs(ahead), 40)))
 
 
-def test_ctrl_c_while_the_others_end_comes_after_that() -> None:
+def test_ctrl_c_takes_effect_after_the_processes_have_ended() -> None:
     ended: list[str] = []
     waiting = threading.Event()
-    other = threading.Thread(target=waiting.wait, daemon=True)  # a thread that may take the signal
+    other = threading.Thread(target=waiting.wait, daemon=True)  # a thread that may receive the signal
     other.start()
 
     class Ending:
@@ -134,14 +134,14 @@ def test_ctrl_c_while_the_others_end_comes_after_that() -> None:
 
     batches = Batches(stream_of(buffer=7), tokens=60)
     with pytest.raises(KeyboardInterrupt), prefetch_windows(batches, 1):
-        ahead: Any = batches.pairs
-        ahead._coming = Ending()
+        prefetcher: Any = batches.draw
+        prefetcher.__self__._windows = Ending()
     waiting.set()
     other.join()
-    assert ended == ["all of it"] and isinstance(batches.pairs, Stream)
+    assert ended == ["all of it"] and batches.draw == batches.pairs.window
 
 
-def test_how_many_draw_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_processes_follows_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = stream_of()
     for cores, neighbours, expected in ((1, 1, 0), (2, 1, 1), (16, 1, 8), (16, 4, 3)):
         monkeypatch.setattr(os, "sched_getaffinity", lambda _, cores=cores: set(range(cores)), raising=False)

@@ -71,7 +71,7 @@ def test_what_is_lost_or_made_up_is_said_and_never_shown() -> None:
     assert masked.restore(written) == "appelez 911 "
     assert masked.notes(written) == (
         "'112' is not in the translation",
-        "left out 1 placeholders that the source does not have",
+        "dropped 1 placeholder that the source does not have",
     )
 
 
@@ -84,7 +84,7 @@ def test_all_symbols_are_used_alike() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "said"),
-    [("urls", "did you mean 'url'"), ("(", "not a regular expression"), ("a*", "matches where there is nothing")],
+    [("urls", "did you mean 'url'"), ("(", "not a regular expression"), ("a*", "matches the empty text")],
 )
 def test_a_wrong_kind_is_named(kind: str, said: str) -> None:
     with pytest.raises(UserError, match=said):

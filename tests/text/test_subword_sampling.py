@@ -88,5 +88,5 @@ def test_the_seed_decides_in_any_process(tmp_path: Path) -> None:
 
 def test_what_has_one_segmentation_is_not_sampled() -> None:
     words = Tokeniser.train(LINES, kind=cast(Kind, "word"), size=380)
-    with pytest.raises(UserError, match="a vocabulary of words cuts a text in one way"):
+    with pytest.raises(UserError, match="a vocabulary of words splits a text in one way"):
         words.sample("a", Random(1))

@@ -128,7 +128,7 @@ def test_size_is_lowered_and_said() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_size_too_small_says_what_would_do(kind: Kind) -> None:
-    with pytest.raises(UserError, match=r"vocabulary of 50 is too small .* ask for (\d+)") as caught:
+    with pytest.raises(UserError, match=r"vocabulary of 50 is too small .* it needs (\d+)") as caught:
         Tokeniser.train(LINES, kind=kind, size=50)
     least = int(str(caught.value).split("ask for ")[1].split()[0])
     assert len(Tokeniser.train(LINES, kind=kind, size=least)) == least

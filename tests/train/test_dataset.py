@@ -72,7 +72,7 @@ def test_what_is_left_out_is_reported(tmp_path: Path, pairs: list[TextPair]) -> 
 
 def test_a_vocabulary_that_came_out_smaller_is_said(data: Data, tmp_path: Path) -> None:
     asked = replace(data, vocabulary=Policy(kind="unigram", size=5000))
-    assert any("5,000 asked for" in note for note in load_dataset(asked, tmp_path / "run", 1).notes)
+    assert any("5,000 requested" in note for note in load_dataset(asked, tmp_path / "run", 1).notes)
 
 
 def test_a_vocabulary_is_borrowed_and_kept(
