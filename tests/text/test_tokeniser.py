@@ -130,14 +130,14 @@ def test_size_is_lowered_and_said() -> None:
 def test_a_size_too_small_says_what_would_do(kind: Kind) -> None:
     with pytest.raises(UserError, match=r"vocabulary of 50 is too small .* it needs (\d+)") as caught:
         Tokeniser.train(LINES, kind=kind, size=50)
-    least = int(str(caught.value).split("ask for ")[1].split()[0])
+    least = int(str(caught.value).split("it needs ")[1].split()[0])
     assert len(Tokeniser.train(LINES, kind=kind, size=least)) == least
 
 
 def test_nothing_to_train_on() -> None:
     with pytest.raises(UserError, match="every line is empty"):
         Tokeniser.train(["", "  "])
-    with pytest.raises(ValueError, match="kind must be unigram, bpe, char, word, got 'unigramm'"):
+    with pytest.raises(ValueError, match="kind must be unigram, bpe, char or word, got 'unigramm'"):
         Tokeniser.train(LINES, kind=cast(Kind, "unigramm"))
 
 
