@@ -42,7 +42,7 @@ def _commit() -> str | None:
     differ; None if this is not a checkout."""
     if commit := os.environ.get("SACCADE_COMMIT"):
         return commit
-    # An installed copy may lie inside another repository (in a .venv). In our own checkout, the first line of the answer,
+    # An installed copy may lie inside another repository (in a .venv). In our checkout, the first line of the answer,
     # the path below the top folder, is empty.
     if _output("git", "-C", str(_CHECKOUT), "rev-parse", "--show-prefix", "--is-inside-work-tree") != "true":
         return None

@@ -57,7 +57,7 @@ def crash_save(scratch: Path, *, first: bool = False, **bounds: Any) -> Outcome:
         if not first or ended or files.exists(left, "config.json"):
             found = read(left)
             assert found in ((2,) if first or ended else (1, 2)), f"step {found}"
-        save(left, 3)  # as the run that goes on will
+        save(left, 3)  # as the resumed run will
         assert read(left) == 3
         assert not list(left.glob(".*")), "leftovers"
 
@@ -65,10 +65,10 @@ def crash_save(scratch: Path, *, first: bool = False, **bounds: Any) -> Outcome:
 
 
 def translate(folder: Path) -> None:
-    """As `saccade translate --out out.txt --tree tree.txt` writes, chunk by chunk, and goes on where it was stopped."""
+    """Write chunk by chunk, as `saccade translate --out out.txt --tree tree.txt` does, and resume after a stop."""
     outputs = {"out": folder / "out.txt", "tree": folder / "tree.txt"}
     with open_journal(outputs, {"command": "the same"}, restart=False) as put:
-        rest = list(put.after_those_done(iter(TEXTS), lambda text: text))
+        rest = list(put.skip_finished(iter(TEXTS), lambda text: text))
         for start in range(0, len(rest), CHUNK):
             for text in rest[start : start + CHUNK]:
                 put.write("out", text.upper())
@@ -78,7 +78,7 @@ def translate(folder: Path) -> None:
 
 
 def crash_translation(scratch: Path, **bounds: Any) -> Outcome:
-    """The outputs of a translation, killed at any moment and begun again by the same command."""
+    """The outputs of a translation that is killed at any moment and resumed by the same command."""
     folder = scratch / "translated"
     folder.mkdir(parents=True)
     with recording(folder) as record:
