@@ -54,7 +54,7 @@ def measure(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
     subprocess.run(command(given, folder), check=True)
     seconds = time.monotonic() - begun
     recipe = load_recipe(folder / "recipe.toml")
-    translator = saccade.load(folder, device=given.device)
+    translator = saccade.load(folder, device=given.device).translator
     pairs = list(PairFiles(*map(Path, given.test)))
     texts = [result.text for result in translator.translate([pair.source for pair in pairs])]
     targets = [pair.target for pair in pairs]

@@ -11,6 +11,17 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from saccade.api import Model as Model
+    from saccade.api import compare as compare
+    from saccade.api import describe_data as describe_data
+    from saccade.api import evaluate as evaluate
+    from saccade.api import fit as fit
+    from saccade.api import list_attentions as list_attentions
+    from saccade.api import list_models as list_models
+    from saccade.api import list_tasks as list_tasks
+    from saccade.api import load as load
+    from saccade.api import run_tour as run_tour
+    from saccade.api import sweep as sweep
     from saccade.attention import ATTENTIONS as ATTENTIONS
     from saccade.attention import Attention as Attention
     from saccade.attention import Memory as Memory
@@ -21,36 +32,27 @@ if TYPE_CHECKING:
     from saccade.decode import Translation as Translation
     from saccade.decode import Translator as Translator
     from saccade.decode import combine as combine
-    from saccade.decode import load as load
 
-_WHERE = {
-    "ATTENTIONS": "saccade.attention",
-    "Attention": "saccade.attention",
-    "Memory": "saccade.attention",
-    "Reading": "saccade.attention",
-    "Constraints": "saccade.decode",
-    "Ensemble": "saccade.decode",
-    "Search": "saccade.decode",
-    "Translation": "saccade.decode",
-    "Translator": "saccade.decode",
-    "combine": "saccade.decode",
-    "load": "saccade.decode",
+_MODULES = {
+    "saccade.api": (
+        "Model",
+        "compare",
+        "describe_data",
+        "evaluate",
+        "fit",
+        "list_attentions",
+        "list_models",
+        "list_tasks",
+        "load",
+        "run_tour",
+        "sweep",
+    ),
+    "saccade.attention": ("ATTENTIONS", "Attention", "Memory", "Reading"),
+    "saccade.decode": ("Constraints", "Ensemble", "Search", "Translation", "Translator", "combine"),
 }
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
-__all__ = [
-    "ATTENTIONS",
-    "Attention",
-    "Constraints",
-    "Ensemble",
-    "Memory",
-    "Reading",
-    "Search",
-    "Translation",
-    "Translator",
-    "__version__",
-    "combine",
-    "load",
-]
+__all__ = [*sorted(_MODULE_OF), "__version__"]
 
 
 # A thread that waits at a barrier of OpenMP spins, by default. Where another program has its core, the others spin for
@@ -63,8 +65,8 @@ if "torch" not in sys.modules:
 
 
 def __getattr__(name: str) -> Any:
-    if name in _WHERE:
-        return getattr(import_module(_WHERE[name]), name)
+    if name in _MODULE_OF:
+        return getattr(import_module(_MODULE_OF[name]), name)
     raise AttributeError(f"module 'saccade' has no attribute {name!r}; it has {', '.join(__all__)}")
 
 

@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from saccade.align.options import AlignOptions
+from saccade.catalogue import list_attentions, list_models, list_tasks
 from saccade.comparison.options import CompareOptions
 from saccade.decode.constraints.options import Constraints
 from saccade.decode.file_options import EnsembleOptions, FileOptions, PairOptions, RerankingModels, ScoreOptions
 from saccade.decode.search.options import DEFAULT_SEARCH, Search
 from saccade.errors import UserError, say
 from saccade.evaluation.options import EvaluateOptions
+from saccade.tour import TourOptions
 from saccade.train.request import TrainingRequest
 from saccade.trained_model import Bar, Model, Progress, Say, as_bar, change_options, refuse_unknown, with_targets
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from saccade.comparison.result import Comparison
     from saccade.data.inputs import Pairs
     from saccade.evaluation.systems import SystemsEvaluation
+    from saccade.train.corpus_report import CorpusReport
     from saccade.train.loop import Outcome
     from saccade.train.sweep import Sweep
 
@@ -42,11 +45,17 @@ __all__ = [
     "RerankingModels",
     "ScoreOptions",
     "Search",
+    "TourOptions",
     "TrainingRequest",
     "compare",
+    "describe_data",
     "evaluate",
     "fit",
+    "list_attentions",
+    "list_models",
+    "list_tasks",
     "load",
+    "run_tour",
     "sweep",
     "train_model",
 ]
@@ -204,3 +213,33 @@ def load(
         translator = combine(translators, average=members.average, weights=members.shares)
     limit_threads(translator.model)
     return Model(translator, folders, members)
+
+
+def describe_data(
+    pairs: "Pairs",
+    targets: str | Path | None = None,
+    *,
+    fields: str | Sequence[str] | None = None,
+    clean: Sequence[str] | None = None,
+    out: str | Path | None = None,
+    vocab_from: str | Path | None = None,
+) -> "CorpusReport":
+    """Summarise pairs and the effect of cleaning them, as `saccade data` does; write the pairs kept to `out`.
+
+    `clean` has rules of data.clean: `["duplicates", "ratio=3"]`, or `["all"]`.
+    """
+    from saccade.train.corpus_report import describe_corpus
+
+    return describe_corpus(pairs, targets, fields=fields, clean=clean, out=out, vocab_from=vocab_from)
+
+
+def run_tour(
+    out: str | Path = "runs/try", options: TourOptions | None = None, *, quiet: bool = False, **named: Any
+) -> dict[str, Any]:
+    """Train a model without attention and one with it, side by side, as `saccade try` does; return the figures.
+
+    Progress, tables and a heatmap are printed; with `quiet`, only progress, on standard error.
+    """
+    from saccade.tour.contest import run_in_terminal
+
+    return run_in_terminal(Path(out), change_options(options or TourOptions(), named), quiet=quiet)

@@ -18,7 +18,7 @@ SAID = {  # what it was trained on, and the log-probability that version 0.1 gav
 
 
 def test_a_model_of_version_0_1() -> None:
-    translator = saccade.load(VERSION_0_1, device="cpu")
+    translator = saccade.load(VERSION_0_1, device="cpu").translator
     found = translator.translate(list(SAID), saccade.Search(beam=2))
     assert [translation.text for translation in found] == [text for text, _ in SAID.values()]
     scored = score_pairs(translator, ((source, text) for source, (text, _) in SAID.items()))

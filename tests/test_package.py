@@ -21,7 +21,7 @@ LAYERS = [
     {"api"},
     {"comparison", "explorer", "serve", "tour"},
     {"train"},
-    {"trained_model"},
+    {"catalogue", "trained_model"},
     {"evaluation"},
     {"decode"},
     {"model_folder"},
@@ -111,6 +111,21 @@ def differ_by_one_letter(one: str, other: str) -> bool:
 
 def stem(name: str) -> str:
     return re.sub("(ing|ed|er|e)$", "", name.removesuffix("s"))
+
+
+CLI_IMPORTS = {"saccade.api", "saccade.errors", "saccade.cli"}
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "cli").glob("*.py")), ids=lambda path: path.name)
+def test_commands_hold_no_logic(path: Path) -> None:
+    """A command parses its options, calls the API and prints: it imports nothing else of the package."""
+    if path.name == "options.py":  # which makes options of dataclass fields
+        return
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("saccade."):
+            assert ".".join(str(node.module).split(".")[:2]) in CLI_IMPORTS, f"{path.name}:{node.lineno}: {node.module}"
+        if isinstance(node, ast.ImportFrom) and node.module == "saccade":
+            assert {alias.name for alias in node.names} <= {"api"}
 
 
 def test_public_names_resolve() -> None:

@@ -10,7 +10,7 @@ from saccade.cli.align import align
 from saccade.cli.calibrate import calibrate
 from saccade.cli.compare import compare
 from saccade.cli.console import show
-from saccade.cli.data import data_
+from saccade.cli.data import data
 from saccade.cli.evaluate import evaluate
 from saccade.cli.list import attentions, models, tasks
 from saccade.cli.rerank import rerank
@@ -28,7 +28,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("try")(try_)
-app.command("data")(data_)
+app.command()(data)
 commands: list[Callable[..., None]] = [
     *(train, sweep, translate, score, rerank, calibrate, align, evaluate, compare),
     *(tasks, models, attentions),

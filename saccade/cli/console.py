@@ -8,7 +8,7 @@ import typer
 
 from saccade.errors import printable, say
 
-__all__ = ["bar", "interruptible", "plural", "print_table", "progress_bar", "put", "say", "show"]
+__all__ = ["bar", "interruptible", "plural", "print_entry", "print_table", "progress_bar", "put", "say", "show"]
 
 _LAYOUT = "\n\t"
 
@@ -82,6 +82,18 @@ def interruptible() -> Iterator[None]:
     except KeyboardInterrupt:
         say("saccade: interrupted")
         raise typer.Exit(1) from None
+
+
+def print_entry(name: str, text: str, about: str = "", example: str = "") -> None:
+    """Print one entry of a listing: its name in bold, a text, and lines about it below."""
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.text import Text
+
+    console = Console()
+    console.print(Text.assemble((name, "bold"), "   " if name else "", text))
+    if about:
+        console.print(Padding(Text.assemble(f"{example}\n" if example else "", (about, "dim")), (0, 0, 0, 4)))
 
 
 def plural(number: int, noun: str) -> str:

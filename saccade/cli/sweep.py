@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
+from saccade import api
 from saccade.cli.console import print_table, put, say
-from saccade.cli.options import command
+from saccade.cli.options import Json, command
 from saccade.errors import UserError
 
 
@@ -24,16 +25,14 @@ def sweep(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="A setting for all runs; can be repeated."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Train every combination of settings. The same command continues an interrupted sweep.
 
     Example: [bold]saccade sweep recipe.toml --grid train.lr=1e-3,3e-4 --seeds 1,2 --out runs/rates[/]
     """
-    from saccade.train.sweep import sweep as run_sweep
-
     try:
-        result = run_sweep(recipe, out, grid=grid or [], seeds=seeds, settings=settings or [], say=say)
+        result = api.sweep(recipe, out, grid=grid or [], seeds=seeds, settings=settings or [])
     except KeyboardInterrupt:
         raise typer.Exit(1) from None
     if as_json:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,8 @@ from saccade.tasks import Pair, Phrasebook
 from saccade.text import Policy, words
 from saccade.tour import TourOptions
 from saccade.tour.ambiguity import AmbiguitySet
-from saccade.tour.progress import ContestProgress, Pace, read_progress
-from saccade.tour.report import look, targets, write_report
+from saccade.tour.progress import ContestProgress, Pace, clock, read_progress
+from saccade.tour.report import look, show, targets, write_report
 from saccade.train.recipe import Data, Recipe, Training
 
 BOOK = Phrasebook(source="en", target="fr")
@@ -41,6 +42,28 @@ SHARES: Mapping[str, int] = {"fixed context": 2, "attention": 1}  # updates that
 TRAINED = (3, 20)  # source words
 EDGES = (5, 10, 15, 20, 30, 40, 60, 80)
 EXAMPLE = "the small girl does not see the big black dog that I follow in the garden."
+
+
+def run_in_terminal(out: Path, options: TourOptions, *, quiet: bool = False) -> dict[str, Any]:
+    """Run the tour and print its progress and its results; with `quiet`, only the progress, on standard error."""
+    console, began = Console(stderr=quiet), time.monotonic()
+    print_line = partial(console.print, highlight=False)
+    warned: list[str] = []
+    with console.status("starting") as status:
+
+        def print_progress(progress: ContestProgress) -> None:
+            if progress.warning is not None and not warned:
+                warned.append(progress.warning)
+                print_line(progress.warning)
+            states = "   ".join(f"{name}: {state}" for name, state in progress.states.items())
+            status.update(f"{clock(progress.seconds_left)} left   {states}")
+
+        results = run_tour(out, options, say=print_line, progress=print_progress)
+    if not quiet:
+        show(results, console)
+        print_line(f"\nFinished in {clock(time.monotonic() - began)}. Report: {out / 'report.html'}   Continue with:")
+        print_line(f"  saccade translate {out / SYSTEMS['attention']} - --heatmap")
+    return results
 
 
 def run_tour(

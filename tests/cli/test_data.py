@@ -61,7 +61,7 @@ def test_for_programs(pairs: Path, model_folder: Path) -> None:
 
 
 def test_standard_input_and_tasks(pairs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("saccade.cli.data._DRAWN", 50)
+    monkeypatch.setattr("saccade.train.corpus_report.TASK_PAIRS", 50)
     assert run("task:phrasebook-en-fr").startswith("task:phrasebook-en-fr: 50 pairs")
     done = CliRunner().invoke(app, ["data", "-"], input=LINES)
     assert done.exit_code == 0 and done.stdout.startswith("-: 6 pairs")

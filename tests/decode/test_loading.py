@@ -64,9 +64,9 @@ def test_a_model_comes_back_bit_equal(
 
 
 def test_saccade_load(model_folder: Path) -> None:
-    translator = saccade.load(str(model_folder))
-    assert isinstance(translator, saccade.Translator)
-    (result,) = translator.translate(["the cat sleeps"], saccade.Search(beam=1))
+    model = saccade.load(str(model_folder))
+    assert isinstance(model, saccade.Model) and isinstance(model.translator, saccade.Translator)
+    (result,) = model.translate(["the cat sleeps"], saccade.Search(beam=1))
     assert isinstance(result, saccade.Translation) and result.text == "le chat dort"
 
 

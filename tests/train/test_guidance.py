@@ -181,7 +181,9 @@ def test_the_weight_of_the_guide_falls_from_epoch_to_epoch(make_recipe: MakeReci
 
 def aer(folder: Path) -> float:
     pairs = list(task("phrasebook-en-fr").pairs(60, seed=1, split="valid", words=(3, 6)))
-    attended = saccade.load(folder, device="cpu").attend([p.source for p in pairs], [p.target for p in pairs])
+    attended = saccade.load(folder, device="cpu").translator.attend(
+        [p.source for p in pairs], [p.target for p in pairs]
+    )
     gold = [GoldLinks.all_sure(p.alignment or ()) for p in pairs]
     return score_alignments([one.alignment() for one in attended], gold).aer
 

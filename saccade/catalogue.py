@@ -1,0 +1,57 @@
+"""What is built in, as rows of plain values: attentions, models and tasks."""
+
+from typing import Any
+
+from saccade.errors import UserError
+
+VOCABULARY = 8000  # size of each vocabulary for which parameters are counted
+
+
+def list_attentions() -> list[dict[str, Any]]:
+    """The named attentions, each with its name, origin, formula and parts."""
+    from saccade.attention import ATTENTIONS, describe
+
+    return [describe(name) for name in ATTENTIONS]
+
+
+def list_models() -> list[dict[str, Any]]:
+    """The models, each with its paper, year, how it reads the source, and the parameters of every preset."""
+    from saccade.models import MODELS
+
+    return [
+        {
+            "name": name,
+            "paper": f"{kind.paper.authors}: {kind.paper.title}",
+            "year": kind.paper.year,
+            "reads": kind.paper.reads,
+            "parameters": {preset: _count_parameters(name, preset) for preset in kind.PRESETS},
+        }
+        for name, kind in MODELS.items()
+    ]
+
+
+def list_tasks() -> list[dict[str, Any]]:
+    """The built-in tasks, each with an example, or the reason why its data is missing."""
+    from saccade.tasks import TASKS
+
+    rows: list[dict[str, Any]] = []
+    for name, entry in TASKS.items():
+        known = ("summary", "origin", "pieces", "words", "unit", "finite", "extra")
+        row = {"name": name, **{key: getattr(entry, key) for key in known}}
+        try:
+            example = next(entry.make().pairs(1, seed=1, words=entry.words))
+            row |= {"source": example.source, "target": example.target, "missing": None}
+        except UserError as missing:
+            row |= {"source": None, "target": None, "missing": str(missing)}
+        rows.append(row)
+    return rows
+
+
+def _count_parameters(name: str, preset: str) -> int:
+    import torch
+
+    from saccade.models import MODELS
+
+    with torch.device("meta"):  # shapes alone: nothing is allocated
+        model = MODELS[name](MODELS[name].PRESETS[preset], VOCABULARY, VOCABULARY)
+    return sum(parameter.numel() for parameter in model.parameters())
