@@ -1,6 +1,6 @@
 """Whole numbers in words: English, French, German and Chinese, from 0 to 999,999,999.
 
-One number has one spelling, so where usage allows several, one is chosen: English without *and* (*one hundred one*),
+One number has one spelling; where usage allows several, this is: English without *and* (*one hundred one*),
 French of France in the spelling before 1990 (*vingt et un*, *quatre-vingt-un*, *deux cents*, *deux cent un*), German
 with *ein* before hundert and tausend (*eintausendeinhundert*), Chinese with 二 throughout (never 两) and 一十 inside a
 number, 十 at its start.
@@ -47,7 +47,7 @@ def french(number: int) -> str:
     if number >= 10**6:
         head, rest = divmod(number, 10**6)
         return _joined(f"{french(head)} {'million' if head == 1 else 'millions'}", rest, french)
-    if number >= 1000:  # mille has no plural, and hundreds and scores before it none either: deux cent mille
+    if number >= 1000:  # neither mille nor the hundreds and scores before it have a plural: deux cent mille
         head, rest = divmod(number, 1000)
         return _joined("mille" if head == 1 else f"{_french_below_1000(head)} mille", rest, french)
     plural = number % 100 == 80 or (number >= 200 and number % 100 == 0)
@@ -77,7 +77,7 @@ def german(number: int) -> str:
 
 
 def _german_before(number: int) -> str:
-    """Below a million, as it stands before another word: ein, not eins."""
+    """A number below a million before another word: ein, not eins."""
     for scale, name in ((1000, "tausend"), (100, "hundert")):
         if number >= scale:
             head, rest = divmod(number, scale)
@@ -94,7 +94,7 @@ def chinese(number: int) -> str:
     written, skipped = "", False
     for scale, name in ((10**8, "亿"), (10**4, "万"), (1, "")):
         group = number // scale % 10**4
-        if group:  # 零 stands for any zeros between two digits that are spoken, but for those that end a group
+        if group:  # 零 stands for zeros between two spoken digits, except at the end of a group
             gap = written and (skipped or group < 1000)
             written += (_CHINESE[0] if gap else "") + _chinese_group(group) + name
         skipped = not group

@@ -1,8 +1,8 @@
-"""Sentences with an ambiguous word whose sense one cue decides, at a distance one asks for.
+"""Sentences with an ambiguous word whose sense is decided by one cue, at a requested distance.
 
-Everything is drawn before the sense is: the word, its sentence, where the cue goes. Only then does a fair coin choose
-the sense and one of its domain's cues. A cue is always one English word in the same place, so that apart from it a
-sentence of one sense is a sentence of the other. Kinds of cue, with the distance from the word to the cue:
+The word, its sentence and the place of the cue are drawn before the sense. Only then does a fair coin choose the sense
+and one of the cues of its domain. A cue is always one English word in the same place, so that sentences of the two
+senses differ in nothing else. Kinds of cue, with the distance from the word to the cue:
 
     the *wild* bat                             −1     an adjective of the sense's domain
     *rivers* and the bank                   −3, −4    the cue beside it
@@ -20,7 +20,7 @@ from saccade.tasks.phrasebook.lexicon import Noun, lexicon
 from saccade.tasks.phrasebook.sampler import Sampler
 from saccade.tasks.phrasebook.tree import Clause, Coordination, Phrase, Sentence, Statement
 
-LONG = 12  # a distance that one clause does not fill; further clauses stand between
+LONG = 12  # a distance that needs more than one clause
 
 
 @dataclass(slots=True)
@@ -35,27 +35,27 @@ class Draft:
     def cue_number(self) -> int:
         return self.word.key + tree.FIRST_ADJECTIVE if self.cue is None else self.cue.key + tree.NOUN
 
-    def settle(self, sense: Noun, domain: str, which: float) -> None:
-        """Puts in the sense and a cue of `domain`; `which` in [0, 1) chooses among its nouns."""
+    def choose_sense(self, sense: Noun, domain: str, which: float) -> None:
+        """Insert the sense and a cue of `domain`; `which` in [0, 1) chooses among its nouns."""
         words = lexicon()
         self.word.noun = sense
         if self.cue is None:
             self.word.adjectives = (words.cue_adjectives[domain],)
         else:
             topics = words.topics[domain]
-            self.cue.noun = topics[int(which * len(topics))]
-            self.cue.plural = self.cue.noun in words.plural_topics
+            topic = topics[int(which * len(topics))]
+            self.cue.noun, self.cue.plural = topic, topic.plural
 
 
-def feasible(distance: int) -> bool:
-    """Whether a signed distance can be had."""
+def is_feasible(distance: int) -> bool:
+    """Whether a sentence can have this signed distance."""
     return distance in (-1, 2) or distance <= -3 or distance >= 4
 
 
 def draft(sampler: Sampler, distance: int, length: int = 0) -> Draft:
-    """A draft with the cue about `distance` away (exact when near), padded to about `length` English words."""
+    """Draw a draft with the cue about `distance` away (exact when near), padded to about `length` English words."""
     sampler.key = 0
-    sampler.topical = False  # no other cue may stand in the sentence
+    sampler.topical = False  # the sentence must not have another cue
     words = lexicon().homographs
     word = words[sampler.pick(tuple(words))][0]
     out = Sentence([])
@@ -64,38 +64,40 @@ def draft(sampler: Sampler, distance: int, length: int = 0) -> Draft:
     if lead >= 6:
         sampler.fill(out, lead)
     if distance == -1:
-        made = _adjective(sampler, out, word)
+        result = _adjective(sampler, out, word)
     elif distance in (2, -3, -4):
-        made = _beside(sampler, out, word, distance)
+        result = _beside(sampler, out, word, distance)
     elif distance < 0:
-        made = _before(sampler, out, word, -distance)
+        result = _before(sampler, out, word, -distance)
     else:
-        made = _after(sampler, out, word, distance)
+        result = _after(sampler, out, word, distance)
     if (rest := spare - lead) >= 6:
         sampler.fill(out, rest)
     sampler.topical = True
-    return made
+    return result
 
 
-def _add(sampler: Sampler, out: Sentence, unit: Statement) -> None:
+def _add(sampler: Sampler, out: Sentence, statement: Statement) -> None:
     if out.statements:
         out.joins.append(sampler.pick(("and", "and", "but")))
-    out.statements.append(unit)
+    out.statements.append(statement)
 
 
 def _host(
     sampler: Sampler, word: Noun, room: int, moods: tuple[str, ...] = (), *, topical: bool = False
 ) -> tuple[Clause, Phrase]:
-    """A clause with the word as its object and `room` for all before it; the verb fits either sense.
+    """A clause with the word as its object and `room` for everything before it; the verb fits either sense.
 
-    `topical`: the verb must fit a topic, too.
+    With `topical`, the verb fits a topic, too.
     """
     allowed = sampler.choices
-    pool = [v for v in allowed.neutral if word.name in allowed.homographs[v] and (not moods or sampler.fit(v, moods))]
+    pool = [
+        v for v in allowed.homographs if word.name in allowed.homographs[v] and (not moods or sampler.fit(v, moods))
+    ]
     verb = sampler.pick([v for v in pool if "topic" in v.objects] if topical else pool)
     mood = sampler.pick(sampler.fit(verb, moods) if moods else allowed.moods[verb] if room > 5 else ("present",))
     node = Clause(sampler.new_key(), None, verb, mood)
-    # the verb and the word's determiner are to come
+    # without the verb and the word's determiner
     sampler.left = room - 2 - bool(verb.english_preposition) - {"present": 0, "past": 0, "want": 2}.get(mood, 1)
     node.subject = sampler.subject(verb, False, sampler.left)
     misses = 0
@@ -108,7 +110,7 @@ def _host(
 
 def _adjective(sampler: Sampler, out: Sentence, word: Noun) -> Draft:
     node, phrase = _host(sampler, word, 5)
-    if phrase.determiner == "a":  # a or an would tell of the cue
+    if phrase.determiner == "a":  # a or an would reveal the cue
         phrase.determiner = "the"
     _add(sampler, out, Statement(sampler.new_key(), node))
     return Draft(out, phrase, None)
@@ -142,7 +144,7 @@ def _filler(sampler: Sampler, room: int, moods: tuple[str, ...] = ()) -> Clause:
 
 
 def _before(sampler: Sampler, out: Sentence, word: Noun, distance: int) -> Draft:
-    """The cue opens a unit; the word is in the same clause or in one that follows."""
+    """The cue opens a statement; the word is in the same clause or in one that follows."""
     conditional = sampler.chance(0.4)
     moods = ("will", "can", "must", "should") if conditional else ()
     key = sampler.new_key()
@@ -171,7 +173,7 @@ def _before(sampler: Sampler, out: Sentence, word: Noun, distance: int) -> Draft
 
 
 def _after(sampler: Sampler, out: Sentence, word: Noun, distance: int) -> Draft:
-    """The cue closes a unit; the word is in the same clause or in one before."""
+    """The cue closes a statement; the word is in the same clause or in one before."""
     reason = distance == 4 or sampler.chance(0.4)
     node, phrase = _host(sampler, word, 4 + int(sampler.random() * 3))
     key = sampler.new_key()

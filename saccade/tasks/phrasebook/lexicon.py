@@ -1,103 +1,24 @@
-"""The lexicon: what the tables in `words/` say, with every inflected form worked out once.
+"""The lexicon: the word tables in `words/`, with every inflected form derived once.
 
-The tables are tab-separated, a header first. A field holds forms separated by spaces; `_` stands for a space inside one
-form. Nouns: English `singular plural`, French `gender singular plural`, German `article singular genitive plural`,
-Chinese `noun measure-word`. Verbs: forms, then ` : ` and a preposition (German: a preposition and its case, or a case);
-a leading `+` takes *être* or *sein*; `an-rufen` is separable; in Chinese `*` is where 了 goes, a second form is the
-negative where 不 alone would be wrong, and `跟~` or `~里` is what goes around the object.
+Content words are in tab-separated tables with a header. A field contains forms separated by spaces; `_` stands for a
+space inside a form. Nouns: English `singular plural`, French `gender singular plural`, German `article singular
+genitive plural`, Chinese `noun measure-word`. Verbs: forms, then ` : ` and a preposition (German: a preposition and its
+case, or a case); a leading `+` takes *être* or *sein*; `an-rufen` is separable; in Chinese `*` is where 了 goes, a
+second form is the negative where 不 alone would be wrong, and `跟~` or `~里` goes around the object.
+
+Function words are in one TOML file per language. Entries of the lexicon compare by identity: the two senses of a word
+are two entries.
 """
 
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
 NOMINATIVE, ACCUSATIVE, DATIVE, GENITIVE = range(4)
 CASES = {"acc": ACCUSATIVE, "dat": DATIVE}
-MASCULINE, FEMININE, NEUTER = range(3)
-
-
-# Entries compare by identity: two senses of one word are two entries, and dictionaries keyed by entries stay quick.
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Noun:
-    name: str  # the English singular; shared by the two senses of an ambiguous word
-    kinds: frozenset[str]
-    mass: bool
-    english: tuple[str, str]
-    french_gender: int
-    french: tuple[str, str]
-    german_gender: int
-    german: tuple[tuple[str, str, str, str], tuple[str, str, str, str]]  # [plural][case]
-    chinese: str
-    measure: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Adjective:
-    name: str
-    kinds: frozenset[str]
-    before: bool  # stands before the noun in French
-    classifying: bool  # Chinese predicate with 是 … 的; takes no "very"
-    predicate: bool
-    cue: bool  # only ever decides the sense of an ambiguous word
-    french: tuple[str, str, str, str]  # m sg, f sg, m pl, f pl
-    french_vowel: str  # m sg before a vowel
-    german: str
-    german_stem: str
-    chinese: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Verb:
-    name: str
-    subjects: frozenset[str]
-    objects: frozenset[str]
-    flags: frozenset[str]
-    english: tuple[str, str, str]  # base, third person, past
-    english_preposition: str
-    french: tuple[str, str, str, str, str]  # je tu il nous ils
-    french_infinitive: str
-    french_participle: str
-    french_etre: bool
-    french_preposition: str
-    german: tuple[str, str, str, str, str]  # ich du er wir sie, without a separable prefix
-    german_infinitive: str
-    german_participle: str
-    german_sein: bool
-    german_prefix: str
-    german_preposition: str
-    german_case: int
-    chinese: str  # with * where the aspect particle goes
-    chinese_negative: str
-    chinese_before: str
-    chinese_after: str
-
-    @property
-    def direct(self) -> bool:
-        """Whether every language can put the object at the head of a relative clause without a preposition."""
-        around = self.english_preposition + self.french_preposition + self.german_preposition
-        return not (around + self.chinese_before + self.chinese_after)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Adverb:
-    name: str
-    kinds: frozenset[str]
-    forms: dict[str, tuple[tuple[str, int], ...]]  # by language: (word, the part of the phrase that it renders)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PhrasebookLexicon:
-    nouns: tuple[Noun, ...]
-    homographs: dict[str, tuple[Noun, Noun]]
-    sense_of: dict[Noun, str]  # the domain of a homograph's sense
-    topics: dict[str, tuple[Noun, ...]]  # domain -> its cue nouns; "neutral" belongs to no sense
-    plural_topics: frozenset[Noun]
-    adjectives: tuple[Adjective, ...]
-    cue_adjectives: dict[str, Adjective]
-    verbs: tuple[Verb, ...]
-    adverbs: tuple[Adverb, ...]
+FEMININE = 1  # among the genders of French
+Row = dict[str, str]
 
 
 def _read(name: str) -> str:
@@ -108,16 +29,14 @@ def _read(name: str) -> str:
 def function_words(language: str) -> dict[str, dict[str, tuple[str, ...]]]:
     """Pronouns, determiners, auxiliaries and the like: table → key → forms."""
     tables = tomllib.loads(_read(f"{language}.toml"))
-    return {name: {key: _split(text) for key, text in table.items()} for name, table in tables.items()}
+    return {
+        name: {key: tuple("" if form == "-" else form for form in _forms(text)) for key, text in table.items()}
+        for name, table in tables.items()
+    }
 
 
-def _split(text: str) -> tuple[str, ...]:
-    return tuple("" if form == "-" else form for form in _forms(text))
-
-
-def _rows(table: str) -> Iterator[dict[str, str]]:
-    text = _read(f"{table}.tsv")
-    header, *lines = text.splitlines()
+def _rows(table: str) -> Iterator[Row]:
+    header, *lines = _read(f"{table}.tsv").splitlines()
     for line in lines:
         yield dict(zip(header.split("\t"), line.split("\t"), strict=True))
 
@@ -126,67 +45,89 @@ def _forms(field: str) -> list[str]:
     return [form.replace("_", " ") for form in field.split()]
 
 
-def _noun(row: dict[str, str], kinds: frozenset[str]) -> Noun:
-    english, (gender, *french), (article, *german) = (_forms(row[language]) for language in ("en", "fr", "de"))
-    chinese, measure = row["zh"].split()
-    mass = len(english) == 1
-    singular, genitive, plural = (*german, "")[:3]
-    weak = article == "der" and genitive == plural and plural.endswith("n")  # der Junge, den Jungen
-    oblique = genitive if weak else singular
-    dative_plural = plural if plural[-1:] in ("n", "s", "") else plural + "n"
-    return Noun(
-        name=english[0],
-        kinds=kinds,
-        mass=mass,
-        english=(english[0], english[-1]),
-        french_gender="mf".index(gender),
-        french=(french[0], french[-1]),
-        german_gender=("der", "die", "das").index(article),
-        german=((singular, oblique, oblique, genitive), (plural, plural, dative_plural, plural)),
-        chinese=chinese,
-        measure=measure,
-    )
+class Noun:
+    def __init__(self, row: Row, kinds: frozenset[str]) -> None:
+        english, (gender, *french), (article, *german) = (_forms(row[language]) for language in ("en", "fr", "de"))
+        singular, genitive, plural = (*german, "")[:3]
+        weak = article == "der" and genitive == plural and plural.endswith("n")  # der Junge, den Jungen
+        oblique = genitive if weak else singular
+        dative_plural = plural if plural[-1:] in ("n", "s", "") else plural + "n"
+        self.name = english[0]  # shared by the two senses of an ambiguous word
+        self.kinds = kinds
+        self.mass = len(english) == 1
+        self.english = (english[0], english[-1])
+        self.french_gender = "mf".index(gender)
+        self.french = (french[0], french[-1])
+        self.german_gender = ("der", "die", "das").index(article)
+        self.german: tuple[tuple[str, ...], tuple[str, ...]] = (  # [plural][case]
+            (singular, oblique, oblique, genitive),
+            (plural, plural, dative_plural, plural),
+        )
+        self.chinese, self.measure = (*row["zh"].split(), "")[:2]
 
 
-def _topic(row: dict[str, str]) -> Noun:
-    _, gender, french = _forms(row["fr"])
-    german, dative = _forms(row["de"])
-    forms = (german, german, dative, german)
-    return Noun(
-        name=row["en"],
-        kinds=frozenset({"topic"}),
-        mass=True,
-        english=(row["en"], row["en"]),
-        french_gender="mf".index(gender),
-        french=(french, french),
-        german_gender=NEUTER,
-        german=(forms, forms),
-        chinese=row["zh"],
-        measure="",
-    )
+class Topic(Noun):
+    """A noun that is used in general, without a determiner: *rivers*, *money*."""
+
+    def __init__(self, row: Row) -> None:
+        article, french = row["fr"].split(maxsplit=1)
+        nominative, dative = _forms(row["de"])
+        super().__init__({**row, "fr": french, "de": f"das {nominative} {nominative}"}, frozenset({"topic"}))
+        self.plural = article == "les"
+        cases = (nominative, nominative, dative, nominative)
+        self.german = (cases, cases)
 
 
-def _adjective(row: dict[str, str]) -> Adjective:
-    french = _forms(row["fr"])
-    if len(french) == 1:
-        masculine = french[0]
-        feminine = masculine if masculine.endswith("e") else masculine + "e"
-        french = [masculine, feminine, masculine + "s", feminine + "s"]
-    german = _forms(row["de"])
-    flags = row["flags"].split()
-    return Adjective(
-        name=row["en"],
-        kinds=frozenset(row["kinds"].split()),
-        before="before" in flags,
-        classifying="classifying" in flags,
-        predicate="attributive" not in flags,
-        cue="cue" in flags,
-        french=(french[0], french[1], french[2], french[3]),
-        french_vowel=french[4] if len(french) > 4 else french[0],
-        german=german[0],
-        german_stem=german[-1],
-        chinese=row["zh"],
-    )
+class Adjective:
+    def __init__(self, row: Row) -> None:
+        french, german, flags = _forms(row["fr"]), _forms(row["de"]), row["flags"].split()
+        if len(french) == 1:
+            masculine = french[0]
+            feminine = masculine if masculine.endswith("e") else masculine + "e"
+            french = [masculine, feminine, masculine + "s", feminine + "s"]
+        self.name = row["en"]
+        self.kinds = frozenset(row["kinds"].split())
+        self.before = "before" in flags  # in French, it stands before the noun
+        self.classifying = "classifying" in flags  # Chinese predicate with 是 … 的; takes no "very"
+        self.predicate = "attributive" not in flags
+        self.cue = "cue" in flags  # serves only to decide the sense of an ambiguous word
+        self.french = french[:4]  # m sg, f sg, m pl, f pl
+        self.french_vowel = french[4] if len(french) > 4 else french[0]  # m sg before a vowel
+        self.german, self.german_stem = german[0], german[-1]
+        self.chinese = row["zh"]
+
+
+class Verb:
+    def __init__(self, row: Row) -> None:
+        (english, _, preposition), (french, _, french_frame), (german, _, german_frame), (chinese, _, around) = (
+            row[language].partition(" : ") for language in ("en", "fr", "de", "zh")
+        )
+        self.subjects, self.objects, self.flags = (
+            frozenset(row[field].split()) for field in ("subjects", "objects", "flags")
+        )
+        base, third, past = english.split()
+        self.name = f"{base} that" if "clausal" in self.flags else f"{base} {preposition}".strip()
+        self.english = (base, third, past)
+        self.english_preposition = preposition
+        # self.french: je, tu, il, nous, ils
+        self.french_infinitive, self.french_participle, *self.french = _french_verb(french.removeprefix("+").split())
+        self.french_etre = french.startswith("+")
+        self.french_preposition = french_frame
+        infinitive, self.german_participle, *irregular = german.removeprefix("+").split()
+        self.german_prefix, _, bare = infinitive.rpartition("-")
+        self.german = _german_present(bare, irregular)  # ich, du, er, wir, sie, without a separable prefix
+        self.german_infinitive = self.german_prefix + bare
+        self.german_sein = german.startswith("+")
+        self.german_preposition, _, case = german_frame.rpartition(" ")
+        self.german_case = CASES[case or "acc"]
+        self.chinese, self.chinese_negative = (*chinese.split(), "")[:2]  # with * where the aspect particle goes
+        self.chinese_before, _, self.chinese_after = around.partition("~")
+
+    @property
+    def direct(self) -> bool:
+        """Whether every language can put the object at the head of a relative clause without a preposition."""
+        around = self.english_preposition + self.french_preposition + self.german_preposition
+        return not (around + self.chinese_before + self.chinese_after)
 
 
 def _french_verb(forms: list[str]) -> tuple[str, ...]:
@@ -206,88 +147,38 @@ def _german_present(infinitive: str, irregular: list[str]) -> tuple[str, str, st
     return first, second, third, infinitive, infinitive
 
 
-def _verb(row: dict[str, str]) -> Verb:
-    flags = frozenset(row["flags"].split())
-    (english, _, preposition), (french, _, french_frame), (german, _, german_frame), (chinese, _, around) = (
-        row[language].partition(" : ") for language in ("en", "fr", "de", "zh")
-    )
-    base, third, past = english.split()
-    infinitive, participle, je, tu, il, nous, ils = _french_verb(french.removeprefix("+").split())
-    german_infinitive, german_participle, *irregular = german.removeprefix("+").split()
-    prefix, _, bare = german_infinitive.rpartition("-")
-    german_preposition, _, case = german_frame.rpartition(" ")
-    aspect, negative = (*chinese.split(), "")[:2]
-    before, _, after = around.partition("~")
-    return Verb(
-        name=f"{base} that" if "clausal" in flags else f"{base} {preposition}".strip(),
-        subjects=frozenset(row["subjects"].split()),
-        objects=frozenset(row["objects"].split()),
-        flags=flags,
-        english=(base, third, past),
-        english_preposition=preposition,
-        french=(je, tu, il, nous, ils),
-        french_infinitive=infinitive,
-        french_participle=participle,
-        french_etre=french.startswith("+"),
-        french_preposition=french_frame,
-        german=_german_present(bare, irregular),
-        german_infinitive=prefix + bare,
-        german_participle=german_participle,
-        german_sein=german.startswith("+"),
-        german_prefix=prefix,
-        german_preposition=german_preposition,
-        german_case=CASES[case or "acc"],
-        chinese=aspect,
-        chinese_negative=negative,
-        chinese_before=before,
-        chinese_after=after,
-    )
+class Adverb:
+    def __init__(self, row: Row) -> None:
+        languages = {"english": "en", "french": "fr", "german": "de", "chinese": "zh"}
+        self.forms = {language: _parts(row[code]) for language, code in languages.items()}
+        self.name = " ".join(word for word, _ in self.forms["english"])
+        self.kinds = frozenset(row["kinds"].split())
 
 
 def _parts(field: str) -> tuple[tuple[str, int], ...]:
-    """`last/1 week/2` -> (("last", 1), ("week", 2)); an unmarked phrase is one part."""
+    """Words with the part of the phrase that each renders: `last/1 week/2`; by default part 1."""
     cut = [word.partition("/") for word in field.split()]
     return tuple((word, int(part or 1)) for word, _, part in cut)
 
 
-def _adverb(row: dict[str, str]) -> Adverb:
-    return Adverb(
-        name=" ".join(word for word, _ in _parts(row["en"])),
-        kinds=frozenset(row["kinds"].split()),
-        forms={
-            "english": _parts(row["en"]),
-            "french": _parts(row["fr"]),
-            "german": _parts(row["de"]),
-            "chinese": _parts(row["zh"]),
-        },
-    )
+class PhrasebookLexicon:
+    def __init__(self) -> None:
+        self.nouns = [Noun(row, frozenset(row["kinds"].split())) for row in _rows("nouns")]
+        self.sense_of = {Noun(row, frozenset({"homograph"})): row["kinds"] for row in _rows("homographs")}  # its domain
+        self.homographs: dict[str, list[Noun]] = {}  # name → its two senses
+        for noun in self.sense_of:
+            self.homographs.setdefault(noun.name, []).append(noun)
+        self.topics: dict[str, list[Topic]] = {}  # domain → its cue nouns; "neutral" belongs to no sense
+        for row in _rows("topics"):
+            self.topics.setdefault(row["kinds"], []).append(Topic(row))
+        adjectives = [Adjective(row) for row in _rows("adjectives")]
+        self.adjectives = [adjective for adjective in adjectives if not adjective.cue]
+        self.cue_adjectives = {next(iter(adjective.kinds)): adjective for adjective in adjectives if adjective.cue}
+        self.verbs = [Verb(row) for row in _rows("verbs")]
+        self.adverbs = [Adverb(row) for row in _rows("adverbs")]
 
 
 @cache
 def lexicon() -> PhrasebookLexicon:
     """The whole lexicon, read once."""
-    homographs: dict[str, list[Noun]] = {}
-    sense_of: dict[Noun, str] = {}
-    for row in _rows("homographs"):
-        noun = _noun(row, frozenset({"homograph"}))
-        homographs.setdefault(noun.name, []).append(noun)
-        sense_of[noun] = row["kinds"]
-    topics: dict[str, list[Noun]] = {}
-    plural = set()
-    for row in _rows("topics"):
-        noun = _topic(row)
-        topics.setdefault(row["kinds"], []).append(noun)
-        if row["fr"].startswith("les "):
-            plural.add(noun)
-    adjectives = [_adjective(row) for row in _rows("adjectives")]
-    return PhrasebookLexicon(
-        nouns=tuple(_noun(row, frozenset(row["kinds"].split())) for row in _rows("nouns")),
-        homographs={name: (senses[0], senses[1]) for name, senses in homographs.items()},
-        sense_of=sense_of,
-        topics={domain: tuple(nouns) for domain, nouns in topics.items()},
-        plural_topics=frozenset(plural),
-        adjectives=tuple(adjective for adjective in adjectives if not adjective.cue),
-        cue_adjectives={next(iter(adjective.kinds)): adjective for adjective in adjectives if adjective.cue},
-        verbs=tuple(_verb(row) for row in _rows("verbs")),
-        adverbs=tuple(_adverb(row) for row in _rows("adverbs")),
-    )
+    return PhrasebookLexicon()

@@ -1,7 +1,7 @@
-"""Draws noun phrases and lets them grow by an adjective, an owner or a relative clause.
+"""Draw noun phrases, and let them grow by an adjective, an owner or a relative clause.
 
-`left` is how many more English words the unit being made may have; each piece takes what it costs. Only `random()` of
-the generator is used, because that alone is promised to be the same in every Python version.
+`left` is the number of English words that the current statement may still get; each part subtracts its own. Only
+`random()` of the generator is used, because it alone is guaranteed to be the same in every Python version.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,17 +9,17 @@ from typing import TypeVar
 
 from saccade.tasks.phrasebook import tree
 from saccade.tasks.phrasebook.choices import choices
-from saccade.tasks.phrasebook.lexicon import Adjective, Noun, Verb, lexicon
+from saccade.tasks.phrasebook.lexicon import Adjective, Noun, Topic, Verb
 from saccade.tasks.phrasebook.tree import Clause, Nominal, Phrase, Pronoun
 
 T = TypeVar("T")
 
-OWN = ("this", *tree.POSSESSIVES)
-SINGULAR = ("the",) * 9 + ("a",) * 5 + OWN
+DEMONSTRATIVES = ("this", *tree.POSSESSIVES)
+SINGULAR = ("the",) * 9 + ("a",) * 5 + DEMONSTRATIVES
 PLURAL = ("the",) * 12 + ("this", "some", "many", "several") * 3 + tree.NUMERALS
-# Under a negation only what all four languages say alike: a definite object, or any / aucun / kein / 任何.
-NEGATED_SINGULAR = ("the",) * 6 + OWN + ("any",) * 6
-DEFINITE_SINGULAR = ("the", "the", *OWN)
+# After a negation, only what all four languages express alike: a definite object, or any / aucun / kein / 任何.
+NEGATED_SINGULAR = ("the",) * 6 + DEMONSTRATIVES + ("any",) * 6
+DEFINITE_SINGULAR = ("the", "the", *DEMONSTRATIVES)
 DEFINITE_PLURAL = ("the", "the", "this")
 DESCRIBED = frozenset({"the", "a", "this", "some", "many", "several", *tree.NUMERALS})  # may take a relative clause
 
@@ -30,7 +30,7 @@ class PhraseSampler:
         self.choices = choices(split)
         self.key = 0
         self.left = 0
-        self.topical = True  # whether topics may be spoken of
+        self.topical = True  # whether the sentence may mention topics
 
     def pick(self, options: Sequence[T]) -> T:
         return options[int(self.random() * len(options))]
@@ -62,8 +62,8 @@ class PhraseSampler:
                 return self.pronoun(which)
         if self.topical and not node.negated and "topic" in verb.objects and self.chance(0.25):
             return self.generic(self.pick(self.choices.topics))
-        taste = "state" in verb.flags and verb.name != "have" and not node.negated  # one likes the wine, not a wine
-        return self.phrase(self.pick(self.choices.objects[verb]), node.negated, definite=taste)
+        definite = "state" in verb.flags and verb.name != "have" and not node.negated  # one likes the wine, not a wine
+        return self.phrase(self.pick(self.choices.objects[verb]), node.negated, definite=definite)
 
     def recipient(self, node: Clause) -> None:
         which = self.pick((0, 1, 2, 4, 5))
@@ -78,7 +78,7 @@ class PhraseSampler:
 
     def generic(self, noun: Noun) -> Phrase:
         self.left -= 1
-        return Phrase(self.new_key(), noun, "generic", noun in lexicon().plural_topics)
+        return Phrase(self.new_key(), noun, "generic", isinstance(noun, Topic) and noun.plural)
 
     def phrase(self, noun: Noun, negated: bool = False, *, subject: bool = False, definite: bool = False) -> Phrase:
         """A noun with its determiner."""
@@ -106,19 +106,20 @@ class PhraseSampler:
         return self.grow_relative(node)
 
     def grow_adjective(self, node: Phrase) -> bool:
-        name, has = node.noun.name, node.adjectives
-        if not has and self.chance(0.5) and (before := self.choices.before[name]):
+        name, present = node.noun.name, node.adjectives
+        if not present and self.chance(0.5) and (before := self.choices.before[name]):
             node.adjectives = (self.pick(before),)
-        elif (not has or self.short(has)) and (after := self.choices.after[name]):
-            node.adjectives = (*has, self.pick(after))
+        elif (not present or self.is_short(present)) and (after := self.choices.after[name]):
+            node.adjectives = (*present, self.pick(after))
         else:
             return False
         self.left -= 1
         return True
 
-    def short(self, has: tuple[Adjective, ...]) -> bool:
-        """A second adjective only after one that Chinese says without 的: two 的 in a row read badly."""
-        return len(has) == 1 and has[0].before and not has[0].chinese.endswith("的")
+    def is_short(self, adjectives: tuple[Adjective, ...]) -> bool:
+        """Whether a second adjective may follow: only one that Chinese writes without 的, since two 的 in a row read
+        badly."""
+        return len(adjectives) == 1 and adjectives[0].before and not adjectives[0].chinese.endswith("的")
 
     def grow_owner(self, node: Phrase) -> bool:
         fits = node.determiner == "the" and node.relative is None and node.of is None and node.about is None

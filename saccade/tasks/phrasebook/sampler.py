@@ -1,7 +1,7 @@
-"""Draws abstract sentences: a core that fits the room, then growth by one modifier after another until it is full.
+"""Draw abstract sentences: a core that fits the room, then growth by one modifier after another until it is full.
 
-Room is counted in English words; other languages' lengths follow from it closely enough that few sentences have to be
-drawn again.
+Room is counted in English words. The lengths in other languages follow it closely, so that few sentences must be drawn
+again.
 """
 
 from collections.abc import Callable
@@ -34,17 +34,17 @@ class Sampler(PhraseSampler):
             self.grow_topic,
         )
 
-    # Sentences and units
+    # Sentences and statements
 
     def sentence(self, length: int) -> Sentence:
-        """About `length` English words, the full stop among them."""
+        """Draw about `length` English words, including the full stop."""
         self.key = 0
         out = Sentence([])
         self.fill(out, length - 1)
         return out
 
     def fill(self, out: Sentence, room: int) -> None:
-        """Adds units to the end of `out` until `room` words are used."""
+        """Add statements to the end of `out` until `room` words are used."""
         self.left = 0
         while room >= 2:
             join = ""
@@ -56,7 +56,7 @@ class Sampler(PhraseSampler):
                 size = 5 + int(self.random() * min(9, room - 10))
             room -= size
             self.left += size
-            out.statements.append(self.unit(first=join != "so"))
+            out.statements.append(self.statement(first=join != "so"))
             if join:
                 out.joins.append(join)
             if room < 5:
@@ -65,12 +65,12 @@ class Sampler(PhraseSampler):
             self.fill(out, room + self.left)
 
     def join(self, out: Sentence) -> str:
-        """A conjunction; two 所以 in a row, of *because* or *so*, would read badly."""
-        settled = out.statements[-1].link == "because" or out.joins[-1:] == ["so"]
-        return self.pick(JOINS[:-1] if settled else JOINS)
+        """A conjunction; two 所以 in a row, from *because* or *so*, would read badly."""
+        has_result = out.statements[-1].link == "because" or out.joins[-1:] == ["so"]
+        return self.pick(JOINS[:-1] if has_result else JOINS)
 
-    def unit(self, *, first: bool) -> Statement:
-        """`first`: whether something may stand before the subject, a clause or an adverbial; not after *so*."""
+    def statement(self, *, first: bool) -> Statement:
+        """`first`: whether a clause or an adverbial may stand before the subject; not after *so*."""
         key = self.new_key()
         room = self.left
         link = self.pick(LINKS) if first and room >= 8 and self.chance(0.4) else ""
@@ -87,7 +87,7 @@ class Sampler(PhraseSampler):
     # Clauses
 
     def clause(self, *, first: bool, moods: tuple[str, ...] = (), negatable: bool = True) -> Clause:
-        """One clause with all of `left`; `moods` restricts what it may be (past, will, …)."""
+        """Draw one clause that uses all of `left`; `moods` restricts its mood (past, will, …)."""
         node = self.core(moods, negatable)
         growths = list(self.growths)
         while self.left > 0 and growths:
@@ -114,7 +114,7 @@ class Sampler(PhraseSampler):
         while not (fitting := self.choices.moods[verb] if not moods else self.fit(verb, moods)):
             verb = self.pick(verbs)
         node = Clause(self.new_key(), None, verb, self.pick(fitting) if self.left > 3 or moods else fitting[0])
-        # what the verb and the least subject, object and recipient need
+        # the words of the verb and of the shortest subject, object and recipient
         floor = 2 + bool(verb.english_preposition) + 2 * bool(verb.objects) + 2 * ("ditransitive" in verb.flags)
         self.left -= 1 + bool(verb.english_preposition) + {"present": 0, "past": 0, "want": 2}.get(node.mood, 1)
         if negatable and self.left > floor and self.chance(0.15) and self.negatable(node):
@@ -147,7 +147,7 @@ class Sampler(PhraseSampler):
             subject: Nominal = self.pronoun(which)
             name = PRONOUN_NAMES[which]
         else:
-            subject = self.phrase(self.pick(self.choices.everything), subject=not negated)
+            subject = self.phrase(self.pick(self.choices.described), subject=not negated)
             name = subject.noun.name
         return self.describe(subject, name, negated)
 
@@ -161,7 +161,7 @@ class Sampler(PhraseSampler):
         return node
 
     def reported(self) -> Clause:
-        """*the doctor says that …*: the room is nearly all the inner clause's."""
+        """*the doctor says that …*: the inner clause gets nearly all of the room."""
         verb = self.pick(self.choices.clausal)
         node = Clause(self.new_key(), None, verb)
         self.left -= 2
@@ -170,7 +170,7 @@ class Sampler(PhraseSampler):
         node.that = self.clause(first=False, moods=("will", "will", "can") if verb.name == "hope that" else ())
         return node
 
-    # Growth: each method adds one thing if it can and says whether it did
+    # Growth: each method adds one thing if it can, and returns whether it did
 
     def grow_subject(self, node: Clause, first: bool) -> bool:
         subject = node.subject
@@ -195,21 +195,21 @@ class Sampler(PhraseSampler):
             return isinstance(target, Coordination) and self.grow_phrase(
                 self.pick((target.first, target.second)), heavy=False
             )
-        once = not node.negated and node.recipient is None and target.noun.kinds.isdisjoint({"topic"})
-        if once and self.left >= 3 and self.chance(0.25) and not self.never(node):
+        is_plain = not node.negated and node.recipient is None and target.noun.kinds.isdisjoint({"topic"})
+        if is_plain and self.left >= 3 and self.chance(0.25) and not self.is_never(node):
             noun = self.pick(self.choices.objects[node.verb])
             if noun is not target.noun:
                 self.left -= 1
                 node.object = Coordination(self.new_key(), target, self.phrase(noun))
                 return True
-        # A relative clause at the end would seem to own what follows it.
+        # What follows a relative clause would seem to belong to it.
         alone = node.place is None and node.recipient is None and (node.time is None or node.time_first)
         return self.grow_phrase(target, heavy=alone and node.topic is None)
 
-    def never(self, node: Clause) -> bool:
+    def is_never(self, node: Clause) -> bool:
         return node.frequency is not None and node.frequency.name == "never"
 
-    def heavy(self, node: Nominal | None) -> bool:
+    def is_heavy(self, node: Nominal | None) -> bool:
         return isinstance(node, Phrase) and node.relative is not None
 
     def grow_time(self, node: Clause, first: bool) -> bool:
@@ -219,7 +219,7 @@ class Sampler(PhraseSampler):
             return False
         time = self.pick(self.choices.times[node.mood])
         front = first and self.chance(0.4)
-        if len(time.forms["english"]) > self.left or (not front and self.heavy(node.object)):
+        if len(time.forms["english"]) > self.left or (not front and self.is_heavy(node.object)):
             return False
         node.time, node.time_first = time, front
         self.left -= len(time.forms["english"])
@@ -227,7 +227,7 @@ class Sampler(PhraseSampler):
 
     def grow_place(self, node: Clause, first: bool) -> bool:
         verb = node.verb
-        if node.place or verb is None or node.that or node.topic or self.left < 3 or self.heavy(node.object):
+        if node.place or verb is None or node.that or node.topic or self.left < 3 or self.is_heavy(node.object):
             return False
         if "state" in verb.flags or not verb.objects.isdisjoint(LOCATIVE):
             return False
@@ -252,15 +252,15 @@ class Sampler(PhraseSampler):
         if node.mood != "present" or "state" in node.verb.flags:
             return False
         adverb = self.pick(self.choices.frequencies)
-        settled = isinstance(node.object, Phrase) and node.object.determiner in tree.DEFINITE
-        if adverb.name == "never" and node.object and not settled and not isinstance(node.object, Pronoun):
+        definite = isinstance(node.object, Phrase) and node.object.determiner in tree.DEFINITE
+        if adverb.name == "never" and node.object and not definite and not isinstance(node.object, Pronoun):
             return False
         node.frequency = adverb
         self.left -= 1
         return True
 
     def grow_topic(self, node: Clause, first: bool) -> bool:
-        """*in a film about music*, rarely, and of any topic: where no ambiguous word is, it means only itself."""
+        """*in a film about music*, rarely and with any topic: without an ambiguous word, it decides nothing."""
         if node.topic or node.place or node.that or node.time_first or self.left < 6:
             return False
         if not self.topical or not self.chance(0.25):

@@ -2,11 +2,12 @@
 
 A combination is a subject with its verb, a verb with its object, or an adjective with its noun. A hash of the English
 names reserves one in ten for `test` and one in twenty for `valid`. A training sentence has no reserved combination; a
-test sentence has at least one of the test's and none of `valid`'s, and the other way round. Both senses of an ambiguous
-word share one name, and topics and cues are in no combination, so that the split tells nothing about the sense.
+test sentence has at least one that is reserved for `test` and none that is reserved for `valid`, and vice versa. Both
+senses of an ambiguous word share one name, and topics and cues are in no combination, so that the split reveals nothing
+about the sense.
 
-A verb's forms for I, you and we are seen with these subjects alone, so these are never reserved. What is new in a test
-sentence is the combination, not the words, but for a handful of forms of adjectives that few nouns take.
+The forms of a verb for I, you and we occur only with these subjects, so these are never reserved. A test sentence has
+new combinations, not new words, except for a few forms of adjectives that few nouns take.
 """
 
 from collections.abc import Iterator
@@ -17,13 +18,13 @@ from saccade.tasks.phrasebook.tree import Clause, Coordination, Nominal, Phrase,
 
 Combination = tuple[str, str, str]  # "subject" | "object" | "adjective", then the two words' names
 PRONOUN_NAMES = ("I", "you", "he", "she", "we", "they")
-WITH_FORMS_OF_THEIR_OWN = ("I", "you", "we")
+WITH_OWN_FORMS = ("I", "you", "we")
 
 
 @cache
 def split_of(kind: str, first: str, second: str) -> str:
-    """The split that owns a combination; what nobody reserves is `train` and may be seen everywhere."""
-    if kind == "subject" and first in WITH_FORMS_OF_THEIR_OWN:
+    """The split that owns a combination; one that is not reserved belongs to `train` and may occur everywhere."""
+    if kind == "subject" and first in WITH_OWN_FORMS:
         return "train"
     drawn = int.from_bytes(blake2b(f"{kind}\t{first}\t{second}".encode(), digest_size=8).digest()) % 20
     return "test" if drawn < 2 else "valid" if drawn == 2 else "train"
@@ -43,10 +44,10 @@ def _heads(node: Nominal) -> tuple[str, ...]:
 
 def combinations(sentence: Sentence) -> Iterator[Combination]:
     """Every combination in a sentence."""
-    for unit in sentence.statements:
-        yield from _in_clause(unit.main)
-        if unit.other:
-            yield from _in_clause(unit.other)
+    for statement in sentence.statements:
+        yield from _in_clause(statement.main)
+        if statement.other:
+            yield from _in_clause(statement.other)
 
 
 def _in_clause(node: Clause, head: Phrase | None = None) -> Iterator[Combination]:

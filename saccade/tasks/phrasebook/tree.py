@@ -1,8 +1,8 @@
 """The abstract sentence that all four languages put into words.
 
-A node has a `key`, a multiple of `STRIDE`; each thing about the node that a word can express has a number of its own,
-`key + ROLE`. A language writes tokens that carry the numbers they express; two words of two languages are linked when
-they express the same one. That is the whole of the gold alignment.
+A node has a `key`, a multiple of `STRIDE`; each thing about the node that a word can express has its own number,
+`key + ROLE`. A language writes tokens with the numbers that they express; two words of two languages are linked if they
+express the same number. This is the gold alignment.
 """
 
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ DEFINITE = frozenset({"the", "this", *POSSESSIVES})
 @dataclass(slots=True)
 class Pronoun:
     key: int
-    which: int  # index into PERSON
+    which: int  # place in PERSON
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class Phrase:
     noun: Noun
     determiner: str
     plural: bool = False
-    adjectives: tuple[Adjective, ...] = ()  # at most one that French puts before the noun, then one it puts after
+    adjectives: tuple[Adjective, ...] = ()  # at most one before the noun in French, then one after it
     of: "Phrase | None" = None
     about: "Phrase | None" = None
     relative: "Clause | None" = None  # its subject or its object is None: the gap
@@ -94,7 +94,7 @@ class Sentence:
 
 
 def agreement(subject: Nominal) -> int:
-    """The row of the conjugation table that `subject` asks for."""
+    """The row of the conjugation table that a subject requires."""
     if isinstance(subject, Pronoun):
         return PERSON[subject.which]
     return THIRD_PLURAL if isinstance(subject, Coordination) or subject.plural else THIRD

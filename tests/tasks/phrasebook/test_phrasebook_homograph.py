@@ -6,7 +6,7 @@ import pytest
 
 from saccade.tasks import Pair, Phrasebook
 from saccade.tasks.phrasebook.book import WRITERS
-from saccade.tasks.phrasebook.homograph import draft, feasible
+from saccade.tasks.phrasebook.homograph import draft, is_feasible
 from saccade.tasks.phrasebook.lexicon import lexicon
 from saccade.tasks.phrasebook.sampler import Sampler
 from saccade.tasks.phrasebook.writer import spell
@@ -72,7 +72,7 @@ def test_distance_side_and_translation_are_as_asked(target: str, cue: str) -> No
 @pytest.mark.parametrize("distance", [-1, 2, -3, -4, 4, -5, 5, -11, 12, -20, 20, -30, 30])
 def test_any_feasible_distance_can_be_had(distance: int) -> None:
     book = Phrasebook(source="en", target="fr")
-    assert feasible(distance)
+    assert is_feasible(distance)
     cue = "before" if distance < 0 else "after"
     for pair in book.ambiguous(5, seed=1, distance=(abs(distance), abs(distance)), cue=cue):
         assert pair.sense is not None
@@ -96,11 +96,11 @@ def test_apart_from_the_cue_both_senses_have_the_same_sentence() -> None:
     words_ = lexicon()
     for i in range(150):
         distance = (1 + i % 25) * (-1) ** i
-        drafted = draft(sampler, distance if feasible(distance) else -distance)
+        drafted = draft(sampler, distance if is_feasible(distance) else -distance)
         stripped, targets = set(), set()
         for sense in words_.homographs[drafted.word.noun.name]:
             for which in (0.0, 0.4, 0.8):
-                drafted.settle(sense, words_.sense_of[sense], which)
+                drafted.choose_sense(sense, words_.sense_of[sense], which)
                 tokens = WRITERS["en"]().sentence(drafted.sentence)
                 stripped.add(tuple(word for word, ids in tokens if drafted.cue_number not in ids))
             targets.add(spell(WRITERS["zh"]().sentence(drafted.sentence), "zh"))
