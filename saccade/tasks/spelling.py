@@ -1,6 +1,6 @@
 """Whole numbers in words: English, French, German and Chinese, from 0 to 999,999,999.
 
-One number has one spelling; where usage allows several, this is: English without *and* (*one hundred one*),
+One number has one spelling. Where usage allows several, these are used: English without *and* (*one hundred one*),
 French of France in the spelling before 1990 (*vingt et un*, *quatre-vingt-un*, *deux cents*, *deux cent un*), German
 with *ein* before hundert and tausend (*eintausendeinhundert*), Chinese with 二 throughout (never 两) and 一十 inside a
 number, 十 at its start.

@@ -5,8 +5,8 @@ An abstract tree (`tree`) is drawn at random (`phrases`, `sampler`, `homograph`)
 `english`, `french`, `german`, `chinese`). Words of two languages that express the same part of the tree are linked.
 
 - Spelling: lower case, except for German nouns, *I*, *Olympic* and English names of days; a full stop at the end, in
-  the form of the language; no spaces in Chinese. `saccade.text.words` finds exactly the words of the grammar, so a Chinese
-  word of two characters counts as two words, each with its links.
+  the form of the language; no spaces in Chinese. `saccade.text.words` finds exactly the words of the grammar, so a
+  Chinese word of two characters counts as two words, each with its links.
 - One source has one target, in every direction, unless an ambiguous word has lost its cue. No language expresses what
   another one cannot: *you* is one person, *her* is no object, possessives are singular.
 - Length counts the words of the source, including the full stop.

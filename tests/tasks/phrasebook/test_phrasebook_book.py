@@ -125,5 +125,5 @@ def test_bad_requests_say_what_is_possible() -> None:
         Phrasebook(source="fr", target="en").ambiguous(1, 1)
     with pytest.raises(UserError, match="cue is 'left'"):
         BOOK.ambiguous(1, 1, cue="left")
-    with pytest.raises(UserError, match="no cue can stand 1 to 1 words after its word"):
+    with pytest.raises(UserError, match="no cue can be 1 to 1 words after its word"):
         BOOK.ambiguous(1, 1, distance=(1, 1), cue="after")
