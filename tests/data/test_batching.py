@@ -21,8 +21,8 @@ def corpus_of(lengths: Lengths) -> Corpus:
         rows = [1000 * (pair + 1) + 2 * np.arange(both[side]) + side for pair, both in enumerate(lengths)]
         offsets = np.cumsum([0, *map(len, rows)])
         sides.append(Side(np.concatenate(rows).astype(np.int32), offsets.astype(np.int64)))
-    kept = len(lengths)
-    return Corpus(sides[0], sides[1], np.arange(1, kept + 1), CleaningReport(kept=kept))
+    count = len(lengths)
+    return Corpus(sides[0], sides[1], np.arange(1, count + 1), CleaningReport(kept=count))
 
 
 lengths = st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=1, max_size=60)
@@ -36,7 +36,7 @@ def listed(batches: list[Batch]) -> list[list[int]]:
 
 @settings(deadline=None, max_examples=100)
 @given(lengths, budgets, seeds)
-def test_every_pair_once_an_epoch_within_the_budget(pairs: Lengths, tokens: int, seed: int) -> None:
+def test_an_epoch_has_every_pair_once_within_the_token_budget(pairs: Lengths, tokens: int, seed: int) -> None:
     batches = Batches(corpus_of(pairs), tokens=tokens, seed=seed)
     for _ in range(2):
         seen = list(batches)
@@ -47,7 +47,7 @@ def test_every_pair_once_an_epoch_within_the_budget(pairs: Lengths, tokens: int,
             assert size <= tokens or len(batch) == 1
 
 
-def test_a_batch_may_hold_exactly_as_many_tokens_as_the_budget() -> None:
+def test_a_batch_may_have_exactly_the_token_budget() -> None:
     batches = list(Batches(corpus_of([(4, 2), (3, 4)] * 3), tokens=15))  # with eos, 5 ids on the longer side
     assert [max(batch.source.numel(), batch.target_in.numel()) for batch in batches] == [15, 15]
 
@@ -68,7 +68,7 @@ def test_each_batch_is_as_large_as_fits(lengths: list[int], tokens: int, cuts: l
 
 @settings(deadline=None, max_examples=50)
 @given(lengths, budgets)
-def test_a_batch_holds_its_pairs(pairs: Lengths, tokens: int) -> None:
+def test_a_batch_contains_its_pairs(pairs: Lengths, tokens: int) -> None:
     corpus = corpus_of(pairs)
     for batch in Batches(corpus, tokens=tokens):
         assert (
@@ -88,7 +88,7 @@ def test_a_batch_holds_its_pairs(pairs: Lengths, tokens: int) -> None:
 
 @settings(deadline=None, max_examples=50)
 @given(lengths, budgets, seeds)
-def test_seed_and_epoch_decide(pairs: Lengths, tokens: int, seed: int) -> None:
+def test_batches_depend_on_seed_and_epoch_alone(pairs: Lengths, tokens: int, seed: int) -> None:
     corpus = corpus_of(pairs)
     one, other = Batches(corpus, tokens=tokens, seed=seed), Batches(corpus, tokens=tokens, seed=seed)
     assert [listed(list(one)) for _ in range(3)] == [listed(list(other)) for _ in range(3)]
@@ -96,7 +96,7 @@ def test_seed_and_epoch_decide(pairs: Lengths, tokens: int, seed: int) -> None:
 
 @settings(deadline=None, max_examples=50)
 @given(lengths, budgets, seeds, st.data())
-def test_a_restored_position_goes_on_exactly(pairs: Lengths, tokens: int, seed: int, data: st.DataObject) -> None:
+def test_a_restored_position_continues_exactly(pairs: Lengths, tokens: int, seed: int, data: st.DataObject) -> None:
     corpus = corpus_of(pairs)
 
     def endless(batches: Batches) -> itertools.chain[Batch]:
@@ -116,7 +116,7 @@ def test_a_restored_position_goes_on_exactly(pairs: Lengths, tokens: int, seed: 
     assert resumed.state() == batches.state()
 
 
-def test_epochs_and_seeds_differ_and_like_goes_with_like() -> None:
+def test_epochs_and_seeds_differ_and_lengths_are_grouped() -> None:
     random = np.random.default_rng(0)
     pairs = [(int(n), int(n) + 1) for n in random.integers(3, 30, 500)]
     batches = Batches(corpus_of(pairs), tokens=300)
@@ -129,12 +129,12 @@ def test_epochs_and_seeds_differ_and_like_goes_with_like() -> None:
     assert firsts != sorted(firsts), "short and long batches are mixed"
 
 
-def test_among_pairs_of_one_longer_side_like_goes_with_like_by_the_shorter() -> None:
+def test_pairs_with_equal_longer_sides_are_grouped_by_the_shorter() -> None:
     corpus = corpus_of([(9, 1 + n % 8) for n in range(64)])  # eight of each target length, and batches of eight
     assert all(len(set(corpus.target.lengths[batch.indices])) == 1 for batch in Batches(corpus, tokens=80))
 
 
-def test_to_a_device_and_sources_alone() -> None:
+def test_a_batch_moves_to_a_device_and_sources_are_padded_alone() -> None:
     (batch,) = Batches(corpus_of([(2, 3)]))
     moved = batch.to("meta")
     assert moved.source.device.type == moved.indices.device.type == "meta"
@@ -143,7 +143,7 @@ def test_to_a_device_and_sources_alone() -> None:
     assert readable.tolist() == [[True, True, True], [True, False, False]]
 
 
-def test_a_mixture_in_batches() -> None:
+def test_batches_of_a_mixture_follow_the_weights() -> None:
     mixture = Mixture([corpus_of([(3, 4)] * 9), corpus_of([(7, 5)] * 4)], [1.0, 2.5])
     batches = Batches(mixture, tokens=30)
     for twice in (2, 3):
@@ -153,7 +153,7 @@ def test_a_mixture_in_batches() -> None:
     assert batches.epochs == 2.0
 
 
-def test_nothing_of_a_small_corpus_in_an_epoch() -> None:
+def test_a_small_weight_may_leave_a_corpus_out_of_an_epoch() -> None:
     batches = Batches(Mixture([corpus_of([(3, 4)])], [0.4]), tokens=30)
     assert [len(list(batches)) for _ in range(5)] == [0, 0, 1, 0, 1]
     assert batches.epochs == 5.0

@@ -1,4 +1,4 @@
-"""What is left out, why, and in what order; and that what is kept would be kept again."""
+"""Which pairs are left out, why, and in what order; and that cleaning twice changes nothing."""
 
 import pytest
 from hypothesis import given, settings
@@ -22,7 +22,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("verdict", CASES, ids=lambda verdict: verdict.name)
-def test_each_reason_by_itself(verdict: Verdict) -> None:
+def test_each_rule_leaves_out_its_pair(verdict: Verdict) -> None:
     selection = Selection.of(ListedPairs([*ENGLISH, *ENGLISH[1:], CASES[verdict]]), ALL)
     assert selection.verdicts.tolist() == [0, 0, 0, Verdict.DUPLICATE, Verdict.DUPLICATE, verdict]
     assert Selection.of(ListedPairs([*ENGLISH, CASES[verdict]])).verdicts[-1] in (
@@ -40,7 +40,7 @@ def test_each_reason_by_itself(verdict: Verdict) -> None:
     ],
     ids=["words", "ratio", "script"],
 )
-def test_what_is_exactly_at_a_limit_is_kept(cleaning: Cleaning, pair: TextPair) -> None:
+def test_a_pair_exactly_at_a_limit_is_kept(cleaning: Cleaning, pair: TextPair) -> None:
     assert Selection.of(ListedPairs([pair]), cleaning).verdicts.tolist() == [Verdict.KEPT]
 
 
@@ -65,12 +65,12 @@ def test_the_report_has_counts_and_first_lines() -> None:
     )
 
 
-def test_a_broken_encoding_and_plain_white_space() -> None:
+def test_a_broken_encoding_is_left_out_and_white_space_is_not() -> None:
     broken = [TextPair("caf\ufffd", "x"), TextPair("a\tb\nc\r", "x"), TextPair("a\u200bb é", "x")]
     assert Selection.of(ListedPairs(broken), Cleaning(control=True)).verdicts.tolist() == [Verdict.CONTROL, 0, 0]
 
 
-def test_scripts_that_are_given_and_those_of_japanese() -> None:
+def test_scripts_are_given_or_found_and_japanese_has_several() -> None:
     given_scripts = Cleaning(script=0.9, source_scripts=("GREEK",), target_scripts=("LATIN",))
     pairs = [TextPair("ναι", "yes"), TextPair("yes", "yes"), TextPair("ναι yes", "yes")]
     assert Selection.of(ListedPairs(pairs), given_scripts).verdicts.tolist() == [0, Verdict.SCRIPT, Verdict.SCRIPT]
@@ -99,19 +99,19 @@ cleanings = st.builds(
 
 @settings(deadline=None, max_examples=40)
 @given(st.lists(st.builds(TextPair, texts, texts), min_size=1, max_size=25), cleanings)
-def test_what_is_clean_stays_as_it_is(pairs: list[TextPair], cleaning: Cleaning) -> None:
+def test_cleaning_twice_changes_nothing(pairs: list[TextPair], cleaning: Cleaning) -> None:
     first = Selection.of(ListedPairs(pairs), cleaning)
-    kept = [pair for _, pair in first.selected()]
-    assert len(kept) + sum(group.pairs for group in first.report().left_out) == len(pairs)
-    if kept:
-        again = Selection.of(ListedPairs(kept), cleaning)
-        assert [pair for _, pair in again.selected()] == kept and again.report().left_out == ()
+    selected = [pair for _, pair in first.selected()]
+    assert len(selected) + sum(group.pairs for group in first.report().left_out) == len(pairs)
+    if selected:
+        again = Selection.of(ListedPairs(selected), cleaning)
+        assert [pair for _, pair in again.selected()] == selected and again.report().left_out == ()
     if cleaning.duplicates:
-        assert len(kept) == len(set(kept))
+        assert len(selected) == len(set(selected))
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         ({"script": 0.2}, "script must be from 0.5 to 1"),
         ({"source_scripts": ("LATIN",)}, "set script = 0.5"),
@@ -119,6 +119,6 @@ def test_what_is_clean_stays_as_it_is(pairs: list[TextPair], cleaning: Cleaning)
         ({"ratio": 0.5}, "ratio must be at least 1"),
     ],
 )
-def test_wrong_options(wrong: dict[str, object], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_wrong_options_are_refused(wrong: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         Cleaning(**wrong)

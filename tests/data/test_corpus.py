@@ -20,7 +20,7 @@ def encode(pairs: list[TextPair], **options: Any) -> Corpus:
     return Corpus.encode(Selection.of(ListedPairs(pairs)), VOCABULARIES, **options)
 
 
-def test_every_pair_is_there_or_accounted_for() -> None:
+def test_every_pair_is_encoded_or_reported() -> None:
     pairs = [
         TextPair("", "x"),
         *TEXTS,
@@ -41,13 +41,13 @@ def test_every_pair_is_there_or_accounted_for() -> None:
     )
 
 
-def test_the_report_shows_the_first_few() -> None:
+def test_the_report_shows_the_first_lines() -> None:
     report = encode([*TEXTS, *[TextPair("", "")] * 9]).report
     assert str(report) == "kept 40 of 49 pairs; left out 9 with an empty side (lines 41, 42, 43, 44, 45, …)"
     assert str(encode(TEXTS).report) == "kept 40 of 40 pairs"
 
 
-def test_held_out_pairs_are_passed_over_and_lines_stay_true() -> None:
+def test_held_out_pairs_are_skipped_and_line_numbers_stay_right() -> None:
     split = Split.of(TEXTS, share=0.25)
     corpus = Corpus.encode(Selection.of(ListedPairs(TEXTS)).hold_out(split), VOCABULARIES)
     assert [TEXTS[line - 1] for line in corpus.lines] == [pair for pair in TEXTS if pair not in split]
@@ -61,18 +61,18 @@ def test_a_text_of_exactly_the_longest_length_is_kept() -> None:
         encode(TEXTS[:1], longest=max(source, target) - 1)
 
 
-def test_corpora_of_one_size_are_drawn_from_in_orders_of_their_own() -> None:
+def test_corpora_of_the_same_size_have_different_orders() -> None:
     corpus = encode(TEXTS)
     places = Mixture([corpus, corpus], [0.5, 0.5]).window(1, 1, 0).places
     assert len(places) == 40 and set(places[:20]) != set(places[20:] - 40)
 
 
-def test_nothing_left_is_said() -> None:
+def test_a_corpus_without_pairs_is_refused() -> None:
     with pytest.raises(UserError, match=r"no pair is left: kept 0 of 40 .* 3 tokens"):
         encode(TEXTS, longest=3)
 
 
-def test_saved_and_mapped(tmp_path: Path) -> None:
+def test_a_saved_corpus_is_mapped_from_disk(tmp_path: Path) -> None:
     corpus = encode([*TEXTS, TextPair("", "")])
     corpus.save(tmp_path)
     loaded = Corpus.load(tmp_path)
@@ -110,7 +110,7 @@ def test_any_damage_is_noticed(tmp_path: Path) -> None:
             Corpus.load(tmp_path)
 
 
-def test_a_tag_is_put_before_every_source() -> None:
+def test_a_tag_precedes_every_source() -> None:
     vocabularies = Vocabularies.train(TEXTS, Policy(kind="bpe", size=330), tags=["<fr>"])
     corpus = Corpus.encode(Selection.of(ListedPairs(TEXTS)), vocabularies, tag="<fr>")
     assert {int(corpus.source(i)[0]) for i in range(40)} == {vocabularies.source.tags["<fr>"]}
@@ -124,7 +124,7 @@ weights = st.lists(st.sampled_from([0.1, 0.3, 0.5, 1.0, 1.5, 2.0, 3.7]), min_siz
 
 @settings(deadline=None, max_examples=30)
 @given(weights, st.integers(0, 9))
-def test_a_mixture_passes_over_each_corpus_as_often_as_it_weighs(weights: list[float], seed: int) -> None:
+def test_a_mixture_uses_each_corpus_as_often_as_its_weight(weights: list[float], seed: int) -> None:
     mixture = Mixture(PARTS, weights)
     starts, sizes = [0, 1, 8], [1, 7, 10]
     seen: list[list[int]] = [[], [], []]
@@ -145,7 +145,7 @@ def test_a_mixture_passes_over_each_corpus_as_often_as_it_weighs(weights: list[f
     assert lengths.tolist() == list(itertools.chain(*(part.source.lengths.tolist() for part in PARTS)))
 
 
-def test_what_is_known_of_a_corpus_and_a_mixture() -> None:
+def test_a_corpus_and_a_mixture_know_their_lengths() -> None:
     whole = PARTS[2]
     assert whole.longest == (max(whole.source.lengths), max(whole.target.lengths))
     assert whole.tokens == sum(max(len(whole.source(i)), len(whole.target(i))) for i in range(10))

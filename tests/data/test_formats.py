@@ -32,13 +32,13 @@ def write(path: Path, data: bytes) -> Path:
     [PLAIN, PLAIN.rstrip(b"\n"), PLAIN.replace(b"\n", b"\r\n"), b"\xef\xbb\xbf" + PLAIN],
     ids=["plain", "no last line end", "crlf", "bom"],
 )
-def test_one_file(tmp_path: Path, pack: Callable[[bytes], bytes], data: bytes) -> None:
+def test_one_file_is_read_packed_or_plain(tmp_path: Path, pack: Callable[[bytes], bytes], data: bytes) -> None:
     files = PairFiles(write(tmp_path / "pairs", pack(data)))
     assert list(files) == PAIRS
     assert list(files) == PAIRS, "a second pass"
 
 
-def test_two_files(tmp_path: Path) -> None:
+def test_two_parallel_files_are_read(tmp_path: Path) -> None:
     source = write(tmp_path / "a.en", b"one\ntwo\twith a tab\n")
     target = write(tmp_path / "a.fr.gz", gzip.compress(b"un\r\ndeux"))
     assert list(PairFiles(source, target)) == [("one", "un"), ("two\twith a tab", "deux")]
@@ -48,20 +48,20 @@ def feed(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
 
 
-def test_standard_input(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_standard_input_is_read_and_buffered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for data in (PLAIN, gzip.compress(PLAIN)):
         feed(monkeypatch, data)
         assert list(PairFiles("-")) == PAIRS
         assert not sys.stdin.closed
     feed(monkeypatch, PLAIN)
-    kept = PairFiles("-").buffered_in(tmp_path)
-    assert list(kept) == list(kept) == PAIRS
+    buffered = PairFiles("-").buffered_in(tmp_path)
+    assert list(buffered) == list(buffered) == PAIRS
     assert [file.name for file in tmp_path.iterdir()] == ["pairs.tsv"]
     with pytest.raises(UserError, match="both sides"):
         PairFiles("-", "-").buffered_in(tmp_path)
 
 
-def test_a_pipe_is_kept_and_a_file_is_left_where_it_is(tmp_path: Path) -> None:
+def test_a_pipe_is_buffered_and_a_file_is_not(tmp_path: Path) -> None:
     pipe, plain = tmp_path / "pipe", write(tmp_path / "plain", b"un\ndeux\n")
     os.mkfifo(pipe)
     writer = threading.Thread(target=pipe.write_bytes, args=(b"one\ntwo\n",))
@@ -94,7 +94,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_input_is_named_with_its_place(case: str, tmp_path: Path) -> None:
+def test_an_error_names_the_file_and_the_line(case: str, tmp_path: Path) -> None:
     data, message = BAD[case]
     with pytest.raises(UserError, match=message) as caught:
         list(PairFiles(write(tmp_path / "pairs.tsv", data)))
@@ -110,12 +110,12 @@ def test_bad_input_is_named_with_its_place(case: str, tmp_path: Path) -> None:
         (b"", b"", r"left:1: .*at least one"),
     ],
 )
-def test_uneven_files(tmp_path: Path, left: bytes, right: bytes, message: str) -> None:
+def test_files_of_different_lengths_are_refused(tmp_path: Path, left: bytes, right: bytes, message: str) -> None:
     with pytest.raises(UserError, match=message):
         list(PairFiles(write(tmp_path / "left", left), write(tmp_path / "right", right)))
 
 
-def test_what_is_not_a_file(tmp_path: Path) -> None:
+def test_a_missing_file_suggests_another(tmp_path: Path) -> None:
     write(tmp_path / "pairs.tsv", PLAIN)
     for given_path, message in (
         (tmp_path / "pair.tsv", r"pair.tsv: no such file; did you mean \S*pairs.tsv\?"),
@@ -129,7 +129,7 @@ def test_what_is_not_a_file(tmp_path: Path) -> None:
             PairFiles(given_path).digest()
 
 
-def test_the_digest_follows_the_content(tmp_path: Path) -> None:
+def test_the_digest_depends_on_the_content(tmp_path: Path) -> None:
     one = PairFiles(write(tmp_path / "one", PLAIN))
     two = PairFiles(write(tmp_path / "two", PLAIN))
     assert one.digest() == two.digest() != PairFiles(tmp_path / "one", tmp_path / "two").digest()
@@ -145,7 +145,7 @@ cells = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\t\
 @given(
     pairs=st.lists(st.builds(TextPair, cells, cells), min_size=1), kind=st.sampled_from(["jsonl", "json", "csv", "tsv"])
 )
-def test_every_form_reads_back_from_every_mark(
+def test_every_format_is_read_from_every_mark(
     pairs: list[TextPair], kind: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     path = tmp_path_factory.mktemp("read") / f"pairs.{kind}"
@@ -170,14 +170,14 @@ def test_every_form_reads_back_from_every_mark(
             assert list(files.marked(mark)) == marked[place:]
 
 
-def test_two_files_from_a_mark(tmp_path: Path) -> None:
+def test_two_files_are_read_from_a_mark(tmp_path: Path) -> None:
     files = PairFiles(write(tmp_path / "a", b"one\ntwo\nthree\n"), write(tmp_path / "b", b"un\r\ndeux\r\ntrois\r\n"))
     marked = list(files.marked())
     assert [mark[0] for mark, _ in marked] == [1, 2, 3]
     assert list(files.marked(marked[1][0])) == marked[1:]
 
 
-def test_fields_by_name(tmp_path: Path) -> None:
+def test_fields_are_chosen_by_name(tmp_path: Path) -> None:
     nested = (
         b'{"id": 1, "translation": {"en": "one", "fr": "un"}, "a.b": "x"}\n\n{"translation": {"en": "", "fr": "y"}}\n'
     )
@@ -207,7 +207,7 @@ def test_the_attribution_of_a_manythings_file_is_not_read(tmp_path: Path) -> Non
     assert list(PairFiles(write(tmp_path / "fra.txt", line.encode()))) == [("Go.", "Va !")]
 
 
-def test_columns_by_number(tmp_path: Path) -> None:
+def test_columns_are_chosen_by_number(tmp_path: Path) -> None:
     table = write(tmp_path / "a.csv", b"1,one,un\n\n2,two,deux\n")
     assert list(PairFiles(table, fields=("2", "3"))) == [("one", "un"), ("", ""), ("two", "deux")]
     tabs = write(tmp_path / "a.tsv", b"un\tx\tone\n\n")
@@ -247,13 +247,13 @@ BAD_FORMS = {
 
 
 @pytest.mark.parametrize("case", BAD_FORMS)
-def test_a_mistake_in_any_form_is_named_with_its_place(case: str, tmp_path: Path) -> None:
+def test_an_error_in_any_format_names_the_file_and_the_line(case: str, tmp_path: Path) -> None:
     name, data, fields, message = BAD_FORMS[case]
     with pytest.raises(UserError, match=message) as caught:
         list(PairFiles(write(tmp_path / name, data), fields=fields))
     assert "\n" not in str(caught.value)
 
 
-def test_two_files_have_no_fields(tmp_path: Path) -> None:
+def test_two_files_with_fields_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="two files have no fields"):
         PairFiles(tmp_path / "a", tmp_path / "b", ("x", "y")).marked()

@@ -1,4 +1,4 @@
-"""Data sets on disk and in files, through the extra; nothing is fetched."""
+"""Data sets on disk and in files, read by the extra; nothing is downloaded."""
 
 import json
 from pathlib import Path
@@ -40,7 +40,7 @@ def offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["disk", "splits", "folder", "rows.parquet", "folder/train.jsonl"])
-def test_every_local_form(name: str, place: Path) -> None:
+def test_every_local_format_is_read(name: str, place: Path) -> None:
     pairs = open_pairs(f"hf:{place / name}", fields=FIELDS)
     assert list(pairs) == list(pairs) == PAIRS
     assert list(pairs.marked((5,))) == [((n,), PAIRS[n - 1]) for n in (5, 6, 7)]
@@ -53,25 +53,25 @@ def test_a_split_is_chosen(place: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "fields", "said"),
+    ("name", "fields", "message"),
     [
         ("splits@valid", FIELDS, "there is no split 'valid'; add @ and one of train, test"),
         ("disk", None, "disk:1: there is no 'target'; the texts there are translation.en, translation.fr, source;"),
         ("nowhere", FIELDS, "cannot be read: Couldn't find any data file"),
     ],
 )
-def test_mistakes(name: str, fields: Any, said: str, place: Path) -> None:
+def test_errors_are_one_line(name: str, fields: Any, message: str, place: Path) -> None:
     with pytest.raises(UserError) as caught:
         list(open_pairs(f"hf:{place / name}", fields=fields))
-    assert said in str(caught.value) and "\n" not in str(caught.value)
+    assert message in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_a_name_on_the_hub_is_asked_for_there(place: Path) -> None:
+def test_a_name_is_looked_up_on_the_hub(place: Path) -> None:
     with pytest.raises(UserError, match=r"hf:nobody/nothing: cannot be read: Couldn't (reach|find)"):
         list(open_pairs("hf:nobody/nothing"))
 
 
-def test_an_empty_one(tmp_path: Path) -> None:
+def test_an_empty_data_set_is_refused(tmp_path: Path) -> None:
     import datasets
 
     datasets.Dataset.from_dict({"source": [], "target": []}).to_parquet(tmp_path / "empty.parquet")

@@ -1,4 +1,4 @@
-"""A data set of the hub is data: a loading script that comes with one is never run."""
+"""A loading script that comes with a data set from the hub is never run."""
 
 import sys
 from pathlib import Path
@@ -12,14 +12,14 @@ from saccade.data import open_pairs
 
 @pytest.mark.parametrize("name", ["somebody/some-pairs", "a folder", "a file.jsonl"])
 def test_a_loading_script_is_not_trusted(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[dict[str, Any]] = []
+    calls: list[dict[str, Any]] = []
 
     class Rows(list[Any]):
         def skip(self, count: int) -> list[Any]:
             return self[count:]
 
     def load_dataset(*_: Any, **options: Any) -> Rows:
-        asked.append(options)
+        calls.append(options)
         return Rows([{"source": "a", "target": "b"}])
 
     monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=load_dataset))
@@ -27,4 +27,4 @@ def test_a_loading_script_is_not_trusted(name: str, tmp_path: Path, monkeypatch:
     Path("a folder").mkdir()
     Path("a file.jsonl").touch()
     assert [pair.target for pair in open_pairs(f"hf:{name}")] == ["b"]
-    assert [options["trust_remote_code"] for options in asked] == [False]
+    assert [options["trust_remote_code"] for options in calls] == [False]

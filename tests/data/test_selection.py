@@ -1,4 +1,4 @@
-"""Verdicts, line numbers, and beginning anywhere."""
+"""Verdicts, line numbers, and reading from any place."""
 
 import gzip
 from pathlib import Path
@@ -30,7 +30,7 @@ def written(tmp_path: Path, kind: str) -> PairFiles:
 
 
 @pytest.mark.parametrize("kind", ["tsv", "csv", "gz"])
-def test_records_from_any_place(kind: str, tmp_path: Path) -> None:
+def test_records_are_read_from_any_place(kind: str, tmp_path: Path) -> None:
     chosen = Selection.of(written(tmp_path, kind))
     every = list(chosen.records())
     assert len(chosen) == 50 and len(chosen.marks) == 7
@@ -39,7 +39,7 @@ def test_records_from_any_place(kind: str, tmp_path: Path) -> None:
         assert list(chosen.records(first)) == every[first:]
 
 
-def test_lines_of_a_report_are_the_file_s(tmp_path: Path) -> None:
+def test_a_report_has_the_line_numbers_of_the_file(tmp_path: Path) -> None:
     files = written(tmp_path, "csv")
     long = Selection.of(files, Cleaning(most_words=5)).report()
     assert long.kept == 50
@@ -47,7 +47,7 @@ def test_lines_of_a_report_are_the_file_s(tmp_path: Path) -> None:
     assert few.kept == 0 and few.left_out[0].first == (2, 4, 6, 8, 10)
 
 
-def test_held_out_here_and_elsewhere() -> None:
+def test_pairs_are_held_out_here_and_elsewhere() -> None:
     pairs = [
         *TEXTS,
         TextPair("le chien numéro 3 dort", "x"),
@@ -65,19 +65,19 @@ def test_held_out_here_and_elsewhere() -> None:
 
 @pytest.mark.parametrize("longest", [8, 12, 20, 80])
 @pytest.mark.parametrize("tag", [None, "<fr>"])
-def test_too_long_is_found_without_cutting_every_text(longest: int, tag: str | None) -> None:
+def test_long_pairs_are_found_without_tokenising_every_text(longest: int, tag: str | None) -> None:
     pairs = [TextPair("dog " * n, "chien " * (n // 2 + 1)) for n in range(1, 30)]
     shorter = Selection.of(ListedPairs(pairs)).drop_long(VOCABULARIES, longest, tag)
     for place, pair in enumerate(pairs):
         source, target = map(len, VOCABULARIES.encode(pair))
         too_long = max(source + (tag is not None), target) > longest
         assert (shorter.verdicts[place] == Verdict.TOO_LONG) == too_long
-    kept = [pair for _, pair in shorter.selected()]
-    assert shorter.longest == longest and shorter.longest_source == max(len(pair.source.split()) for pair in kept)
+    selected = [pair for _, pair in shorter.selected()]
+    assert shorter.longest == longest and shorter.longest_source == max(len(pair.source.split()) for pair in selected)
     assert (f"longer than {longest} tokens" in str(shorter.report())) == (longest < 80)
 
 
-def test_a_text_that_grows_when_it_is_normalised() -> None:
+def test_a_text_that_grows_when_normalised_is_measured_afterwards() -> None:
     folded = Vocabularies.train(TEXTS, Policy(kind="char", size=400, normalise="nfkc"))
     grown = TextPair("\ufdfa" * 4, "x")  # three bytes each, and eighteen letters
     assert len(folded.source.encode(grown.source)) > 100
@@ -88,7 +88,7 @@ def test_a_text_that_grows_when_it_is_normalised() -> None:
     assert Selection.of(ListedPairs([spaced])).drop_long(words, 13).verdicts.tolist() == [Verdict.TOO_LONG]
 
 
-def test_saved_and_loaded(tmp_path: Path) -> None:
+def test_a_saved_selection_is_loaded(tmp_path: Path) -> None:
     files, cleaning = written(tmp_path, "tsv"), Cleaning(script=0.5, duplicates=True)
     made = Selection.of(files, cleaning).hold_out(Split.of(TEXTS)).drop_long(VOCABULARIES, 30)
     folder = tmp_path / "kept"
@@ -104,7 +104,7 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
         Selection.load(folder, files, cleaning)
 
 
-def test_bounds_on_pieces_are_of_the_source_and_of_the_target() -> None:
+def test_source_and_target_have_their_own_bounds_in_tokens() -> None:
     short, long = "dog", "le chien numéro 7 dort " * 3
     for pair in (TextPair(short, long), TextPair(long, short)):
         bounds = Selection.of(ListedPairs([pair])).drop_long(VOCABULARIES, 256).longest_sides

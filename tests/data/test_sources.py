@@ -10,7 +10,7 @@ from saccade.errors import UserError
 PAIRS = [TextPair("one", "un"), TextPair("two", "deux"), TextPair("three", "trois")]
 
 
-def test_what_a_name_opens(tmp_path: Path) -> None:
+def test_a_location_opens_files_or_a_data_set(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("one\tun\ntwo\tdeux\n")
     files = open_pairs(str(tmp_path / "a.tsv"))
     assert isinstance(files, PairFiles) and list(files) == PAIRS[:2]
@@ -19,7 +19,7 @@ def test_what_a_name_opens(tmp_path: Path) -> None:
         open_pairs("hf:x", "y")
 
 
-def test_reversed_and_listed(tmp_path: Path) -> None:
+def test_reversed_and_listed_pairs_are_sources(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("one\tun\ntwo\tdeux\n")
     forwards, backwards = open_pairs(str(tmp_path / "a.tsv")), open_pairs(str(tmp_path / "a.tsv"), reverse=True)
     assert list(backwards) == [("un", "one"), ("deux", "two")] and str(backwards).endswith("a.tsv, reversed")
@@ -31,7 +31,7 @@ def test_reversed_and_listed(tmp_path: Path) -> None:
     assert listed.digest() == ListedPairs(PAIRS).digest() != ListedPairs(PAIRS[:2]).digest()
 
 
-def test_without_the_extra_the_package_to_install_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(UserError, match=r"hf:some/data needs the package datasets: pip install 'saccade\[datasets\]'"):
         list(open_pairs("hf:some/data"))

@@ -17,7 +17,7 @@ def same(text: str) -> str:
 
 @settings(deadline=None, max_examples=200)
 @given(pairs_of_few_sources, st.integers(0, 5), st.floats(0, 1, exclude_min=True))
-def test_no_source_is_on_both_sides_and_no_pair_is_lost(pairs: list[TextPair], seed: int, share: float) -> None:
+def test_no_source_is_both_trained_on_and_held_out(pairs: list[TextPair], seed: int, share: float) -> None:
     try:
         split = Split.of(pairs, seed=seed, share=share)
     except UserError:
@@ -38,7 +38,7 @@ def held_out(pairs: list[TextPair], split: Split) -> int:
     return sum(pair in split for pair in pairs)
 
 
-def test_size_seed_and_order() -> None:
+def test_a_split_has_its_size_and_depends_on_the_seed_not_the_order() -> None:
     pairs = [TextPair(f"s{n}", "t") for n in range(1000)]
     split = Split.of(pairs, seed=3)
     assert held_out(pairs, split) == 50 and held_out(pairs, Split.of(pairs, share=0.5, most=20)) == 20
@@ -47,15 +47,15 @@ def test_size_seed_and_order() -> None:
     assert other.held_out != split.held_out and held_out(pairs, other) == 50
 
 
-def test_many_pairs_take_no_more_memory_than_few() -> None:
-    """Only the least keys are kept, and those that are chosen are as if all were."""
+def test_splitting_many_pairs_needs_no_more_memory_than_few() -> None:
+    """Only the smallest keys are in memory, and the choice is the same as from all keys."""
     pairs = [TextPair(f"s{n % 7000}", "t") for n in range(20_000)]
     split = Split.of(pairs, share=0.5, most=60)
     assert split.held_out == frozenset(sorted({text_key(pair.source, 1) for pair in pairs})[: len(split.held_out)])
     assert 55 <= held_out(pairs, split) <= 60
 
 
-def test_a_source_that_is_most_of_the_pairs_stays_in_training() -> None:
+def test_a_source_of_most_pairs_stays_in_training() -> None:
     pairs = [TextPair("often", "t")] * 99 + [TextPair("rare", "t")]
     for seed in range(8):
         assert held_out(pairs, split := Split.of(pairs, seed=seed)) == 1 and TextPair("rare", "t") in split
@@ -69,6 +69,6 @@ def test_a_source_that_is_most_of_the_pairs_stays_in_training() -> None:
         ([TextPair("a", "")] * 3, r"one.tsv: 0 pairs;"),
     ],
 )
-def test_too_few_to_split(pairs: list[TextPair], message: str) -> None:
+def test_too_few_different_pairs_are_refused(pairs: list[TextPair], message: str) -> None:
     with pytest.raises(UserError, match=message):
         Split.of(pairs, name="one.tsv")

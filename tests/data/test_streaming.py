@@ -1,4 +1,4 @@
-"""A stream is a corpus that is never whole in memory: the same pairs, in bounds, and resumed anywhere to the bit."""
+"""A stream is never in memory as a whole: it has the same pairs, within bounds, and resumes anywhere exactly."""
 
 import gzip
 import itertools
@@ -24,7 +24,7 @@ SIZES = (1, 9, 30)
 def stream_of(
     sizes: tuple[int, ...] = SIZES, weights: list[float] | None = None, buffer: int = 10, sampling: float = 0.0
 ) -> Stream:
-    """Of some corpora, the second of which has pairs that are left out."""
+    """A stream of several corpora; the second has pairs that are left out."""
     return Stream(chosen(sizes), VOCABULARIES, weights=weights, buffer=buffer, sampling=sampling)
 
 
@@ -42,16 +42,18 @@ def endless(batches: Batches) -> Iterator[Batch]:
 
 
 def seen(batches: list[Batch]) -> list[tuple[list[int], list[list[int]], list[list[int]]]]:
-    """All there is to them."""
+    """Everything in the batches."""
     return [(batch.indices.tolist(), batch.source.tolist(), batch.target_out.tolist()) for batch in batches]
 
 
 @settings(deadline=None, max_examples=10)
 @given(st.integers(1, 50), st.integers(1, 150), st.integers(0, 5), st.sampled_from([0.0, 0.2]))
-def test_every_pair_once_an_epoch_within_the_budget(buffer: int, tokens: int, seed: int, sampling: float) -> None:
+def test_an_epoch_has_every_pair_once_within_the_token_budget(
+    buffer: int, tokens: int, seed: int, sampling: float
+) -> None:
     stream = stream_of(buffer=buffer, sampling=sampling)
-    kept = [place for place, pair in enumerate(TEXTS[:9]) if max(len(t.split()) for t in pair) <= 5]
-    expected = sorted([0, *(1 + place for place in kept), *range(10, 40)])
+    selected = [place for place, pair in enumerate(TEXTS[:9]) if max(len(t.split()) for t in pair) <= 5]
+    expected = sorted([0, *(1 + place for place in selected), *range(10, 40)])
     batches = Batches(stream, tokens=tokens, seed=seed)
     for _ in range(2):
         epoch = list(batches)
@@ -69,7 +71,7 @@ def test_every_pair_once_an_epoch_within_the_budget(buffer: int, tokens: int, se
     st.sampled_from([0.0, 0.2]),
     st.data(),
 )
-def test_resumed_anywhere_it_is_the_same(
+def test_a_stream_resumed_anywhere_is_the_same(
     buffer: int, tokens: int, weights: list[float], sampling: float, data: st.DataObject
 ) -> None:
     def batches() -> Batches:
@@ -91,7 +93,7 @@ def test_resumed_anywhere_it_is_the_same(
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_a_file_is_taken_up_where_it_was_left(packed: bool, tmp_path: Path) -> None:
+def test_a_file_is_continued_from_its_position(packed: bool, tmp_path: Path) -> None:
     path = tmp_path / ("pairs.tsv.gz" if packed else "pairs.tsv")
     text = "".join(f"{source}\t{target}\n" for source, target in TEXTS).encode()
     path.write_bytes(gzip.compress(text) if packed else text)
@@ -112,7 +114,7 @@ def test_a_file_is_taken_up_where_it_was_left(packed: bool, tmp_path: Path) -> N
         assert seen(list(itertools.islice(endless(second), 40 - stop))) == seen(whole[stop:])
 
 
-def test_windows_hold_a_share_of_every_corpus() -> None:
+def test_every_window_has_a_share_of_every_corpus() -> None:
     stream = stream_of((8, 0 + 8, 32), weights=[2.0, 1.0, 1.0], buffer=14)
     assert stream.windows == 4
     for number in range(4):
@@ -122,7 +124,7 @@ def test_windows_hold_a_share_of_every_corpus() -> None:
         assert counts["a"] == 4 and counts["c"] == 8 and counts["b"] <= 2
 
 
-def test_tags_and_placeholders(tmp_path: Path) -> None:
+def test_a_stream_has_tags_and_placeholders(tmp_path: Path) -> None:
     texts = [TextPair(f"see https://x.org/{n}", f"voir https://x.org/{n}") for n in range(20)]
     vocabularies = Vocabularies.train(
         texts, Policy(kind="bpe", size=330), tags=["<a>", "<b>"], placeholders=Placeholders(("url",))
@@ -137,7 +139,7 @@ def test_tags_and_placeholders(tmp_path: Path) -> None:
         assert "http" not in second
 
 
-def test_sampling_differs_from_epoch_to_epoch_and_stays_short_enough() -> None:
+def test_sampling_differs_between_epochs_and_stays_within_the_limit() -> None:
     stream = stream_of((30,), buffer=100, sampling=0.1)
     texts = []
     for epoch in (1, 2, 3):
@@ -152,7 +154,7 @@ def test_sampling_differs_from_epoch_to_epoch_and_stays_short_enough() -> None:
     assert len(window.places) == tight.report().kept
 
 
-def test_a_file_that_shrank_is_noticed(tmp_path: Path) -> None:
+def test_a_file_that_became_shorter_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "pairs.tsv"
     path.write_text("a\tb\n" * 10)
     stream = Stream([Selection.of(PairFiles(path)).drop_long(VOCABULARIES, 60)], VOCABULARIES, buffer=4)

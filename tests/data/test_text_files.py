@@ -15,7 +15,7 @@ def write(path: Path, data: bytes) -> Path:
     return path
 
 
-def test_the_longest_line_is_still_read(tmp_path: Path) -> None:
+def test_a_line_of_the_maximum_length_is_read(tmp_path: Path) -> None:
     line = "x" * LONGEST_LINE
     for end in ("", "\n", "\r\n"):
         assert list(read_lines(write(tmp_path / "long", (line + end).encode()))) == [line]
@@ -32,7 +32,7 @@ def test_lines_are_read_from_a_mark(tmp_path: Path, pack: Callable[[bytes], byte
 
 
 def claiming(packed: bytes, dictionary: int) -> bytes:
-    """An xz file whose block asks for a dictionary of another size; that is byte 16, covered by a checksum."""
+    """An xz file whose header asks for a dictionary of another size: byte 16, covered by a checksum."""
     end = 12 + 4 * (packed[12] + 1) - 4
     block = packed[12:16] + bytes([dictionary]) + packed[17:end]
     return packed[:12] + block + zlib.crc32(block).to_bytes(4, "little") + packed[end + 4 :]

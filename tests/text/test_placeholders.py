@@ -1,4 +1,4 @@
-"""What stands for itself comes through: as symbols to the model, as itself to people."""
+"""Protected spans are symbols to the model and unchanged to people."""
 
 import pytest
 from hypothesis import given, settings
@@ -37,7 +37,7 @@ def test_a_pair_has_the_same_symbols_on_both_sides(source: str, target: str) -> 
             assert left.text.count(symbol) == right.text.count(symbol) == (symbol in (left.shown or {}))
 
 
-def test_by_hand() -> None:
+def test_masked_texts_are_as_worked_out_by_hand() -> None:
     left, right = Placeholders(("markup", "number")).mask_pair(
         "see <x1>page 12</x1>, 12 of 3", "12 Seite <x1>12</x1> drei"
     )
@@ -58,11 +58,11 @@ def test_by_hand() -> None:
         (r"%\w", "give %s and %d", ["%s", "%d"]),
     ],
 )
-def test_the_kinds(kind: str, text: str, spans: list[str]) -> None:
+def test_each_kind_matches_its_spans(kind: str, text: str, spans: list[str]) -> None:
     assert list((Placeholders((kind,)).mask(text).shown or {}).values()) == spans
 
 
-def test_what_is_lost_or_made_up_is_said_and_never_shown() -> None:
+def test_missing_and_unknown_symbols_are_reported_and_never_shown() -> None:
     masked = ALL.mask("call 112 or 911")
     assert masked.shown is not None
     _, second = masked.shown
@@ -75,7 +75,7 @@ def test_what_is_lost_or_made_up_is_said_and_never_shown() -> None:
     )
 
 
-def test_all_symbols_are_used_alike() -> None:
+def test_all_symbols_are_used_equally_often() -> None:
     used = {next(iter(ALL.mask(f"number {n}").shown or {})) for n in range(200)}
     assert used == set(SYMBOLS)
     many = ALL.mask(" ".join(map(str, range(30))))
@@ -83,9 +83,9 @@ def test_all_symbols_are_used_alike() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("kind", "message"),
     [("urls", "did you mean 'url'"), ("(", "not a regular expression"), ("a*", "matches the empty text")],
 )
-def test_a_wrong_kind_is_named(kind: str, said: str) -> None:
-    with pytest.raises(UserError, match=said):
+def test_a_wrong_kind_is_refused(kind: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
         Placeholders((kind,))

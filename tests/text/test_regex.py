@@ -1,4 +1,4 @@
-"""Expressions that anybody may have written: Python's meaning, linear time, one line for what cannot be had."""
+"""Untrusted expressions: the meaning they have in Python, linear time, and one line for what is not supported."""
 
 import re
 
@@ -32,8 +32,8 @@ def spans(expression: str, text: str) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("expression", OF_PYTHON)
-def test_classes_are_those_of_python(expression: str) -> None:
-    """One letter after the other; letters that only one of the two knows yet are left out."""
+def test_character_classes_are_the_same_as_in_python(expression: str) -> None:
+    """Every letter is compared, except those that only one of the two engines knows yet."""
     ours = Expression(expression)
     for text in (letter for letter in EVERYWHERE[::3] if letter.isprintable() or letter.isspace()):
         expected = [match.span() for match in re.finditer(expression, text)]
@@ -42,7 +42,7 @@ def test_classes_are_those_of_python(expression: str) -> None:
 
 @settings(deadline=None, max_examples=60)
 @given(st.text(st.sampled_from("aé黑1٣.,:@<>/ x\u2003\ud800-+_w"), max_size=30))
-def test_the_built_in_kinds_match_as_pythons_engine_does(text: str) -> None:
+def test_the_built_in_kinds_match_as_in_python(text: str) -> None:
     for expression in KINDS.values():
         assert spans(expression, text) == [match.span() for match in re.finditer(expression, text)]
 
@@ -55,13 +55,13 @@ def test_no_expression_takes_long(expression: str) -> None:
     assert spans(expression, "a" * 30_000) == []
 
 
-def test_a_match_of_nothing_is_no_span() -> None:
+def test_an_empty_match_is_not_a_span() -> None:
     assert spans(r"\b", "a word") == [] and spans("x*", "axa") == [(1, 2)]
     assert Expression("x*").matches_nothing() and not Expression("x").matches_nothing()
 
 
 @pytest.mark.parametrize(
-    ("expression", "said"),
+    ("expression", "message"),
     [
         ("(?=a)b", "invalid perl operator"),
         (r"(a)\1", "invalid escape sequence"),
@@ -73,8 +73,10 @@ def test_a_match_of_nothing_is_no_span() -> None:
         ("\ud800", "codec can.t encode"),
     ],
 )
-def test_what_cannot_be_had_is_said_in_one_line(expression: str, said: str, capfd: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(UserError, match=said) as raised:
+def test_an_unsupported_expression_is_refused_in_one_line(
+    expression: str, message: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(UserError, match=message) as raised:
         Expression(expression)
     assert "\n" not in str(raised.value) and len(str(raised.value)) < 300
     assert capfd.readouterr() == ("", "")  # RE2 itself would write to standard error

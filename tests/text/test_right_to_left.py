@@ -1,4 +1,4 @@
-"""A target from right to left: the same pieces, the same words, the other order of ids."""
+"""A target from right to left has the same tokens and words, and its ids in reverse order."""
 
 import json
 from pathlib import Path
@@ -28,7 +28,7 @@ lines = st.one_of(
 
 @settings(deadline=None, max_examples=150)
 @given(kinds, lines, st.booleans())
-def test_any_line_survives_the_other_way_round(kind: Kind, line: str, lossy: bool) -> None:
+def test_any_line_is_encoded_from_right_to_left_without_loss(kind: Kind, line: str, lossy: bool) -> None:
     forwards = (LOSSY if lossy else FORWARDS)[kind]
     backwards = forwards.reversed()
     ids, spans, text = forwards.encode_with_spans(line)
@@ -40,21 +40,21 @@ def test_any_line_survives_the_other_way_round(kind: Kind, line: str, lossy: boo
 
 @settings(deadline=None, max_examples=100)
 @given(kinds, st.lists(st.integers(0, 350)))
-def test_whatever_a_model_writes_has_the_words_of_its_text(kind: Kind, ids: list[int]) -> None:
+def test_any_ids_decode_to_the_words_of_their_text(kind: Kind, ids: list[int]) -> None:
     forwards = FORWARDS[kind]
     ids = [i for i in ids if i < len(forwards)]
     text, spans = forwards.decode_with_spans(ids)
     assert forwards.reversed().decode_with_spans(ids[::-1]) == (text, spans[::-1])
 
 
-def test_a_sampled_segmentation_is_of_that_order_too() -> None:
+def test_a_sampled_segmentation_has_the_same_order() -> None:
     backwards = FORWARDS["bpe"].reversed()
     ids = backwards.sample("The old dog sleeps.", Random(1), 0.5)
     assert ids == FORWARDS["bpe"].sample("The old dog sleeps.", Random(1), 0.5)[::-1]
     assert backwards.decode(ids) == "The old dog sleeps."
 
 
-def test_turned_twice_is_as_it_was() -> None:
+def test_reversing_twice_changes_nothing() -> None:
     forwards = FORWARDS["bpe"]
     backwards = forwards.reversed()
     assert backwards.right_to_left and not backwards.reversed().right_to_left
@@ -63,7 +63,7 @@ def test_turned_twice_is_as_it_was() -> None:
 
 
 @pytest.mark.parametrize("joint", [True, False])
-def test_the_order_is_kept_with_the_vocabulary(joint: bool, tmp_path: Path) -> None:
+def test_the_order_is_saved_with_the_vocabulary(joint: bool, tmp_path: Path) -> None:
     forwards = Vocabularies.train(PAIRS, Policy(kind="word", size=300), joint=joint)
     backwards = forwards.towards(right_to_left=True)
     assert backwards.joint == joint and backwards.towards(right_to_left=True) is backwards
@@ -76,7 +76,7 @@ def test_the_order_is_kept_with_the_vocabulary(joint: bool, tmp_path: Path) -> N
     assert loaded.towards(right_to_left=False).hash == forwards.hash
 
 
-def test_an_order_that_was_changed_by_hand_is_seen(tmp_path: Path) -> None:
+def test_an_order_changed_by_hand_is_refused(tmp_path: Path) -> None:
     FORWARDS["bpe"].reversed().save(tmp_path)
     about = json.loads((tmp_path / "tokeniser.json").read_text())
     assert about.pop("right_to_left") is True

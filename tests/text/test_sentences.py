@@ -1,4 +1,4 @@
-"""Where sentences end, in many scripts, and how they are joined again."""
+"""Splitting into sentences in many scripts, and joining them again."""
 
 import pytest
 from hypothesis import given, settings
@@ -22,7 +22,7 @@ from saccade.text.sentences import join_sentences, split_sentences
     ],
     ids=" ".join,
 )
-def test_ends_of_any_script(expected: list[str]) -> None:
+def test_sentences_end_in_any_script(expected: list[str]) -> None:
     text = join_sentences(expected)
     assert split_sentences(text) == expected
     assert split_sentences(f"  {text}\n") == expected
@@ -43,11 +43,11 @@ def test_ends_of_any_script(expected: list[str]) -> None:
         "",
     ],
 )
-def test_no_end_inside_numbers_abbreviations_and_speech(whole: str) -> None:
+def test_numbers_abbreviations_and_speech_do_not_end_a_sentence(whole: str) -> None:
     assert split_sentences(whole) == ([whole] if whole else [])
 
 
-def test_a_word_that_is_an_abbreviation_only_before_a_number() -> None:
+def test_some_words_are_abbreviations_only_before_a_number() -> None:
     assert split_sentences("He said no. We left. They were No. 5.") == ["He said no.", "We left.", "They were No. 5."]
 
 
@@ -61,7 +61,7 @@ def test_chinese_is_joined_without_a_space_and_korean_with_one() -> None:
 
 @settings(deadline=None, max_examples=200)
 @given(st.text(alphabet="aB1 .!?…。！？”)'«\u0301\u200d\ufe0f我ย।\n", max_size=30) | st.text(max_size=30))
-def test_nothing_but_white_space_is_lost_and_no_word_is_cut(text: str) -> None:
-    found = split_sentences(text)
-    assert "".join("".join(found).split()) == "".join(text.split())
-    assert [word for sentence in found for word in words(sentence)] == words(text)
+def test_splitting_loses_only_white_space_and_splits_no_word(text: str) -> None:
+    parts = split_sentences(text)
+    assert "".join("".join(parts).split()) == "".join(text.split())
+    assert [word for sentence in parts for word in words(sentence)] == words(text)

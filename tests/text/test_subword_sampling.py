@@ -1,4 +1,4 @@
-"""Other segmentations: of the same text, as likely as the papers say, and the same ones for the same seed."""
+"""Sampled segmentations have the same text, the probabilities of the papers, and depend on the seed alone."""
 
 import math
 import subprocess
@@ -33,7 +33,7 @@ texts = st.one_of(
 
 @settings(deadline=None, max_examples=40)
 @given(st.sampled_from(KINDS), texts, st.integers(0, 9), st.sampled_from([0.1, 0.5]))
-def test_what_is_sampled_is_the_same_text(kind: Kind, text: str, seed: int, rate: float) -> None:
+def test_a_sampled_segmentation_has_the_same_text(kind: Kind, text: str, seed: int, rate: float) -> None:
     tokeniser = TOKENISERS[kind]
     drawn = tokeniser.sample(text, Random(seed), rate)
     assert tokeniser.decode(drawn) == text
@@ -42,14 +42,14 @@ def test_what_is_sampled_is_the_same_text(kind: Kind, text: str, seed: int, rate
 
 @settings(deadline=None, max_examples=40)
 @given(texts)
-def test_without_noise_it_is_the_usual_segmentation(text: str) -> None:
+def test_sampling_without_noise_is_the_usual_segmentation(text: str) -> None:
     assert TOKENISERS["bpe"].sample(text, Random(1), 0.0) == TOKENISERS["bpe"].encode(text)
     usual, drawn = (TOKENISERS["unigram"], TOKENISERS["unigram"].sample(text, Random(1), 1e6))
     score = usual._pieces.get_score
     assert math.isclose(sum(map(score, drawn)), sum(map(score, usual.encode(text))), abs_tol=1e-3)  # or one as likely
 
 
-def test_unigram_segmentations_come_as_often_as_they_should() -> None:
+def test_unigram_segmentations_have_their_probabilities() -> None:
     tokeniser, word, alpha = TOKENISERS["unigram"], "sleeps", 0.5
     pieces = tokeniser._pieces
     ways = [tuple(ids) for ids in pieces.nbest_encode_as_ids(" " + word, nbest_size=64)]
@@ -70,7 +70,7 @@ def test_bpe_without_any_merge_is_characters() -> None:
     assert len({tuple(tokeniser.sample(LINES[0], Random(seed), 0.1)) for seed in range(30)}) > 20
 
 
-def test_the_seed_decides_in_any_process(tmp_path: Path) -> None:
+def test_a_seed_gives_the_same_samples_in_any_process(tmp_path: Path) -> None:
     for kind in KINDS:
         TOKENISERS[kind].save(tmp_path, kind)
     program = (
@@ -86,7 +86,7 @@ def test_the_seed_decides_in_any_process(tmp_path: Path) -> None:
     assert done.stdout.splitlines() == [str(ids) for ids in here]
 
 
-def test_what_has_one_segmentation_is_not_sampled() -> None:
+def test_a_vocabulary_of_words_is_not_sampled() -> None:
     words = Tokeniser.train(LINES, kind=cast(Kind, "word"), size=380)
     with pytest.raises(UserError, match="a vocabulary of words splits a text in one way"):
         words.sample("a", Random(1))

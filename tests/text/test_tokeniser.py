@@ -40,7 +40,7 @@ kinds = st.sampled_from(KINDS)
 
 @settings(deadline=None, max_examples=300)
 @given(kinds, lines)
-def test_any_line_survives(kind: Kind, line: str) -> None:
+def test_any_line_is_encoded_without_loss(kind: Kind, line: str) -> None:
     tokeniser = TOKENISERS[kind]
     ids = tokeniser.encode(line)
     assert tokeniser.decode(ids) == line
@@ -49,7 +49,7 @@ def test_any_line_survives(kind: Kind, line: str) -> None:
 
 @settings(deadline=None, max_examples=200)
 @given(kinds, lines)
-def test_spans_join_to_the_words(kind: Kind, line: str) -> None:
+def test_the_spans_of_tokens_join_to_the_words(kind: Kind, line: str) -> None:
     tokeniser = TOKENISERS[kind]
     ids, ranges, text = tokeniser.encode_with_spans(line)
     assert ids == tokeniser.encode(line) and text == line
@@ -72,14 +72,14 @@ def test_any_ids_decode_with_and_without_spans(kind: Kind, ids: list[int]) -> No
 
 @settings(deadline=None, max_examples=100)
 @given(kinds, lines)
-def test_without_bytes_spans_still_refer_to_the_given_words(kind: Kind, line: str) -> None:
+def test_spans_without_bytes_refer_to_the_words_of_the_text(kind: Kind, line: str) -> None:
     tokeniser = LOSSY[kind]
     ids, ranges, text = tokeniser.encode_with_spans(line)
     assert len(ids) == len(ranges) and text == line
     assert {word for start, end in ranges for word in range(start, end)} == set(range(len(words(line))))
 
 
-def test_spans_by_hand() -> None:
+def test_spans_are_as_worked_out_by_hand() -> None:
     ids, ranges, _ = TOKENISERS["word"].encode_with_spans("The dog, 犬.")
     assert TOKENISERS["word"].tokens(ids)[:3] == ["▁The", "▁dog", ","]
     assert ranges[:3] == [(0, 1), (1, 2), (2, 3)]
@@ -90,14 +90,14 @@ def test_spans_by_hand() -> None:
     assert (text, ranges) == ("The dog", [(0, 0), (0, 1), (1, 2), (2, 2)])
 
 
-def test_a_word_is_one_piece_wherever_it_stands() -> None:
+def test_a_word_is_one_token_in_any_place() -> None:
     tokeniser = TOKENISERS["word"]
     (alone,) = tokeniser.encode("dog")
     assert alone in tokeniser.encode("The dog.")
     assert tokeniser.encode("") == []
 
 
-def test_unknown_is_lost_only_without_bytes() -> None:
+def test_unknown_characters_are_lost_only_without_bytes() -> None:
     assert LOSSY["char"].decode(LOSSY["char"].encode("dog 犬")) == "dog ⁇"
 
 
@@ -109,7 +109,7 @@ def test_special_ids_and_hash_are_fixed() -> None:
     assert len({tokeniser.hash for tokeniser in TOKENISERS.values()}) == len(KINDS)
 
 
-def test_policy_is_applied_and_stated() -> None:
+def test_a_policy_is_applied_and_saved() -> None:
     plain = TOKENISERS["unigram"]
     assert plain.normalise("Ｃafé") == "Ｃafé"
     folded = Tokeniser.train(LINES, size=380, normalise="nfkc", lower=True)
@@ -119,7 +119,7 @@ def test_policy_is_applied_and_stated() -> None:
     assert plain.decode(plain.encode("two\nlines")) == "two lines"
 
 
-def test_size_is_lowered_and_said() -> None:
+def test_a_size_that_is_too_large_is_lowered_with_a_note() -> None:
     assert TOKENISERS["bpe"].note is None and len(TOKENISERS["bpe"]) == 380
     lowered = Tokeniser.train(LINES, size=9000)
     assert len(lowered) < 9000
@@ -127,21 +127,21 @@ def test_size_is_lowered_and_said() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_size_too_small_says_what_would_do(kind: Kind) -> None:
+def test_an_error_names_the_smallest_size(kind: Kind) -> None:
     with pytest.raises(UserError, match=r"vocabulary of 50 is too small .* it needs (\d+)") as caught:
         Tokeniser.train(LINES, kind=kind, size=50)
     least = int(str(caught.value).split("it needs ")[1].split()[0])
     assert len(Tokeniser.train(LINES, kind=kind, size=least)) == least
 
 
-def test_nothing_to_train_on() -> None:
+def test_empty_lines_and_unknown_kinds_are_refused() -> None:
     with pytest.raises(UserError, match="every line is empty"):
         Tokeniser.train(["", "  "])
     with pytest.raises(ValueError, match="kind must be unigram, bpe, char or word, got 'unigramm'"):
         Tokeniser.train(LINES, kind=cast(Kind, "unigramm"))
 
 
-def test_a_mistake_in_the_lines_is_passed_on() -> None:
+def test_an_error_in_the_lines_is_raised_unchanged() -> None:
     def lines_until_a_mistake() -> Iterator[str]:
         yield from LINES
         raise UserError("pairs.tsv:31: no tab")
@@ -155,7 +155,7 @@ def test_training_is_silent(capfd: pytest.CaptureFixture[str]) -> None:
     assert capfd.readouterr() == ("", "")
 
 
-def test_save_and_load(tmp_path: Path) -> None:
+def test_a_saved_tokeniser_is_loaded(tmp_path: Path) -> None:
     for kind, tokeniser in TOKENISERS.items():
         tokeniser.save(tmp_path)
         loaded = Tokeniser.load(tmp_path)
@@ -182,7 +182,7 @@ def test_a_damaged_tokeniser_is_refused(tmp_path: Path) -> None:
         Tokeniser.load(tmp_path)
 
 
-def test_another_process_makes_the_same_vocabulary_of_lines_drawn_from_many() -> None:
+def test_another_process_trains_the_same_vocabulary_on_sampled_lines() -> None:
     program = (
         "from saccade.text import Tokeniser\n"
         "lines = [f'{i} {i * i % 97} words' for i in range(2000)]\n"
@@ -198,7 +198,7 @@ TAGGED = {kind: Tokeniser.train(LINES, kind=kind, size=390, tags=["<fr>", "2de"]
 
 @settings(deadline=None, max_examples=50)
 @given(kinds, st.sampled_from(["<fr> ", "2de ", "<fr>", "<fr>  ", "<fr> <fr> ", " <fr> ", ""]), lines)
-def test_any_line_survives_with_a_tag_before_it(kind: Kind, before: str, line: str) -> None:
+def test_any_line_with_a_tag_is_encoded_without_loss(kind: Kind, before: str, line: str) -> None:
     tokeniser = TAGGED[kind]
     ids = tokeniser.encode(before + line)
     assert tokeniser.decode(ids) == before + line
@@ -206,7 +206,7 @@ def test_any_line_survives_with_a_tag_before_it(kind: Kind, before: str, line: s
         assert ids[0] == tokeniser.tags[before.split()[0]]
 
 
-def test_a_tag_is_one_id_and_no_word() -> None:
+def test_a_tag_is_one_token_and_not_a_word() -> None:
     for kind, tokeniser in TAGGED.items():
         assert list(tokeniser.tags) == ["<fr>", "2de"]
         ids, ranges, text = tokeniser.encode_with_spans("<fr> The dog")

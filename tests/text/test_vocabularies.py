@@ -17,7 +17,7 @@ class Texts(NamedTuple):
 PAIRS = [Texts("the dog sleeps", "le chien dort"), Texts("the child reads", "l'enfant lit")] * 5
 
 
-def test_joint_by_default_and_separate_when_asked(tmp_path: Path) -> None:
+def test_vocabularies_are_joint_by_default_and_separate_on_request(tmp_path: Path) -> None:
     policy = Policy(kind="word", size=300)
     joint = Vocabularies.train(PAIRS, policy)
     assert joint.joint and joint.source.policy == policy
@@ -43,7 +43,7 @@ LINKED = [Texts(f"see https://a.org/{n} or <b>{n}</b>", f"voir https://a.org/{n}
 
 @pytest.mark.parametrize("kind", ["unigram", "bpe", "char", "word"])
 @pytest.mark.parametrize("joint", [True, False])
-def test_placeholders_are_one_id_each_and_kept_with_the_vocabulary(kind: Kind, joint: bool, tmp_path: Path) -> None:
+def test_placeholders_are_one_token_each_and_saved_with_the_vocabulary(kind: Kind, joint: bool, tmp_path: Path) -> None:
     made = Vocabularies.train(
         LINKED, Policy(kind=kind, size=420), joint=joint, tags=["<fr>"], placeholders=Placeholders(("url", "markup"))
     )

@@ -37,7 +37,7 @@ from saccade.text.words import TextUnit, UnitChoice, choose_unit, parse_unit, wo
         ("", []),
     ],
 )
-def test_words_of_many_scripts(text: str, expected: list[str]) -> None:
+def test_words_are_found_in_many_scripts(text: str, expected: list[str]) -> None:
     assert words(text) == expected
 
 
