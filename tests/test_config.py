@@ -63,7 +63,7 @@ RECIPES = st.builds(
 
 @given(RECIPES)
 @settings(deadline=None, max_examples=60)
-def test_a_recipe_comes_back_from_its_toml(recipe: Recipe) -> None:
+def test_recipe_survives_a_round_trip_through_toml(recipe: Recipe) -> None:
     text = config.dump_toml(config.to_dict(recipe))
     assert config.from_dict(Recipe, tomllib.loads(text)) == recipe
 
@@ -77,7 +77,7 @@ VALUES = st.recursive(
 
 @given(st.dictionaries(st.text(), VALUES, max_size=4))
 @settings(deadline=None, max_examples=150)
-def test_any_toml_reads_back_as_it_was(mapping: dict[str, Any]) -> None:
+def test_any_mapping_survives_a_round_trip_through_toml(mapping: dict[str, Any]) -> None:
     assert repr(sorted_keys(tomllib.loads(config.dump_toml(mapping)))) == repr(sorted_keys(mapping))  # repr: nan != nan
 
 
@@ -87,7 +87,7 @@ def sorted_keys(value: Any) -> Any:
     return [sorted_keys(item) for item in value] if isinstance(value, list) else value
 
 
-def test_toml_is_written_for_people() -> None:
+def test_toml_is_readable() -> None:
     mapping = {"name": "en→fr", "train": {"lr": 3e-4, "clip": None, "adam": {"betas": [0.9, 0.98]}}, "empty": {}}
     assert config.dump_toml(mapping) == (
         'name = "en→fr"\n\n[train]\nlr = 0.0003\nclip = "none"\n\n[train.adam]\nbetas = [0.9, 0.98]\n\n[empty]\n'
@@ -99,7 +99,7 @@ def test_toml_is_written_for_people() -> None:
     )
 
 
-def test_an_int_serves_as_a_float_and_is_one_then() -> None:
+def test_int_is_converted_to_float() -> None:
     lr = config.from_dict(Train, {"lr": 1, "steps": 5}).lr
     assert type(lr) is float and lr == 1.0
 
@@ -139,13 +139,13 @@ def test_an_int_serves_as_a_float_and_is_one_then() -> None:
         ),
     ],
 )
-def test_a_mistake_is_named_with_its_place(given: dict[str, Any], message: str) -> None:
+def test_mistake_is_reported_with_its_place(given: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError) as caught:
         config.from_dict(Recipe, given, where="r.toml")
     assert str(caught.value) == message
 
 
-def test_the_table_of_a_part_read_by_itself_is_named() -> None:
+def test_table_read_by_itself_is_named() -> None:
     with pytest.raises(UserError, match=r"^r\.toml: train\.stps: unknown key; did you mean 'steps'\?$"):
         config.from_dict(Train, {"stps": 1}, where="r.toml", at="train")
 
@@ -171,7 +171,7 @@ def test_overrides_are_toml_values_or_else_strings() -> None:
 
 
 @pytest.mark.parametrize("assignment", ["train.lr", "=3", "train..lr=3", "train.lr.x=3"])
-def test_a_malformed_override_says_what_to_type(assignment: str) -> None:
+def test_malformed_override_shows_the_right_form(assignment: str) -> None:
     with pytest.raises(UserError, match=r"^--set "):
         config.override({"train": {"lr": 1.0}}, [assignment])
 
@@ -188,7 +188,7 @@ def test_describe_lists_every_key_that_can_be_set() -> None:
     assert keys["stages[].lr"].default == "0.001" and "stages" not in keys
 
 
-def test_files_that_are_no_toml(tmp_path: Path) -> None:
+def test_invalid_toml_file_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "r.toml"
     with pytest.raises(UserError, match=r"r\.toml: cannot be read: No such file"):
         config.load_toml(path)
@@ -213,7 +213,7 @@ class Files:
     folder: Path | None = None
 
 
-def test_no_setting_holds_a_nul_which_no_file_name_may() -> None:
+def test_nul_character_is_refused_in_settings() -> None:
     with pytest.raises(UserError, match=r'r\.toml: pairs: "a\\u0000b" given, expected a string without NUL characters'):
         config.from_dict(Files, {"pairs": "a\0b"}, where="r.toml")
     with pytest.raises(UserError, match=r"r\.toml: folder: .* without NUL characters"):

@@ -11,14 +11,14 @@ from saccade.device import find_device, limit_threads, run_in_halves
 from saccade.errors import UserError
 
 
-def test_auto_takes_the_fastest_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_auto_chooses_the_fastest_device(monkeypatch: pytest.MonkeyPatch) -> None:
     for cuda, mps, expected in ((True, True, "cuda"), (False, True, "mps"), (False, False, "cpu")):
         monkeypatch.setattr(torch.cuda, "is_available", lambda there=cuda: there)
         monkeypatch.setattr(torch.backends.mps, "is_available", lambda there=mps: there)
         assert find_device().type == expected
 
 
-def test_a_device_that_is_not_there_is_refused_in_one_line() -> None:
+def test_missing_device_is_refused_in_one_line() -> None:
     assert find_device("cpu") == find_device(torch.device("cpu")) == torch.device("cpu")
     for name in ("gpu", "cuda:99"):
         with pytest.raises(UserError, match="expected auto, cpu, cuda or mps") as raised:
@@ -47,7 +47,7 @@ def halved(whole: Sequence[int]) -> list[Sequence[int]]:
 
 
 @pytest.mark.parametrize("error", [torch.OutOfMemoryError("CUDA out of memory"), RuntimeError("DefaultCPUAllocator")])
-def test_what_does_not_fit_is_done_in_halves(error: RuntimeError) -> None:
+def test_work_that_does_not_fit_is_halved(error: RuntimeError) -> None:
     def double(part: Sequence[int]) -> list[int]:
         if len(part) > 3:
             raise error
@@ -59,7 +59,7 @@ def test_what_does_not_fit_is_done_in_halves(error: RuntimeError) -> None:
     assert max(len(part) for part, _ in done) <= 3
 
 
-def test_what_did_not_fit_is_let_go_before_the_halves_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_is_released_before_the_halves_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[weakref.ref[torch.Tensor]] = []
     released: list[torch.device] = []
 
@@ -77,7 +77,7 @@ def test_what_did_not_fit_is_let_go_before_the_halves_are_tried(monkeypatch: pyt
     assert released == [torch.device("cpu")] and len(made) == 3
 
 
-def test_what_cannot_be_halved_or_is_no_matter_of_memory_fails() -> None:
+def test_error_that_halving_cannot_solve_is_raised() -> None:
     for error in (torch.OutOfMemoryError("CUDA out of memory"), RuntimeError("shapes differ")):
 
         def fail(part: Sequence[int], error: RuntimeError = error) -> None:

@@ -53,7 +53,7 @@ def test_a_nested_write_is_part_of_the_outer_one(tmp_path: Path) -> None:
     assert contents(tmp_path) == {"a": "new", "b": "new", "sub/c": "new", "card": "new"}
 
 
-def test_what_a_kill_leaves_is_settled_or_cleaned(tmp_path: Path) -> None:
+def test_killed_writer_leaves_old_or_new_contents(tmp_path: Path) -> None:
     """Stopped at every system call that changes something, one after the other: always all old, or all new."""
     outcomes = set()
     for moment in range(100):
@@ -96,7 +96,7 @@ with files.atomic_folder(Path(sys.argv[1])) as new:
     return run.returncode == 9
 
 
-def test_a_writer_finishes_what_was_committed_before_it(tmp_path: Path) -> None:
+def test_writer_finishes_an_earlier_commit(tmp_path: Path) -> None:
     (tmp_path / ".committed").mkdir()
     (tmp_path / ".committed" / "kept").write_text("committed")
     (tmp_path / ".committed" / "a").write_text("committed")
@@ -115,7 +115,7 @@ def committed(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_reader_sees_what_is_committed_and_moves_nothing(committed: Path) -> None:
+def test_reader_sees_committed_files_and_moves_nothing(committed: Path) -> None:
     before = contents(committed)
     assert [files.read(committed, name) for name in ("a", "b", "sub/c")] == [b"new", b"old", b"new"]
     assert files.exists(committed, "sub/c") and not files.exists(committed, "d")
@@ -127,9 +127,7 @@ def test_a_reader_sees_what_is_committed_and_moves_nothing(committed: Path) -> N
         files.read(committed, "a", most=2)
 
 
-def test_a_file_that_moves_while_it_is_read_is_read_at_its_place(
-    committed: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_file_that_moves_during_a_read_is_found(committed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read = Path.read_bytes
 
     def late(self: Path) -> bytes:
@@ -182,7 +180,7 @@ def test_the_folder_itself_may_be_a_link(tmp_path: Path, committed: Path) -> Non
     assert set(contents(committed).values()) == {"newer"}
 
 
-def test_what_is_no_regular_file_is_refused(tmp_path: Path, committed: Path) -> None:
+def test_special_file_is_refused(tmp_path: Path, committed: Path) -> None:
     os.mkfifo(tmp_path / "pipe")  # reading it would wait for ever
     with pytest.raises(UserError, match="not a regular file"):
         files.read(tmp_path, "pipe")
@@ -192,7 +190,7 @@ def test_what_is_no_regular_file_is_refused(tmp_path: Path, committed: Path) -> 
         save(committed, "newer")
 
 
-def test_several_may_settle_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_writers_may_recover_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between this process's look at the folder and its rename, another one moves the file."""
     (tmp_path / ".committed").mkdir()
     for name in ("a", "b"):
@@ -209,7 +207,7 @@ def test_several_may_settle_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(("code", "words"), [(errno.ENOSPC, "intact"), (errno.EROFS, "cannot be written")])
-def test_a_full_or_read_only_disk_is_told_plainly(tmp_path: Path, code: int, words: str) -> None:
+def test_full_or_read_only_disk_is_reported_in_one_line(tmp_path: Path, code: int, words: str) -> None:
     save(tmp_path, "old")
     with pytest.raises(UserError, match=words) as caught, files.atomic_folder(tmp_path) as new:
         (new / "a").write_text("new")
@@ -260,7 +258,7 @@ def test_names_stay_inside_their_folder(tmp_path: Path, name: str) -> None:
     assert files.path_inside(folder, "sub/spm.model") == folder / "sub" / "spm.model"
 
 
-def test_paths_between_commas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_are_split_at_commas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("a", "a,b", "b", "lr=1,seed=1"):
         Path(name).touch()

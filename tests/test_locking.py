@@ -37,7 +37,7 @@ def held_elsewhere(path: Path, kind: str) -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.mark.parametrize("kind", ["file", "folder"])
-def test_the_second_process_is_told_who_holds_it_and_a_dead_one_holds_nothing(kind: str, tmp_path: Path) -> None:
+def test_lock_error_names_the_holder_and_a_dead_process_holds_none(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "here"
     with held_elsewhere(path, kind) as other:
         with pytest.raises(UserError) as refused, locked(path, folder=kind == "folder"):
@@ -52,7 +52,7 @@ def test_the_second_process_is_told_who_holds_it_and_a_dead_one_holds_nothing(ki
     assert not list(tmp_path.rglob("*lock*"))
 
 
-def test_a_holder_that_has_not_signed_yet_is_waited_for(tmp_path: Path) -> None:
+def test_lock_error_waits_for_the_holders_name(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     with held_elsewhere(path, "file") as other:
         signature = tmp_path / ".a.txt.lock.json"
@@ -68,7 +68,7 @@ def test_a_holder_that_has_not_signed_yet_is_waited_for(tmp_path: Path) -> None:
             pass
 
 
-def test_other_places_are_free(tmp_path: Path) -> None:
+def test_lock_of_one_path_leaves_others_free(tmp_path: Path) -> None:
     with held_elsewhere(tmp_path / "a.txt", "file"), locked(tmp_path / "b.txt"), locked(tmp_path, folder=True):
         pass
 
@@ -117,13 +117,13 @@ def test_a_link_in_place_of_the_lock_is_not_followed(tmp_path: Path) -> None:
     assert victim.read_text() == "mine"
 
 
-def test_an_empty_folder_that_was_made_is_removed_again(tmp_path: Path) -> None:
+def test_created_folder_is_removed_if_empty(tmp_path: Path) -> None:
     with locked(tmp_path / "a" / "b", folder=True):
         assert (tmp_path / "a" / "b").is_dir()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_place_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unwritable_place_is_reported_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     for path in (tmp_path / "file", tmp_path / "file" / "inside"):
         with pytest.raises(UserError, match=f"{path}: a file is in the way"), locked(path, folder=True):

@@ -35,7 +35,7 @@ def saved(folder: Path) -> Path:
     return folder
 
 
-def test_a_model_comes_back_bit_equal_with_its_ties(tmp_path: Path) -> None:
+def test_saved_model_loads_bit_equal_with_tied_weights(tmp_path: Path) -> None:
     model = Tied()
     model_folder.save_model(tmp_path / "model", model.state_dict(), MODEL)
     tensors, config = model_folder.load_model(tmp_path / "model")
@@ -48,7 +48,7 @@ def test_a_model_comes_back_bit_equal_with_its_ties(tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "model").iterdir()) == ["config.json", "model.safetensors"]
 
 
-def test_a_resumed_optimiser_goes_on_as_if_nothing_had_happened(tmp_path: Path) -> None:
+def test_resumed_optimiser_continues_exactly(tmp_path: Path) -> None:
     def step(model: Tied, optimiser: torch.optim.Optimizer) -> None:
         optimiser.zero_grad()
         model.output(model.embed(torch.randint(5, (8,)))).logsumexp(-1).sum().backward()
@@ -71,7 +71,7 @@ def test_a_resumed_optimiser_goes_on_as_if_nothing_had_happened(tmp_path: Path) 
     assert all(torch.equal(a, b) for a, b in zip(model.parameters(), again.parameters(), strict=True))
 
 
-def test_one_save_of_everything_and_what_else_lies_there_stays(tmp_path: Path) -> None:
+def test_one_save_of_everything_keeps_other_files(tmp_path: Path) -> None:
     (tmp_path / "metrics.jsonl").write_text("{}\n")
     with files.atomic_folder(tmp_path) as new:
         saved(new)
@@ -99,7 +99,7 @@ def test_vocabularies_are_checked(tmp_path: Path) -> None:
         model_folder.load_model(tmp_path)
 
 
-def test_what_is_not_a_checkpoint_says_what_is_missing(tmp_path: Path) -> None:
+def test_folder_without_a_model_is_refused_with_the_missing_files(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="nowhere: no such folder; expected a model folder"):
         model_folder.load_model(tmp_path / "nowhere")
     with pytest.raises(UserError, match=r"it has no config\.json and no model\.safetensors"):
@@ -116,7 +116,7 @@ def edit(path: Path, **changes: Any) -> None:
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
 
 
-def test_another_version_says_which_and_what_to_do(tmp_path: Path) -> None:
+def test_other_format_version_is_refused_with_advice(tmp_path: Path) -> None:
     saved(tmp_path)
     for name, load in (("config.json", model_folder.load_model), ("training/state.json", model_folder.load_training)):
         edit(tmp_path / name, format=99, saccade="9.1")
@@ -142,7 +142,7 @@ def flip(content: bytes) -> bytes:
 
 @pytest.mark.parametrize("harm", [truncate, flip, lambda content: b""])
 @pytest.mark.parametrize("name", ["model.safetensors", "training/state.safetensors", "training/state.json"])
-def test_a_damaged_file_is_found_and_named(tmp_path: Path, name: str, harm: Callable[[bytes], bytes]) -> None:
+def test_damaged_file_is_reported_by_name(tmp_path: Path, name: str, harm: Callable[[bytes], bytes]) -> None:
     path = saved(tmp_path) / name
     path.write_bytes(harm(path.read_bytes()))
     with pytest.raises(UserError, match=f"{name}: damaged or half copied") as caught:
@@ -151,14 +151,14 @@ def test_a_damaged_file_is_found_and_named(tmp_path: Path, name: str, harm: Call
 
 
 @pytest.mark.parametrize("content", [b"", b'{"format": 1,', b"\xff\xfe", b"[]"])
-def test_a_damaged_config_is_found_and_named(tmp_path: Path, content: bytes) -> None:
+def test_damaged_config_is_reported_by_name(tmp_path: Path, content: bytes) -> None:
     (saved(tmp_path) / "config.json").write_bytes(content)
     with pytest.raises(UserError, match=r"config\.json: (damaged or half copied|not written by Saccade)"):
         model_folder.load_model(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "config.json", "state.safetensors", "state.json"])
-def test_a_full_disk_keeps_the_previous_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_full_disk_keeps_the_previous_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     saved(tmp_path)
 
     def full(write: Callable[..., int]) -> Callable[..., int]:
@@ -184,7 +184,7 @@ def test_a_full_disk_keeps_the_previous_checkpoint(tmp_path: Path, monkeypatch: 
     assert not list(tmp_path.glob(".*"))
 
 
-def test_a_reader_beside_a_writer_reads_one_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reader_beside_a_writer_sees_one_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between the reader's look at config.json and at the weights, a whole new version is written."""
     model_folder.save_model(tmp_path, {"w": torch.zeros(2)}, MODEL)
     read, writes = Path.read_bytes, iter([1.0, 2.0])

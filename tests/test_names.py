@@ -10,11 +10,11 @@ from saccade.names import Registry, nearest, resolve
 TABLE = {"cho2014": 1, "bahdanau2014": 2}
 
 
-def test_a_name_of_the_table_is_its_entry() -> None:
+def test_known_name_gives_its_entry() -> None:
     assert resolve("cho2014", TABLE, "model") == 1
 
 
-def test_an_unknown_name_gets_the_nearest_and_the_way_to_ones_own() -> None:
+def test_unknown_name_suggests_the_nearest_and_a_factory() -> None:
     with pytest.raises(UserError, match=r"no model 'bahdanau2015'; did you mean 'bahdanau2014'\?.*my_module:factory"):
         resolve("bahdanau2015", TABLE, "model")
     with pytest.raises(UserError, match="there are bahdanau2014, cho2014"):
@@ -40,13 +40,13 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_module_of_the_working_directory_is_found(here: Path) -> None:
+def test_module_in_the_working_directory_is_found(here: Path) -> None:
     (here / "names_of_mine.py").write_text("def factory():\n    return 'mine'\n")
     assert resolve("names_of_mine:factory", TABLE, "attention")() == "mine"
     assert resolve("math:sqrt", TABLE, "function")(4) == 2
 
 
-def test_what_is_missing_outside_is_named(here: Path) -> None:
+def test_missing_module_or_factory_is_named(here: Path) -> None:
     (here / "names_of_yours.py").write_text("def factory():\n    pass\n")
     with pytest.raises(UserError, match=r"'names_of_yours' has no 'factry'; did you mean 'factory'\?"):
         resolve("names_of_yours:factry", TABLE, "attention")
@@ -61,7 +61,7 @@ def test_the_table_comes_before_modules(here: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [":", ":factory", "math:", "a b:c", "..math:pi", ""])
-def test_half_a_name_is_a_users_mistake(name: str, here: Path) -> None:
+def test_incomplete_name_is_reported(name: str, here: Path) -> None:
     with pytest.raises(UserError):
         resolve(name, TABLE, "model")
 

@@ -19,7 +19,7 @@ VALUES = st.recursive(
 
 @given(VALUES)
 @settings(deadline=None, max_examples=100)
-def test_json_comes_back(value: Any) -> None:
+def test_json_survives_a_round_trip(value: Any) -> None:
     assert parse_json(json.dumps(value)) == parse_json(json.dumps(value, ensure_ascii=False).encode()) == value
 
 
@@ -44,7 +44,7 @@ def test_the_depth_has_a_limit(opening: str, closing: str) -> None:
     assert len(parse_json("[" + ", ".join(["[1]"] * 1_000) + "]")) == 1_000
 
 
-def test_half_of_a_surrogate_pair_is_no_text() -> None:
+def test_half_of_a_surrogate_pair_is_refused() -> None:
     for text in (r'"\ud800"', r'{"\uDFFF": 1}', r'["\ude00\ud83d"]'):
         with pytest.raises(ValueError, match=r"\\ud\w{3} is half of a surrogate pair"):
             parse_json(text)

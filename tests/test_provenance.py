@@ -22,7 +22,7 @@ def git(folder: Path, *arguments: str) -> str:
     return subprocess.run(command, env=os.environ | identity, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def test_everything_is_there_and_goes_to_json() -> None:
+def test_provenance_is_complete_and_fits_json() -> None:
     found = json.loads(json.dumps(provenance(seed=7, command="saccade try")))
     assert (found["seed"], found["command"]) == (7, "saccade try")
     assert found["versions"]["python"] == platform.python_version()
@@ -33,7 +33,7 @@ def test_everything_is_there_and_goes_to_json() -> None:
     assert found["date"].endswith("+00:00")
 
 
-def test_the_command_is_that_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_command_defaults_to_that_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["/somewhere/bin/saccade", "train", "my pairs.tsv"])
     assert provenance()["command"] == "saccade train 'my pairs.tsv'"
     monkeypatch.setattr(sys, "argv", ["/somewhere/saccade/__main__.py", "try"])  # python -m saccade try

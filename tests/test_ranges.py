@@ -94,7 +94,7 @@ def test_every_number_of_every_config_has_a_range() -> None:
 
 
 @pytest.mark.parametrize("number", NUMBERS, ids=str)
-def test_beyond_the_range_is_refused_in_one_line_and_its_edge_accepted(number: Number) -> None:
+def test_value_outside_its_range_is_refused_and_its_bound_accepted(number: Number) -> None:
     cls, _ = CONFIGS[number.config]
     key = f"t.{number.field}" + ("" if number.place is None else f"[{number.place}]")
     for value in outside(number):
@@ -112,7 +112,7 @@ def test_beyond_the_range_is_refused_in_one_line_and_its_edge_accepted(number: N
             assert str(error).startswith("r.toml: t") and str(number.within) not in str(error), error
 
 
-def test_ranges_are_worded_for_people() -> None:
+def test_ranges_are_shown_in_words() -> None:
     assert [str(Range(least=1, most=65_536)), str(Range(above=0)), str(Range(least=0, below=1)), str(Range())] == [
         "from 1 to 65,536",
         "above 0",
@@ -145,7 +145,7 @@ def test_help_shows_the_ranges_of_the_search() -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_the_smallest_sizes_make_a_model(name: str) -> None:
+def test_smallest_sizes_build_a_model(name: str) -> None:
     """So that no lower bound promises what the layers refuse."""
     settings = {n.field: int(n.within.least) for n in NUMBERS if n.config == name and n.type is int and n.within}
     even = {"hidden": 2, "semantics": 2} if name == "russin2019" else {}

@@ -52,11 +52,11 @@ def round_trip(state: Any) -> Any:
 
 @given(STATES)
 @settings(deadline=None, max_examples=150)
-def test_any_state_comes_back_exactly(state: Any) -> None:
+def test_any_state_survives_a_round_trip(state: Any) -> None:
     assert same(round_trip(state), state)
 
 
-def test_states_that_a_training_run_has() -> None:
+def test_training_state_survives_a_round_trip() -> None:
     layer = torch.nn.Linear(3, 2)
     optimiser = torch.optim.AdamW(layer.parameters(), lr=1e-3)
     layer(torch.randn(4, 3)).sum().backward()
@@ -74,7 +74,7 @@ def test_states_that_a_training_run_has() -> None:
     optimiser.load_state_dict(back["optimiser"])
 
 
-def test_a_tensor_in_two_places_is_one_again_and_views_are_copied() -> None:
+def test_shared_tensor_is_stored_once_and_views_are_copied() -> None:
     whole = torch.arange(12.0).view(3, 4)
     state = {"a": whole, "b": [whole], "flat": whole.view(-1), "row": whole[1], "column": whole[:, 1], "t": whole.t()}
     tree, tensors = split_tensors(state)
@@ -85,6 +85,6 @@ def test_a_tensor_in_two_places_is_one_again_and_views_are_copied() -> None:
 
 
 @pytest.mark.parametrize("value", [np.float64(1), {1, 2}, b"bytes", object()])
-def test_what_cannot_be_saved_is_named_by_its_path(value: object) -> None:
+def test_unsupported_value_is_named_by_its_path(value: object) -> None:
     with pytest.raises(TypeError, match=r"^best/0: a "):
         split_tensors({"best": [value]})

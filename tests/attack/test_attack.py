@@ -51,7 +51,7 @@ def test_a_sound_command_passes(place: Path) -> None:
     assert judged(place, ["data", "pairs.tsv", "--out", "o.tsv"], outputs=("o.tsv",)) == set()
 
 
-def test_what_is_written_or_left_elsewhere_is_found(place: Path) -> None:
+def test_files_written_elsewhere_are_detected(place: Path) -> None:
     (place / "folder" / "pairs.tsv").write_text("a b\tc d\n")
     assert judged(place, ["data", "pairs.tsv", "--out", "o.tsv"]) == {"left behind"}
     assert judged(place, ["data", "pairs.tsv", "--out", "../canary/secret"]) == {"outside files touched"}
@@ -90,7 +90,7 @@ def test_a_wrong_acceptance_is_found(place: Path) -> None:
     assert kinds(judge(case, said("saccade: no\n"), place, before)) == set()
 
 
-def test_a_hang_is_ended_and_says_where(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hang_is_killed_and_located(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from saccade import cli
 
     monkeypatch.setattr(cli, "main", lambda: time.sleep(60))
@@ -98,7 +98,7 @@ def test_a_hang_is_ended_and_says_where(place: Path, monkeypatch: pytest.MonkeyP
     assert ended.code is None and "Current thread" in ended.err
 
 
-def test_code_that_is_run_and_files_that_are_moved_are_seen(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_watcher_sees_executed_code_and_moved_files(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from saccade import cli
 
     def main() -> None:
@@ -112,7 +112,7 @@ def test_code_that_is_run_and_files_that_are_moved_are_seen(place: Path, monkeyp
     assert ended.code == 0 and "os.rename" in events and "os.remove" in events and "os.system" in events
 
 
-def test_a_try_is_drawn_from_the_seed_and_its_number_alone() -> None:
+def test_attempt_depends_on_seed_and_number_alone() -> None:
     def drawn(seed: int) -> tuple[bytes, object, bytes]:
         random = Random(f"{seed} fuzz 12")
         return spoil_bytes(random, b"a b\nc d\n"), spoil_value(random, {"a": [1, {"b": 2}]}), compressed(random, b"abc")
@@ -121,7 +121,7 @@ def test_a_try_is_drawn_from_the_seed_and_its_number_alone() -> None:
     assert {fuzz.kind_of(number) for number in range(8)} == set(fuzz.KINDS)
 
 
-def test_the_table_counts_a_try_once_in_each_way_that_it_failed() -> None:
+def test_table_counts_an_attempt_once_per_kind_of_failure() -> None:
     failure = Failure("hangs", "x.py", "…")
     results = [Result("fuzz", "corpus", 1, [failure, failure], 1.0, ""), Result("fuzz", "corpus", 2, [], 1.0, "", 2)]
     (row,) = rows(results)
@@ -129,7 +129,7 @@ def test_the_table_counts_a_try_once_in_each_way_that_it_failed() -> None:
     assert [(found.where, len(met)) for found, met in alike(results)] == [("x.py", 2)]
 
 
-def test_a_few_tries_of_a_quick_command(tmp_path: Path) -> None:
+def test_attack_of_a_quick_command_finds_nothing(tmp_path: Path) -> None:
     """Every try ends, is judged, and cleans up after itself if nothing is wrong."""
     samples = Samples({"none": tmp_path / "model"})
     samples.models["none"].mkdir()

@@ -70,7 +70,7 @@ def test_nothing_is_dropped_in_evaluation(way: str, weights: bool) -> None:
 
 
 @ways
-def test_weights_are_shown_and_remembered_as_they_were_before_dropout(way: str) -> None:
+def test_weights_and_history_are_taken_before_dropout(way: str) -> None:
     attention = WAYS[way]()
     kept = _weights(attention)
     reading = _read(attention.train(), weights=True)

@@ -102,14 +102,14 @@ def test_coverage_counts_in_units_of_fertility() -> None:
     assert scores.flatten().tolist() == pytest.approx([math.tanh(1.4), math.tanh(0.4)])
 
 
-def test_location_only_reads_its_scores_off_the_query() -> None:
+def test_location_only_scores_depend_on_the_query_alone() -> None:
     score = _set(LocationOnly(2, longest=3), {"weight": [[1.0, 2.0, 3.0], [10.0, 20.0, 30.0]]})
     query = torch.tensor([[[[1.0, 1.0]]]])
     assert score(query, _memory([5.0], [5.0]), None).flatten().tolist() == [11, 22]  # a short source: the head of them
     assert score.reach == 3
 
 
-def test_location_only_gives_nothing_beyond_its_longest() -> None:
+def test_location_only_reads_nothing_from_longest_on() -> None:
     attention = Attention(query_dim=2, memory_dim=3, score=LocationOnly(2, longest=2))
     reading = attention(torch.randn(1, 4, 2), attention.remember(torch.randn(1, 5, 3)), weights=True)
     assert (reading.weights[..., 2:] == 0).all()

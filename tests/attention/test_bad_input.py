@@ -163,7 +163,7 @@ def test_widths_that_cannot_be_compared() -> None:
         ),
     ],
 )
-def test_parts_that_make_no_sense(wrong: object, words: list[str]) -> None:
+def test_invalid_parts_are_refused(wrong: object, words: list[str]) -> None:
     with pytest.raises((ValueError, TypeError)) as error:
         wrong()  # type: ignore[operator]
     one_line(error, *words)

@@ -29,7 +29,7 @@ def test_t5_buckets_by_hand() -> None:
     assert bias.bucket(torch.tensor(behind[1:])).tolist() == [16 + bucket for bucket in expected[1:]]
 
 
-def test_t5_bias_is_a_number_a_head_and_bucket() -> None:
+def test_t5_bias_is_one_number_per_head_and_bucket() -> None:
     bias = Buckets(2)
     added = bias(torch.zeros(1, 2, 3, 4), torch.arange(3)[None], torch.arange(20)[None])
     for head in range(2):

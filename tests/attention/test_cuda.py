@@ -106,9 +106,7 @@ def _assert_quick_is_plain(attention: Attention, length: int, masked: bool) -> N
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize(("bias", "length"), [*((bias, 40) for bias in BIASES), ("Shaw", 300)])
-def test_what_is_not_worth_compiling_is_plain(
-    window: str, bias: str, length: int, masked: bool, flexed: list[int]
-) -> None:
+def test_small_input_is_not_compiled(window: str, bias: str, length: int, masked: bool, flexed: list[int]) -> None:
     """SDPA, and chunks of a band: short reads, and long ones with a bias that is not elementwise."""
     _assert_quick_is_plain(_attention(window, bias), length, masked)
     assert not flexed

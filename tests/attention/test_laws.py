@@ -29,7 +29,7 @@ def read(attention: Attention, queries: Tensor, source: Tensor, readable: Tensor
 
 
 @every
-def test_one_query_at_a_time_reads_what_many_read(name: str, numbers: tuple[Tensor, ...]) -> None:
+def test_one_query_at_a_time_equals_many(name: str, numbers: tuple[Tensor, ...]) -> None:
     queries, source, readable = numbers
     attention = build(name)
     memory = attention.remember(source, readable)
@@ -47,7 +47,7 @@ def test_one_query_at_a_time_reads_what_many_read(name: str, numbers: tuple[Tens
 
 
 @every
-def test_a_row_may_be_at_its_own_position(name: str, numbers: tuple[Tensor, ...]) -> None:
+def test_rows_may_have_different_positions(name: str, numbers: tuple[Tensor, ...]) -> None:
     queries, source, readable = numbers
     attention = build(name)
     memory = attention.remember(source, readable)
@@ -65,14 +65,14 @@ def grow(attention: Attention, source: Tensor) -> Memory:
 
 
 @every
-def test_a_memory_that_grows_has_the_keys_of_one_that_was_there(name: str, numbers: tuple[Tensor, ...]) -> None:
+def test_grown_memory_has_the_same_keys_as_a_whole_one(name: str, numbers: tuple[Tensor, ...]) -> None:
     _, source, _ = numbers
     attention = build(name)
     torch.testing.assert_close(grow(attention, source).keys, attention.remember(source[:, :T]).keys, **CLOSE)
 
 
 @without_history
-def test_a_memory_that_grows_reads_as_one_that_was_there(name: str, numbers: tuple[Tensor, ...]) -> None:
+def test_grown_memory_reads_the_same_as_a_whole_one(name: str, numbers: tuple[Tensor, ...]) -> None:
     queries, source, _ = numbers
     attention = build(name)
     memories = grow(attention, source), attention.remember(source[:, :T])
@@ -97,7 +97,7 @@ def test_a_memory_may_grow_while_it_is_read(name: str, numbers: tuple[Tensor, ..
 
 
 @causal
-def test_cached_causal_self_attention_is_the_whole_of_it(name: str, numbers: tuple[Tensor, ...]) -> None:
+def test_cached_self_attention_equals_the_whole(name: str, numbers: tuple[Tensor, ...]) -> None:
     _, source, _ = numbers
     attention = build(name)
     whole = attention(source, attention.remember(source), weights=True)
@@ -295,7 +295,7 @@ def test_gradients_without_weights_are_the_same(name: str, lengths: str) -> None
 
 
 @that_keep("gradcheck")
-def test_gradients_are_those_of_the_numbers(name: str) -> None:
+def test_gradients_match_finite_differences(name: str) -> None:
     attention = build(name)
     generator = torch.Generator().manual_seed(4)
     queries = torch.randn(1, 2, WIDTH, dtype=torch.float64, generator=generator, requires_grad=True)
@@ -316,7 +316,7 @@ def test_state_dict_round_trip(name: str, numbers: tuple[Tensor, ...]) -> None:
     assert torch.equal(read(other, *numbers).context, read(attention, *numbers).context)
 
 
-def test_every_exemption_gives_its_reason() -> None:
+def test_every_exemption_has_a_reason() -> None:
     for name in COMPOSITIONS:
         for law, reason in build(name).exempt.items():
             assert law in get_args(Law) and reason

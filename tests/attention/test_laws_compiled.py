@@ -24,7 +24,7 @@ def read_compiled(name: str, backend: str, numbers: tuple[Tensor, ...]) -> tuple
     return torch.compile(step, fullgraph=True, backend=backend)(*numbers), step(*numbers)
 
 
-def test_those_that_are_compiled_here_are_not_exempt() -> None:
+def test_compiled_attentions_are_not_exempt() -> None:
     assert {*QUICK, *SLOW} <= {*keeping("compile")}
 
 

@@ -85,7 +85,7 @@ def _numbers(rows: int, queries: int = QUERIES) -> tuple[Tensor, Tensor, Tensor]
 
 @each
 @pytest.mark.parametrize("masked", [True, False])
-def test_context_and_gradients_are_those_of_the_plain_read(name: str, masked: bool, reads: list[int]) -> None:
+def test_context_and_gradients_equal_the_plain_read(name: str, masked: bool, reads: list[int]) -> None:
     attention = _built(name)
     queries, source, readable = _numbers(SENTENCES)
     memory = attention.remember(source, readable if masked else None)
@@ -126,7 +126,7 @@ def test_the_ends_of_the_memory_are_read() -> None:
     torch.testing.assert_close(quick, plain, rtol=1e-9, atol=1e-10)
 
 
-def test_many_queries_are_read_part_by_part() -> None:
+def test_many_queries_are_read_in_parts() -> None:
     attention = _built("renormalised")
     queries, source, readable = _numbers(SENTENCES, 400)
     memory = attention.remember(source, readable)
@@ -134,7 +134,7 @@ def test_many_queries_are_read_part_by_part() -> None:
     torch.testing.assert_close(quick, plain, rtol=1e-9, atol=1e-10)
 
 
-def test_where_the_plain_read_is_as_good_it_is_kept(reads: list[int]) -> None:
+def test_plain_read_is_used_where_it_is_as_fast(reads: list[int]) -> None:
     attention = _built("luong2015-local-p-general")
     queries, source, _ = _numbers(SENTENCES)
     attention(queries, attention.remember(source[:, :60]))

@@ -69,7 +69,7 @@ each = pytest.mark.parametrize("normaliser", NORMALISERS, ids=lambda normaliser:
 
 
 @each
-def test_a_closed_slot_is_as_if_it_were_not_there(normaliser: Normaliser) -> None:
+def test_closed_slot_changes_nothing(normaliser: Normaliser) -> None:
     """However large its score."""
     some = _weigh(normaliser, [0.3, 50.0, -0.2, 0.1], [True, False, True, True])
     assert some[1] == 0
@@ -81,7 +81,7 @@ def test_nothing_allowed_gets_nothing(normaliser: Normaliser) -> None:
     assert _weigh(normaliser, [0.3, 50.0], [False, False]).tolist() == [0, 0]
 
 
-def test_nothing_may_be_learned_a_head() -> None:
+def test_empty_slot_may_be_learned_per_head() -> None:
     """With e₀ = ln 5 against scores 0 and ln 2 an eighth and a quarter are left."""
     normaliser = SoftmaxOrNothing(heads=2, learned=True)
     with torch.no_grad():
@@ -90,7 +90,7 @@ def test_nothing_may_be_learned_a_head() -> None:
     assert weights.flatten().tolist() == pytest.approx([1 / 8, 2 / 8, 1 / 4, 2 / 4])
 
 
-def test_monotonic_goes_on_from_where_it_was() -> None:
+def test_monotonic_continues_from_its_last_place() -> None:
     """p = ½ throughout. After ½, ¼, ⅛: q = ½, ¼ + ¼, ¼ + ⅛, and half of each stays."""
     first = torch.tensor([[[[1 / 2, 1 / 4, 1 / 8]]]])
     second, _ = Monotonic().eval()(torch.zeros(1, 1, 1, 3), None, first)

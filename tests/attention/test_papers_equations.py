@@ -163,7 +163,7 @@ def test_every_attention_is_transcribed() -> None:
     assert {papers.paper_of(ATTENTIONS[case.name]) for case in CASES} - {None} == published
 
 
-def test_what_no_paper_proposed_is_credited_to_none() -> None:
+def test_textbook_construction_cites_no_paper() -> None:
     said = describe("weightless")
     assert (said["paper"], said["year"]) == (None, None) and "textbook" in said["origin"]
     assert describe("shaw2018")["origin"].endswith("Self-Attention with Relative Position Representations (2018)")
@@ -207,6 +207,6 @@ def test_gradients(case: Case) -> None:
         np.testing.assert_allclose(unseen[name], plain[name], rtol=1e-9, atol=1e-10)
 
 
-def test_names_that_luong_does_not_have() -> None:
+def test_unknown_luong_variant_is_refused() -> None:
     with pytest.raises(ValueError, match="local-m"):
         papers.luong2015("locally", "dot", query_dim=4, memory_dim=4, width=4)

@@ -70,7 +70,7 @@ def test_hard_when_testing_is_the_greedy_algorithm(seed: int) -> None:
     np.testing.assert_allclose(weights.numpy(), expected, rtol=0, atol=1e-12)
 
 
-def test_the_trials_of_the_greedy_algorithm_are_fair() -> None:
+def test_greedy_algorithm_trials_are_fair() -> None:
     """Some sources are used up and some are not; some steps stay where they are."""
     trials = [_trial(seed) for seed in range(8)]
     chosen = [raffel2017_greedy(1 / (1 + np.exp(-scores)), readable) for scores, readable in trials]

@@ -25,7 +25,7 @@ def _ready(attention: Attention) -> tuple[Attention, Tensor, Tensor]:
     return attention, queries, source
 
 
-def test_xu2015_draws_one_readable_slot_and_says_its_log_probability() -> None:
+def test_xu2015_samples_one_readable_slot_and_gives_its_log_probability() -> None:
     attention, queries, source = _ready(papers.xu2015(query_dim=3, memory_dim=2, width=WIDTH))
     torch.manual_seed(2)
     reading = attention(queries, attention.remember(source, torch.from_numpy(READABLE)), weights=True)
@@ -40,7 +40,7 @@ def test_xu2015_draws_one_readable_slot_and_says_its_log_probability() -> None:
             np.testing.assert_array_equal(reading.context[b, i].numpy(), source[b, j].numpy())
 
 
-def test_xu2015_draws_again_in_training_and_not_in_evaluation() -> None:
+def test_xu2015_samples_in_training_only() -> None:
     attention, queries, source = _ready(papers.xu2015(query_dim=3, memory_dim=2, width=WIDTH))
     memory = attention.remember(source)
     torch.manual_seed(2)
@@ -52,7 +52,7 @@ def test_xu2015_draws_again_in_training_and_not_in_evaluation() -> None:
 DRAWS = 100_000
 
 
-def test_xu2015_draws_as_often_as_the_softmax_says() -> None:
+def test_xu2015_samples_with_the_softmax_probabilities() -> None:
     attention, queries, source = _ready(papers.xu2015(query_dim=3, memory_dim=2, width=WIDTH))
     memory = attention.remember(source[2:], torch.from_numpy(READABLE[2:]))
     torch.manual_seed(3)

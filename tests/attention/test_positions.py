@@ -25,7 +25,7 @@ def test_sinusoidal_by_hand() -> None:
     torch.testing.assert_close(placed, expected)
 
 
-def test_learned_is_a_row_of_its_table_a_position() -> None:
+def test_learned_positions_are_rows_of_a_table() -> None:
     learned = Learned(3, longest=4).double()
     inputs = torch.randn(2, 3, 3, dtype=torch.float64)
     at = torch.tensor([[0, 1, 2], [2, 3, 9]])  # 9 is beyond the table, and shares its last row

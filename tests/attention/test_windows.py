@@ -81,7 +81,7 @@ def _attention(window: Window) -> Attention:
 
 @each
 @pytest.mark.parametrize("first", [None, [0, 0], [3, 3], [1, 4]], ids=["from 0", "at 0", "at 3", "each its own"])
-def test_a_window_lets_through_what_its_rule_says(name: str, first: list[int] | None) -> None:
+def test_window_allows_what_its_rule_allows(name: str, first: list[int] | None) -> None:
     window, rule = WINDOWS[name]
     queries, source = _inputs()
     attention = _attention(window)
@@ -95,7 +95,7 @@ def test_a_window_lets_through_what_its_rule_says(name: str, first: list[int] | 
 
 
 @each
-def test_what_a_window_says_of_itself_is_true(name: str) -> None:
+def test_window_properties_hold(name: str) -> None:
     """`causal` and `band`, which the fused and banded reads trust."""
     window, rule = WINDOWS[name]
     for i in range(20):
@@ -136,7 +136,7 @@ def test_a_band_read_in_chunks_is_the_same(queries: int, slots: int, left: int, 
     torch.testing.assert_close(attention(asked, memory).context, whole, rtol=0, atol=1e-10)
 
 
-def test_a_long_band_against_the_loops() -> None:
+def test_long_band_matches_the_loops() -> None:
     queries, source = _inputs(200, 150, sentences=1)
     attention = _attention(Sliding(3, 2))
     readable = np.ones((1, 150), dtype=bool)
@@ -202,13 +202,13 @@ def test_a_causal_transformer_in_a_window_stays_causal() -> None:
     assert torch.equal(weights.any(1).squeeze(0), torch.ones(6, 6).tril().triu(-2).bool())
 
 
-def test_a_graph_needs_a_column_a_slot() -> None:
+def test_graph_needs_one_column_per_slot() -> None:
     attention = _attention(Graph(torch.ones(5, 3, dtype=torch.bool)))
     queries, source = _inputs(5, 4)
     with pytest.raises(ValueError, match="3 columns, too few for 5 queries and 4 slots"):
         attention(queries, attention.remember(source))
 
 
-def test_a_graph_is_given_as_bool() -> None:
+def test_graph_must_be_bool() -> None:
     with pytest.raises(TypeError, match="bool"):
         Graph(torch.ones(3, 3))

@@ -106,14 +106,14 @@ def test_growth_is_the_exponent_of_the_longest_lengths() -> None:
     assert cost.growth([64, 128], [5.0, 10.0]) == {"exponent": pytest.approx(1.0), "lengths": [64, 128]}
 
 
-def test_what_would_not_fit_is_skipped_with_the_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_cell_that_would_not_fit_is_skipped_with_the_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     result = run(tmp_path / "result.json", "--only", "bahdanau2014", "--lengths", "128", "--gib-per-cell", "0.0005")
     skipped = {c["label"]: c["skipped"] for c in result["cells"] if "skipped" in c}
     assert skipped.keys() == {"bahdanau2014"} and "GiB" in skipped["bahdanau2014"]
     assert "bahdanau2014 (forward)" in capsys.readouterr().out
 
 
-def test_a_length_too_slow_ends_its_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_length_ends_its_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attention, "seconds", lambda call, device, calls=1: 3.0)
     result = run(tmp_path / "slow.json", "--only", "weightless", "--lengths", "4,8,16")
     assert {c["length"] for c in result["cells"] if "seconds" in c} == {4}
@@ -163,7 +163,7 @@ def test_without_rich_the_tables_are_plain(
         (["--width", "10", "--heads", "4"], "heads must divide the width"),
     ],
 )
-def test_mistakes_are_told(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_mistakes_are_reported(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exit_:
         attention.main(arguments)
     assert exit_.value.code == 2 and said in capsys.readouterr().err

@@ -28,7 +28,7 @@ def test_this_checkout_is_tested(monkeypatch: pytest.MonkeyPatch) -> None:
     assert gpu_tests.environment()["PYTHONPATH"].split(os.pathsep) == [str(ROOT), "packages"]
 
 
-def test_a_report_is_counted(tmp_path: Path) -> None:
+def test_gpu_report_is_counted(tmp_path: Path) -> None:
     (tmp_path / "report.xml").write_text(
         "<testsuites><testsuite>"
         '<testcase classname="tests.a" name="one" time="1.5"/>'

@@ -25,7 +25,7 @@ def first_save(scratch: Path, **bounds: Any) -> Outcome:
 
 
 @pytest.mark.parametrize("crash", [first_save, crash_save, crash_translation])
-def test_what_is_left_is_the_old_or_the_new(crash: Crash, tmp_path: Path) -> None:
+def test_crash_leaves_the_old_or_the_new_contents(crash: Crash, tmp_path: Path) -> None:
     outcome = crash(tmp_path, most=50)
     typer.echo(f"{crash.__name__}: {outcome}")
     assert not outcome.failures, outcome.failures[0]
@@ -42,7 +42,7 @@ def test_every_state(crash: Crash, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_goes_on_from_any_state(tmp_path: Path) -> None:
+def test_run_resumes_from_any_crash_state(tmp_path: Path) -> None:
     outcome = crash_training(tmp_path, most=40)
     typer.echo(outcome)
     assert not outcome.failures, outcome.failures[0]
@@ -50,7 +50,7 @@ def test_a_run_goes_on_from_any_state(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_a_run_goes_on_from_many_states(tmp_path: Path) -> None:
+def test_run_resumes_from_many_crash_states(tmp_path: Path) -> None:
     outcome = crash_training(tmp_path, most=600)  # of about 2,500
     typer.echo(outcome)
     assert not outcome.failures, outcome.failures[0]
@@ -69,7 +69,7 @@ SYNC = files.sync
         (crash_translation, Journal, "_sync_folders", lambda self: None),
     ],
 )
-def test_an_fsync_that_is_missing_is_found(
+def test_missing_fsync_is_detected(
     crash: Crash, where: Any, name: str, without: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(where, name, without)

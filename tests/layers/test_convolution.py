@@ -21,7 +21,7 @@ def by_hand(layer: Convolution, sentence: Tensor) -> Tensor:
 
 @pytest.mark.parametrize("causal", [True, False])
 @pytest.mark.parametrize("kernel", [1, 2, 3, 4])
-def test_a_convolution_by_its_formula_whatever_stands_in_the_padding(kernel: int, causal: bool) -> None:
+def test_convolution_matches_its_formula_and_ignores_padding(kernel: int, causal: bool) -> None:
     torch.manual_seed(1)
     layer, x = Convolution(3, 4, kernel, causal=causal), torch.randn(2, 5, 3)
     readable = torch.arange(5) < torch.tensor([[3], [5]])
@@ -31,7 +31,7 @@ def test_a_convolution_by_its_formula_whatever_stands_in_the_padding(kernel: int
 
 
 @pytest.mark.parametrize("kernel", [1, 2, 3, 4])
-def test_a_causal_one_goes_on_from_its_last_inputs(kernel: int) -> None:
+def test_causal_feed_forward_continues_from_previous_inputs(kernel: int) -> None:
     torch.manual_seed(1)
     layer, x = GatedConvolution(4, kernel, dropout=0.0, normalised=True, causal=True), torch.randn(2, 5, 4)
     recent, steps = torch.zeros(2, layer.remembers, 4), []
@@ -68,7 +68,7 @@ def test_normalised_weights_have_a_length_and_a_direction() -> None:
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
-def test_a_small_variance_stays_as_it_is_through_many_layers(dropout: float) -> None:
+def test_variance_is_preserved_through_many_layers(dropout: float) -> None:
     """§3.5 of the paper: what the weights are drawn from makes up for the gate, the residual and the dropout."""
     torch.manual_seed(1)
     states = 0.1 * torch.randn(8, 20, 128)

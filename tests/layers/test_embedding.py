@@ -22,7 +22,7 @@ def test_two_vocabularies_cannot_be_tied_over_both_sides() -> None:
     Embeddings(7, 8, 4, tie="target")
 
 
-def test_vectors_are_scaled_where_asked_and_padding_is_zero() -> None:
+def test_embeddings_are_scaled_if_requested_and_padding_is_zero() -> None:
     embeddings = Embeddings(7, 8, 4, scale=True)
     tokens = torch.tensor([[5, PAD]])
     assert torch.equal(embeddings.of_source(tokens)[0, 0], embeddings.source.weight[5] * 2)

@@ -52,7 +52,7 @@ def test_the_long_short_term_unit_by_hand() -> None:
     assert unit.read(stepped).tolist() == stepped[:, :1].tolist()
 
 
-def test_the_tanh_unit_is_that_of_torch() -> None:
+def test_tanh_unit_equals_torch() -> None:
     torch.manual_seed(1)
     unit, theirs = TanhUnit(2, 3), torch.nn.RNNCell(2, 3)
     with torch.no_grad():
@@ -64,7 +64,7 @@ def test_the_tanh_unit_is_that_of_torch() -> None:
     torch.testing.assert_close(unit(unit.of_input(x), h), theirs(x, h))
 
 
-def test_the_long_short_term_unit_is_that_of_torch() -> None:
+def test_lstm_unit_equals_torch() -> None:
     torch.manual_seed(1)
     unit, theirs = LongShortTermUnit(2, 3), torch.nn.LSTMCell(2, 3)
     order = torch.tensor([1, 0, 3, 2])  # torch's gates are in, forget, candidate, out
@@ -113,7 +113,7 @@ def test_the_first_weights_of_a_unit(cell: Cell) -> None:
 
 @each_cell
 @pytest.mark.parametrize("backwards", [False, True])
-def test_padding_leaves_the_state_as_it_was(cell: Cell, backwards: bool) -> None:
+def test_padding_does_not_change_the_state(cell: Cell, backwards: bool) -> None:
     torch.manual_seed(1)
     recurrence = Recurrence(cell, 2, 3, backwards=backwards)
     inputs = torch.randn(1, 5, 2)
@@ -125,7 +125,7 @@ def test_padding_leaves_the_state_as_it_was(cell: Cell, backwards: bool) -> None
 
 
 @each_cell
-def test_no_words_leave_the_first_state(cell: Cell) -> None:
+def test_empty_sentence_keeps_the_first_state(cell: Cell) -> None:
     recurrence = Recurrence(cell, 2, 3)
     states, last = recurrence(torch.randn(4, 0, 2), torch.ones(4, 0, dtype=torch.bool))
     assert states.shape == (4, 0, 3) and last.shape == (4, recurrence.unit.size) and not last.any()
@@ -159,7 +159,7 @@ def test_states_of_two_directions_are_one_state_side_by_side() -> None:
     torch.testing.assert_close(end, torch.cat([there[:, :3], back[:, :3], there[:, 3:], back[:, 3:]], -1))
 
 
-def test_the_first_state_is_of_the_last_of_the_mean_or_zero() -> None:
+def test_first_state_is_from_the_last_the_mean_or_zero() -> None:
     torch.manual_seed(1)
     last, annotations = torch.randn(3, 2), torch.randn(3, 4, 5)
     readable = torch.arange(4) < torch.tensor([[2], [4], [0]])
@@ -171,7 +171,7 @@ def test_the_first_state_is_of_the_last_of_the_mean_or_zero() -> None:
 
 
 @each_cell
-def test_a_stack_run_over_a_sentence_is_its_steps(cell: Cell) -> None:
+def test_stack_over_a_sentence_equals_its_steps(cell: Cell) -> None:
     torch.manual_seed(1)
     stack = Stack(cell, 2, 3, layers=3, first="mean", annotation=4, dropout=0.0)
     annotations, readable = torch.randn(2, 5, 4), torch.ones(2, 5, dtype=torch.bool)

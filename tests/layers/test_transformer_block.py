@@ -9,7 +9,7 @@ from saccade.layers.transformer_block import FeedForward, FeedForwardKind, NormP
 
 @pytest.mark.parametrize("place", get_args(NormPlace))
 @pytest.mark.parametrize("residual", [True, False])
-def test_a_sublayer_by_its_formula(place: NormPlace, residual: bool) -> None:
+def test_sublayer_matches_its_formula(place: NormPlace, residual: bool) -> None:
     torch.manual_seed(1)
     sublayer = Sublayer(4, place=place, kind="layer", residual=residual, dropout=0.0)
     x, norm = torch.randn(2, 3, 4), sublayer.norm
@@ -33,7 +33,7 @@ def test_the_kinds_of_norm() -> None:
     assert torch.equal(norms["none"], x)
 
 
-def test_a_gated_network_by_its_formula() -> None:
+def test_gated_feed_forward_matches_its_formula() -> None:
     torch.manual_seed(1)
     network = FeedForward(4, 6, kind="gated", dropout=0.0)
     x = torch.randn(2, 3, 4)
@@ -41,7 +41,7 @@ def test_a_gated_network_by_its_formula() -> None:
     torch.testing.assert_close(network(x), network.second(gate * torch.sigmoid(gate) * inner))
 
 
-def test_only_a_convolution_looks_around() -> None:
+def test_only_a_convolution_sees_neighbours() -> None:
     torch.manual_seed(1)
     for kind in get_args(FeedForwardKind):
         network = FeedForward(4, 6, kind=kind, dropout=0.0)
@@ -52,7 +52,7 @@ def test_only_a_convolution_looks_around() -> None:
 
 
 @pytest.mark.parametrize("kernel", [1, 2, 3, 4])
-def test_a_causal_convolution_goes_on_from_its_last_inputs(kernel: int) -> None:
+def test_causal_convolution_continues_from_previous_inputs(kernel: int) -> None:
     torch.manual_seed(1)
     network = FeedForward(4, 6, kind="convolution", dropout=0.0, kernel=kernel, causal=True)
     x = torch.randn(2, 5, 4)
@@ -63,7 +63,7 @@ def test_a_causal_convolution_goes_on_from_its_last_inputs(kernel: int) -> None:
     torch.testing.assert_close(torch.cat(steps, 1), network(x))
 
 
-def test_a_site_gives_back_the_width_and_turns_only_once() -> None:
+def test_site_keeps_the_width_and_rotates_once() -> None:
     wide = Site("luong2015-global-dot", 8, heads=2, dropout=0.0)
     assert wide.attention.context_dim == 8 and wide.attention.heads == 1  # that attention has no heads to give
     site = Site("vaswani2017", 8, heads=2, dropout=0.1, causal=True, rotary=True)

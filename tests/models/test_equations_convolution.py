@@ -149,7 +149,7 @@ TRANSCRIPTIONS: dict[Case, Callable[[Parameters, list[int], list[int]], Iterator
 
 
 @pytest.mark.parametrize("case", TRANSCRIPTIONS, ids=str)
-def test_logits_are_those_of_the_equations(case: Case) -> None:
+def test_logits_match_the_equations(case: Case) -> None:
     model, (source, readable, target) = build(case), sentences()
     logits = model(source, readable, target).detach().numpy()
     parameters = {name: tensor.numpy() for name, tensor in model.state_dict().items()}
@@ -159,7 +159,7 @@ def test_logits_are_those_of_the_equations(case: Case) -> None:
 
 
 @pytest.mark.parametrize("layers", [1, 2])
-def test_the_encoder_of_gehring2017_learns_slowly(layers: int) -> None:
+def test_gehring2017_scales_the_encoders_gradient(layers: int) -> None:
     """Its gradient, and no other, is 1/2L of the derivative."""
     model, inputs = build(Case("gehring2017", {"encoder_layers": layers, "decoder_layers": layers})), sentences()
     direction = torch.randn(model(*inputs).shape, dtype=torch.float64, generator=torch.Generator().manual_seed(3))

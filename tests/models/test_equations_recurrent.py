@@ -294,7 +294,7 @@ TRANSCRIPTIONS: dict[Case, Transcription] = {
 
 
 @pytest.mark.parametrize("case", TRANSCRIPTIONS, ids=str)
-def test_logits_are_those_of_the_equations(case: Case) -> None:
+def test_logits_match_the_equations(case: Case) -> None:
     check(case, TRANSCRIPTIONS[case])
 
 

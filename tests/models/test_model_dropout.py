@@ -110,7 +110,7 @@ def test_every_model_is_here() -> None:
 
 
 @cases
-def test_each_place_drops_its_share_as_often_as_it_is_passed(case: str) -> None:
+def test_each_place_drops_its_share_at_every_pass(case: str) -> None:
     model, passed = build(case), Counter[str]()
     for name, module in dropouts(model).items():
         module.register_forward_hook(lambda *_, name=name: passed.update([name]))
@@ -150,7 +150,7 @@ def test_a_transformer_drops_weights_at_each_of_its_attentions() -> None:
 
 
 @pytest.mark.parametrize("name", dict.fromkeys(name for name, _, _ in RECURRENT.values()))
-def test_one_share_for_all_places(name: str) -> None:
+def test_one_dropout_applies_everywhere(name: str) -> None:
     config = MODELS[name].config_type(**SMALL[name] | {"dropout": 0.4})
     model = MODELS[name](config, VOCABULARY, VOCABULARY)
     assert "layer_dropout" in to_dict(config) and {module.p for module in dropouts(model).values()} == {0.4}

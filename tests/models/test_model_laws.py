@@ -50,7 +50,7 @@ def attentions(case: Case) -> dict[str, Attention]:
 
 
 @pytest.mark.parametrize(("model", "site"), UNFIT, ids=str)
-def test_an_attention_fits_a_site_or_says_why_not(model: str, site: str) -> None:
+def test_attention_fits_a_site_or_gives_the_reason(model: str, site: str) -> None:
     unfit = {}
     for name in ATTENTIONS:
         try:
@@ -76,7 +76,7 @@ def test_forward_is_repeated_steps(case: Case) -> None:
 
 
 @every
-def test_hypotheses_of_a_sentence_share_what_is_fixed(case: Case) -> None:
+def test_hypotheses_of_a_sentence_share_fixed(case: Case) -> None:
     model, (source, readable, _) = built(case), sentences()
     targets = torch.cat([sentences(seed)[2] for seed in range(N)])  # (B·N, T)
     whole = model(source.repeat_interleave(N, 0), readable.repeat_interleave(N, 0), targets)
@@ -113,7 +113,7 @@ BY_PLACE = [Case("vaswani2017", {"decoder_attention": name}) for name in ("press
 
 
 @pytest.mark.parametrize("case", RECURRENT + PLACED + BY_PLACE, ids=str)
-def test_rows_may_be_at_their_own_place(case: Case) -> None:
+def test_local_rows_may_have_different_places(case: Case) -> None:
     model, (source, readable, target) = built(case), sentences()
     steps, states = (3, 1), []
     for b, count in enumerate(steps):
@@ -170,7 +170,7 @@ def test_an_empty_sentence_is_legal_and_its_gradients_are_finite(case: Case) -> 
 
 
 @every
-def test_what_is_saved_and_loaded_is_bit_equal(case: Case, tmp_path: Path) -> None:
+def test_saved_model_is_bit_equal_after_loading(case: Case, tmp_path: Path) -> None:
     model = built(case)
     described = model_folder.ModelConfig(model=case.model, config=config.to_dict(model.config))
     model_folder.save_model(tmp_path / "model", model.state_dict(), described)
@@ -212,7 +212,7 @@ def test_a_trace_has_the_weights_of_every_site(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", MAIN, ids=str)
-def test_a_closed_trace_leaves_nothing_behind(case: Case) -> None:
+def test_closed_trace_stops_recording(case: Case) -> None:
     model, inputs = built(case), sentences()
     sites = list(attentions(case))
     before = {name: dict(vars(module)) for name, module in model.named_modules()}
@@ -256,7 +256,7 @@ def test_gradients_reach_every_parameter(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", MAIN, ids=str)
-def test_a_step_leaves_its_state_as_it_was(case: Case) -> None:
+def test_step_does_not_change_its_state(case: Case) -> None:
     """A search takes rows of a state many times, so a step must not write into it."""
     model, (source, readable, target) = built(case), sentences()
     fixed, moving = model.start(source, readable)

@@ -28,7 +28,7 @@ def test_every_model_learns(model: str, task: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("model", learning.ORDER_KEEPING)
-def test_word_by_word_keeps_the_order_and_cannot_change_it(model: str, tmp_path: Path) -> None:
+def test_aligned_rnn_cannot_reorder(model: str, tmp_path: Path) -> None:
     kept = learning.learn(model, "copy", tmp_path / "copy")
     assert kept.exact >= 0.95 and kept.untrained == 0.0, kept
     changed = learning.learn(model, "reverse", tmp_path / "reverse", steps=1000)

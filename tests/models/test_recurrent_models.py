@@ -13,7 +13,7 @@ from saccade.text.tokeniser import EOS
 
 
 @pytest.mark.parametrize("how", [Search(), Search(beam=3, length_penalty=0.0), Search(beam=3, length_penalty=3.0)])
-def test_the_word_by_word_network_ends_with_its_source(how: Search) -> None:
+def test_aligned_rnn_ends_with_its_source(how: Search) -> None:
     model = build(Case("aligned-rnn", {"feedback": True}))
     source, readable, _ = sentences()
     source = source.where(readable, 0).masked_fill(source == EOS, 4)
@@ -21,7 +21,7 @@ def test_the_word_by_word_network_ends_with_its_source(how: Search) -> None:
         assert hypotheses[0].ended and len(hypotheses[0].tokens) <= length
 
 
-def test_word_by_word_only_the_words_so_far_matter_or_with_both_directions_all() -> None:
+def test_aligned_rnn_sees_the_words_so_far_or_all_if_bidirectional() -> None:
     source, readable, target = sentences()
     other = source.clone()
     other[1, 3] = (source[1, 3] + 1) % 11
@@ -54,6 +54,6 @@ def test_syntax_is_read_by_the_mean_of_several_heads_weights() -> None:
         ("cho2014", {"cell": "rnn"}, 'model.cell: "rnn" given, expected "tanh" or "gru" or "lstm"'),
     ],
 )
-def test_settings_that_cannot_be(name: str, settings: dict[str, object], message: str) -> None:
+def test_impossible_settings_are_refused(name: str, settings: dict[str, object], message: str) -> None:
     with pytest.raises(UserError, match=f"recipe.toml: {message}"):
         from_dict(MODELS[name].config_type, settings, "recipe.toml", "model")

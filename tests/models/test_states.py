@@ -37,7 +37,7 @@ def test_take_reorders_every_tensor_and_keeps_all_else() -> None:
     assert first.past is not None and first.past[0][:, 1].tolist() == [10, 2, 2, 6]
 
 
-def test_leaves_come_depth_first() -> None:
+def test_map_tensors_goes_depth_first() -> None:
     assert [int(leaf[0, 0]) for leaf in leaves(example(1))] == [100, 0, 0, 7]
     assert list(leaves({"a": None, "b": "text", "c": [3, ()]})) == []
 
@@ -60,7 +60,7 @@ TREES = st.recursive(
 
 @given(TREES, st.permutations(range(3)))
 @settings(deadline=None, max_examples=40)
-def test_map_is_what_it_does_to_the_leaves(value: object, order: list[int]) -> None:
+def test_take_rows_applies_to_every_tensor(value: object, order: list[int]) -> None:
     rows = torch.tensor(order)
     assert shape(take_rows(value, rows)) == shape(value)
     for before, after in zip(leaves(value), leaves(take_rows(value, rows)), strict=True):

@@ -25,12 +25,12 @@ def test_every_attention_is_built_or_refused_with_its_setting(name: str, key: st
             assert str(error).startswith(f"model.{key}: attention {attention!r} does not fit: "), error
 
 
-def test_other_settings_that_do_not_go_together() -> None:
+def test_incompatible_settings_are_refused() -> None:
     rotary = replace(MODELS["vaswani2017"].PRESETS["tiny"], width=6, heads=2, positions="rotary")
     with pytest.raises(UserError, match=r"^model vaswani2017: its settings do not fit together: .*even, got 3"):
         build_model("vaswani2017", rotary, 9, 9)
 
 
-def test_a_model_of_ones_own_is_a_class_of_models() -> None:
+def test_own_model_must_be_a_seq2seq_class() -> None:
     with pytest.raises(UserError, match="'json:loads' is not a class of models; expected a subclass of"):
         find_model("json:loads")

@@ -6,7 +6,7 @@ from model_cases import Case, build
 from saccade.attention import Rotary
 
 
-def test_rotary_positions_turn_self_attention_alone() -> None:
+def test_rotary_positions_rotate_self_attention_only() -> None:
     """Source and target have no common places: a distance between them would mean nothing."""
     model = build(Case("vaswani2017", {"positions": "rotary"}))
     layer = model.decoder[0]
