@@ -132,13 +132,12 @@ def evaluate(
 
     A system is a model, its folder, or a file of outputs. `named` are the options of `saccade evaluate`.
     """
-    from saccade.data.inputs import in_memory
     from saccade.evaluation.systems import evaluate_systems
 
     several = [systems] if isinstance(systems, str | Path | Model) else list(systems)
     return evaluate_systems(
         [system.translator if isinstance(system, Model) else system for system in several],
-        None if pairs is None else in_memory(pairs),
+        pairs,
         with_targets(options or EvaluateOptions(), targets, named),
         search=search or DEFAULT_SEARCH,
         say=say,

@@ -218,11 +218,10 @@ class Model:
         **named: Any,
     ) -> "SystemsEvaluation":
         """Translate the sources and score the translations; `named` are the options of `saccade evaluate`."""
-        from saccade.data.inputs import in_memory
         from saccade.evaluation.systems import evaluate_systems
 
         search, options = search or DEFAULT_SEARCH, with_targets(EvaluateOptions(), targets, named)
-        return evaluate_systems([self.translator], in_memory(pairs), options, search=search, bar=as_bar(progress))
+        return evaluate_systems([self.translator], pairs, options, search=search, bar=as_bar(progress))
 
     def align(self, sources: Sequence[str], targets: Sequence[str], **named: Any) -> "list[AlignedPair]":
         """Align the words of each source and target by the model's attention.
@@ -232,11 +231,7 @@ class Model:
         from saccade.align import Aligner, AlignmentHead
 
         options = change_options(AlignOptions(), named)
-        head = AlignmentHead(
-            layer="all" if options.mean else options.layer,
-            head=options.head,
-            shift=None if options.shift in (None, "auto") else int(options.shift),
-        )
+        head = AlignmentHead.from_options(options)
         aligner = Aligner(self.translator, head, tokenised=options.tokenised, by=options.by)
         return list(aligner.align(list(zip(sources, targets, strict=True))))
 
@@ -257,7 +252,6 @@ class Model:
         `reverse` is a model of the other direction; `named` are the options of `saccade align`.
         """
         from saccade.align.corpus import align_corpus
-        from saccade.data.inputs import in_memory
         from saccade.decode import load
         from saccade.journal import refuse_folder, write_file
 
@@ -269,7 +263,7 @@ class Model:
         with nullcontext(write) if path is None else write_file(path) as write:
             return align_corpus(
                 self.translator,
-                in_memory(pairs),
+                pairs,
                 options,
                 reverse=None if reverse is None else reverse.translator,
                 write=write,

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from saccade.align.links import Links, links_from_weights
+from saccade.align.options import AlignOptions
 from saccade.align.weights import Matrix, to_words
 from saccade.errors import UserError
 from saccade.text import EOS, Tokeniser, WordRange, words
@@ -89,6 +90,11 @@ class AlignmentHead:
     layer: Layer = None
     head: int | None = None
     shift: int | None = None
+
+    @classmethod
+    def from_options(cls, options: AlignOptions) -> "AlignmentHead":
+        shift = None if options.shift in (None, "auto") else int(options.shift)
+        return cls(layer="all" if options.mean else options.layer, head=options.head, shift=shift)
 
     def weights(self, attention: "PairAttention", by: UnitChoice = "word") -> Matrix:
         """(target units, source units)"""

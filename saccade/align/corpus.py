@@ -5,17 +5,16 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from saccade.align.aligner import AlignedPair, Aligner, AttentiveModel, HeadEntropies
 from saccade.align.attention import AlignmentHead
-from saccade.align.gold import format_gold, format_links, read_gold
+from saccade.align.gold import format_gold, format_links, gold_of_task, read_gold, refuse_second_gold
 from saccade.align.heads import HeadChoice
 from saccade.align.links import GoldLinks, Links, sort_links
 from saccade.align.options import AlignOptions, LinkFormat
-from saccade.align.pairs import PairInput, Pairs, open_pair_input, refuse_second_gold
 from saccade.align.scores import AlignmentScores, score_alignments, score_baselines
+from saccade.data.inputs import NamedPairs, Pairs, name_pairs
 
 Bar = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]  # (label, total) → a function that advances
 Say = Callable[[str], None]
@@ -94,11 +93,7 @@ def align_corpus(
 ) -> CorpusAlignment:
     """Align `pairs` by the attention of `model`, or of it and of its `reverse`; `write` gets the lines of links."""
     options = options or AlignOptions()
-    head = AlignmentHead(
-        layer="all" if options.mean else options.layer,
-        head=options.head,
-        shift=None if options.shift in (None, "auto") else int(options.shift),
-    )
+    head = AlignmentHead.from_options(options)
     aligner = Aligner(
         model,
         head,
@@ -109,26 +104,21 @@ def align_corpus(
         by=options.by if options.gold is None or options.by != "auto" else "word",
         batch_tokens=options.batch_tokens,
     )
-    with TemporaryDirectory() as buffer:
-        corpus = _open(pairs, options.targets, options, options.gold, Path(buffer))
+    with name_pairs(pairs, options.targets, count=options.count, seed=options.seed) as corpus:
         aligner = aligner.with_unit(aligner.unit(corpus.pairs))
         if aligner.by == "piece" and options.by == "auto" and say is not None:
             say("links are between pieces; --by word links words")
-        gold, total = _gold(corpus, options.gold, options, aligner)
-        choice, sample, sample_gold = None, corpus, gold
+        gold, total = _read_gold(corpus, options.gold, options, aligner)
+        choice = None
         if options.best_head or options.shift == "auto":
-            if options.valid is not None:
-                sample = _open(options.valid, None, options, options.valid_gold, None)
-                sample_gold, _ = _gold(sample, options.valid_gold, options, aligner)
-            every = {"every_head": options.best_head, "every_shift": options.shift == "auto"}
-            aligner, choice = aligner.with_best_head(sample.pairs, sample_gold, **every)
+            aligner, choice = _choose(aligner, corpus, gold, options)
         result = CorpusAlignment(
             name=corpus.name,
             aligner=aligner,
             head=aligner.head,
             gold=gold,
             choice=choice,
-            is_fair=sample is not corpus,
+            is_fair=options.valid is not None,
             entropies=HeadEntropies() if options.entropy else None,
         )
         with bar("aligning", total) if bar is not None else nullcontext(lambda _: None) as advance:
@@ -165,21 +155,25 @@ def alignment_table(scores: dict[str, AlignmentScores]) -> Table:
     return ["alignment to gold", "AER", "precision", "recall"], rows
 
 
-def _open(
-    pairs: Pairs, targets: Path | None, options: AlignOptions, gold: Path | None, buffer: Path | None
-) -> PairInput:
-    seed = options.seed + (buffer is None)  # the --valid pairs of a task are other pairs
-    corpus = open_pair_input(pairs, targets, count=options.count, seed=seed, buffer=buffer)
-    refuse_second_gold(corpus, gold)
-    return corpus
+def _choose(
+    aligner: Aligner, corpus: NamedPairs, gold: Sequence[GoldLinks] | None, options: AlignOptions
+) -> tuple[Aligner, HeadChoice]:
+    every = {"every_head": options.best_head, "every_shift": options.shift == "auto"}
+    if options.valid is None:
+        return aligner.with_best_head(corpus.pairs, gold, **every)
+    with name_pairs(options.valid, count=options.count, seed=options.seed + 1) as valid:  # other pairs of a task
+        valid_gold, _ = _read_gold(valid, options.valid_gold, options, aligner)
+        return aligner.with_best_head(valid.pairs, valid_gold, **every)
 
 
-def _gold(
-    corpus: PairInput, gold: Path | None, options: AlignOptions, aligner: Aligner
+def _read_gold(
+    corpus: NamedPairs, gold: Path | None, options: AlignOptions, aligner: Aligner
 ) -> tuple[Sequence[GoldLinks] | None, int]:
     """The gold links, and the number of pairs. Reads all pairs first, so that a mistake in the last line is reported
     before hours of work."""
     if gold is None:
-        return corpus.gold if aligner.by == "word" else None, sum(1 for _ in corpus.pairs)
+        known = gold_of_task(corpus) if aligner.by == "word" else None
+        return known, sum(1 for _ in corpus.pairs)
+    refuse_second_gold(corpus, gold)
     lengths = [aligner.lengths(pair) for pair in corpus.pairs]
     return read_gold(gold, lengths=lengths, base=options.gold_base), len(lengths)

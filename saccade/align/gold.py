@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from saccade.align.links import GoldLinks, Links, sort_links
+from saccade.data.inputs import NamedPairs
 from saccade.errors import UserError
 
 # The digits are bounded: no text has a billion words, and Python refuses to read numbers of some thousand digits.
@@ -67,6 +68,15 @@ def read_gold(
         parse_gold(line, place=f"{path}:{number}", lengths=size, base=base or 0)
         for number, (line, size) in enumerate(zip(lines, sizes, strict=True), start=1)
     )
+
+
+def gold_of_task(pairs: NamedPairs) -> list[GoldLinks] | None:
+    return None if pairs.alignments is None else [GoldLinks.all_sure(links) for links in pairs.alignments]
+
+
+def refuse_second_gold(pairs: NamedPairs, gold: Path) -> None:
+    if pairs.alignments is not None:
+        raise UserError(f"{pairs.name}: the task brings its own gold alignments; leave out {gold}")
 
 
 def _naacl(

@@ -15,7 +15,6 @@ import torch
 
 from saccade import files, model_folder
 from saccade.align.attention import PairAttention
-from saccade.align.pairs import open_pair_input
 from saccade.comparison.costs import Cost, Workload, measure_costs
 from saccade.comparison.judging import (
     DifferingSentence,
@@ -29,6 +28,7 @@ from saccade.comparison.options import CompareOptions
 from saccade.comparison.planning import Plan, make_plan
 from saccade.comparison.report import write_report
 from saccade.comparison.result import Comparison
+from saccade.data.inputs import name_pairs
 from saccade.decode import DEFAULT_SEARCH, Search, load
 from saccade.errors import UserError
 from saccade.evaluation.evaluation_set import EvaluationSet, read_evaluation_set
@@ -78,7 +78,8 @@ def choose_evaluation_set(plan: Plan, options: CompareOptions) -> EvaluationSet:
         if plan.task is None:
             raise UserError("there are no test pairs; give --on test.tsv, or --on test.en --targets test.fr")
         on, words = plan.task[0], words or plan.task[1]
-    return read_evaluation_set(open_pair_input(on, options.targets, count=options.count, seed=1, words=words))
+    with name_pairs(on, options.targets, count=options.count, words=words) as pairs:
+        return read_evaluation_set(pairs)
 
 
 def _word_range(words: str | tuple[int, int] | None) -> tuple[int, int] | None:

@@ -63,11 +63,6 @@ def name_pairs(
             yield NamedPairs(str(files), files.buffered_in(Path(folder)))
 
 
-def in_memory(pairs: Pairs) -> str | Path | list[TextPair]:
-    """A name as it is, and pairs of any kind as a list."""
-    return pairs if isinstance(pairs, str | Path) else list_pairs(pairs)
-
-
 def list_pairs(pairs: Any) -> list[TextPair]:
     """The pairs of a list, or of a DataFrame: its columns source and target, or else its first two."""
     columns = getattr(pairs, "columns", None)

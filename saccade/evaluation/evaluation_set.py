@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from saccade.align import GoldLinks, read_gold
-from saccade.align.pairs import PairInput, refuse_second_gold
+from saccade.align.gold import gold_of_task, refuse_second_gold
 from saccade.data import read_lines
+from saccade.data.inputs import NamedPairs
 from saccade.errors import UserError
 from saccade.text import words
 
@@ -52,7 +53,7 @@ class EvaluationSet:
         return [(len(split(source)), len(split(target))) for source, target in self.pairs]
 
 
-def read_evaluation_set(pairs: PairInput | None, references: Sequence[Path] = ()) -> EvaluationSet:
+def read_evaluation_set(pairs: NamedPairs | None, references: Sequence[Path] = ()) -> EvaluationSet:
     """Read the pairs, or only references, and further references from files."""
     if pairs is None:
         if not references:
@@ -79,11 +80,12 @@ def read_evaluation_set(pairs: PairInput | None, references: Sequence[Path] = ()
 
 
 def read_evaluation_gold(
-    pairs: PairInput | None, data: EvaluationSet, path: Path | None, base: int | None, *, tokenised: bool
+    pairs: NamedPairs | None, data: EvaluationSet, path: Path | None, base: int | None, *, tokenised: bool
 ) -> list[GoldLinks] | None:
     """Read the gold alignments of these pairs; a task brings its own."""
     if path is None:
-        return data.select(pairs.gold) if pairs is not None and pairs.gold is not None else None
+        known = None if pairs is None else gold_of_task(pairs)
+        return None if known is None else data.select(known)
     if pairs is None:
         raise UserError(f"--gold {path}: links join sources to targets; give PAIRS")
     refuse_second_gold(pairs, path)

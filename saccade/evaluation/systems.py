@@ -7,14 +7,13 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from saccade import files, model_folder
 from saccade.align import Aligner, AlignmentHead, AlignmentScores, GoldLinks, PairAttention, score_alignments
-from saccade.align.pairs import Pairs, open_pair_input
 from saccade.align.scores import score_baselines
 from saccade.data import read_lines
+from saccade.data.inputs import Pairs, name_pairs
 from saccade.data.text_files import line_error
 from saccade.decode import DEFAULT_SEARCH, Constraints, Search, Translator, load
 from saccade.device import limit_threads
@@ -130,12 +129,11 @@ def evaluate_systems(
         raise UserError(f"--report {options.report}: there is no folder {options.report.parent}")
     if options.metrics is not None:
         make_metrics(_split(options.metrics), ["a"])  # refuses a mistake or a missing extra before hours of work
-    with TemporaryDirectory() as buffer:
-        opened = None
-        if pairs is not None:
-            opened = open_pair_input(
-                pairs, options.targets, count=options.count, seed=options.seed, buffer=Path(buffer)
-            )
+    with (
+        nullcontext()
+        if pairs is None
+        else name_pairs(pairs, options.targets, count=options.count, seed=options.seed) as opened
+    ):
         data = read_evaluation_set(opened, options.reference)
         gold = read_evaluation_gold(opened, data, options.gold, options.gold_base, tokenised=options.tokenised)
     evaluator = _Evaluator(data, gold, options, search, bar or (lambda *_: nullcontext(lambda _: None)))

@@ -1,4 +1,4 @@
-"""Looking at what a model did: heatmaps in the terminal and as figures, and a report in one HTML file."""
+"""Figures: heatmaps in the terminal and with matplotlib, charts, and reports in one HTML file."""
 
 from saccade.inspect.chart import Interval
 from saccade.inspect.heatmap import plot_heatmap, terminal_heatmap

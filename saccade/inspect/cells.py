@@ -1,4 +1,4 @@
-"""What one token and one weight look like, alike in the terminal, in a figure and on a page."""
+"""The look of a token and of a weight, the same in the terminal, in figures and in reports."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,34 +13,34 @@ CIVIDIS = (
     "#aea371", "#bcae6c", "#c8b866", "#d6c35d", "#e5cf52", "#f3db42", "#fee838",
 )
 # fmt: on
-_BLACK_INK_FROM = 10  # the first step on which black has more contrast than white
+_BLACK_INK_FROM = 10  # from this step on, black has more contrast than white
 _JOINERS = "\u200c\u200d"  # invisible, but Persian words and emoji are built with them
 
 
 def scale(matrix: Matrix) -> tuple[float, float]:
-    """The weights of the two ends of the colours: 0 and 1, so that figures compare, or wider where weights are."""
+    """The weights at the two ends of the colours: 0 and 1, so that figures compare, or wider if needed."""
     return min(0.0, matrix.min(initial=0.0)), max(1.0, matrix.max(initial=1.0))
 
 
 def steps(matrix: Matrix) -> NDArray[np.int64]:
-    """For each weight, its colour's place in `CIVIDIS`."""
+    """The index of each weight's colour in `CIVIDIS`."""
     low, high = scale(matrix)
     return np.rint((matrix - low) / (high - low) * (len(CIVIDIS) - 1)).astype(np.int64)
 
 
 def ink(step: int) -> str:
-    """The colour of a number on that step, at a contrast of at least 4.5."""
+    """The colour of a number on this background, with a contrast of at least 4.5."""
     return "#000000" if step >= _BLACK_INK_FROM else "#ffffff"
 
 
 def percent(weight: float) -> str:
-    """A weight in whole percent; nothing where that is 0, so that the eye finds the rest."""
+    """A weight in whole percent; empty for 0, so that the others stand out."""
     number = f"{100 * weight:.0f}"
     return "" if number in ("0", "-0") else number
 
 
 def visible(token: str) -> str:
-    """The token with what no one could see (controls, odd spaces) written out."""
+    """Write out invisible characters, such as controls and unusual spaces."""
     return "".join(
         char if char.isprintable() or char in _JOINERS else char.encode("unicode_escape").decode() for char in token
     )

@@ -1,4 +1,4 @@
-"""Charts as inline SVG, a line chart with its legend; colours and shapes come from the page's style."""
+"""Line charts and interval charts as inline SVG; colours come from the style of the page."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from saccade.inspect.page import escaped, shown
 _WIDTH, _HEIGHT = 640, 340
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56, 16, 26, 66
 _DASHES = ("", "8 4", "2 4", "10 3 2 3", "5 2", "1 3")
-# A line is told by its shape and its dashes as well as by its colour.
+# Lines differ by marker and dashes as well as by colour.
 MARKERS = (
     '<circle r="4.5"/>',
     '<path d="M-4-4H4V4H-4Z"/>',
@@ -19,11 +19,15 @@ MARKERS = (
     '<path d="M-5-2H-2V-5H2V-2H5V2H2V5H-2V2H-5Z"/>',
 )
 LINE_STYLES = len(MARKERS)
-_ROW, _NAMES, _LETTERS = 34, 190, 24  # of an interval chart: a row's height, the names' width, and what fits in it
+_ROW, _NAMES, _LETTERS = (
+    34,
+    190,
+    24,
+)  # of an interval chart: the height of a row, the width of names, and the characters that fit
 
 
 class Interval(NamedTuple):
-    """A mean with its interval, and the single values that it is the mean of."""
+    """A mean with its interval, and the values that it is the mean of."""
 
     mean: float
     low: float
@@ -32,7 +36,7 @@ class Interval(NamedTuple):
 
 
 def interval_chart(rows: Mapping[str, Interval], *, x: str) -> str:
-    """A row a name: its interval as a bar, its mean as the name's shape, and each single value as a stroke."""
+    """Draw one row per name: the interval as a bar, the mean as a marker, and each value as a stroke."""
     values = [value for row in rows.values() for value in (*row[:3], *row.each)]
     if not all(math.isfinite(value) for value in values):
         raise ValueError("a value of a chart must be finite")
@@ -50,13 +54,13 @@ def interval_chart(rows: Mapping[str, Interval], *, x: str) -> str:
     for index, (name, row) in enumerate(rows.items()):
         y, style = 8 + _ROW * (index + 0.5), index % LINE_STYLES
         label = name if len(name) <= _LETTERS else name[: _LETTERS - 1] + "…"
-        said = f"{name}: {shown(row.mean)}, interval {shown(row.low)} to {shown(row.high)}"
+        hint = f"{name}: {shown(row.mean)}, interval {shown(row.low)} to {shown(row.high)}"
         parts.append(f'<text x="0" y="{y}" dy=".35em">{escaped(label)}</text>')
         bar = f'<path class="bar" d="M{across(row.low):.1f} {y}H{across(row.high):.1f}"/>'
         strokes = "".join(f"M{across(value):.1f} {y - 8}v16" for value in row.each)
         dot = f'<g class="dot" transform="translate({across(row.mean):.1f} {y})">{MARKERS[style]}</g>'
         each = f'<path class="each" d="{strokes}"/>'
-        parts.append(f'<g class="s{style}"><title>{escaped(said)}</title>{bar}{each}{dot}</g>')
+        parts.append(f'<g class="s{style}"><title>{escaped(hint)}</title>{bar}{each}{dot}</g>')
     parts.append(f'<text class="mid" x="{(_NAMES + _WIDTH) / 2:.1f}" y="{floor + 37}">{escaped(x)}</text></svg>')
     return f'<div class="scroll" tabindex="0"><div class="chart">{"".join(parts)}</div></div>'
 
@@ -70,10 +74,11 @@ def line_chart(
     counts: Sequence[int] | None = None,
     beyond: Sequence[bool] | None = None,
 ) -> str:
-    """One line a name over the same `labels`, None a gap; `counts` go beneath, `beyond` shades what training lacked."""
+    """Draw one line per name over the same `labels`; None is a gap. `counts` are shown below the labels, and `beyond`
+    shades lengths beyond those in training."""
     for name, column in {**lines, "counts": counts, "beyond": beyond}.items():
         if column is not None and len(column) != len(labels):
-            raise ValueError(f"'{name}' must have one value a label: expected {len(labels)}, got {len(column)}")
+            raise ValueError(f"'{name}' must have one value per label: expected {len(labels)}, got {len(column)}")
     known = [value for values in lines.values() for value in values if value is not None]
     if not all(math.isfinite(value) for value in known):
         raise ValueError("a value of a chart must be finite, or None for a gap")
@@ -146,7 +151,7 @@ def _beyond(beyond: Sequence[bool], slot: float, floor: int) -> list[str]:
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Round numbers a round step apart, from 0 or below to `high` or above."""
+    """Round numbers at equal, round distances, from at most 0 to at least `high`."""
     low, high = min(low, 0.0), max(high, 0.0)
     rough = (high - low) / 5 or 0.2
     power = 10.0 ** math.floor(math.log10(rough))

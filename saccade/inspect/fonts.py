@@ -1,4 +1,4 @@
-"""Fonts for the labels of a figure: for each label a font that has all its characters, or else what to install."""
+"""Fonts for the labels of a figure: a font that has all characters of a label, or else the name of one to install."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -7,22 +7,22 @@ from typing import NamedTuple
 
 from saccade.text.words import script
 
-# Fonts known to draw Chinese, Japanese and Korean well, by name or by file; they are tried before the others.
+# Fonts with Chinese, Japanese and Korean, by name or by file; they are tried before the others.
 _CJK_FONT = re.compile(
     "CJK|Han ?Sans|WenQuanYi|wqy|PingFang|Hiragino|YaHei|msyh|SimHei|Heiti|Fallback|Arial ?Unicode", re.IGNORECASE
 )
 _CJK_SCRIPTS = frozenset({"CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO"})
-_NAMED = 5  # missing characters that a note names
+_NAMED = 5  # missing characters in a note, at most
 
 
 class Drawable(NamedTuple):
-    labels: list[str]  # a character that no font has is written as its number, as U+6211 for 我
-    fonts: list[str | None]  # for each label, the file of a font that has all of it; None: the default font has
-    note: str | None  # what to install; None: nothing is missing
+    labels: list[str]  # a character that no font has is written as its code point, such as U+6211 for 我
+    fonts: list[str | None]  # the file of a font for each label; None: the default font
+    note: str | None  # which font to install; None: nothing is missing
 
 
 def drawable(texts: Sequence[str]) -> Drawable:
-    """Matplotlib warns of a missing character only when the figure is drawn: here it is given none to miss."""
+    """Matplotlib notices a missing character only when it draws the figure, so it is never given one."""
     default = _characters_of(_default_file())
     labels, fonts = list(texts), list[str | None]([None] * len(texts))
     lacking = [place for place, label in enumerate(labels) if not _codes(label) <= default]
@@ -46,22 +46,21 @@ def _default_file() -> str:
 
 
 def _font_files() -> Iterator[str]:
-    """Those that matplotlib has listed, then those installed since it did: it keeps its list in a cache, which may be
-    older than a font. The likeliest come first in each."""
+    """The fonts in matplotlib's cached list, then the fonts installed since; the most likely ones first in each."""
     from matplotlib.font_manager import findSystemFonts, fontManager
 
     listed = {str(entry.fname): str(entry.name) for entry in fontManager.ttflist}
-    yield from _likeliest_first(listed.items())
+    yield from _most_likely_first(listed.items())
     installed = (str(path) for path in findSystemFonts())
-    yield from _likeliest_first((path, Path(path).name) for path in installed if path not in listed)
+    yield from _most_likely_first((path, Path(path).name) for path in installed if path not in listed)
 
 
-def _likeliest_first(named: Iterable[tuple[str, str]]) -> list[str]:
+def _most_likely_first(named: Iterable[tuple[str, str]]) -> list[str]:
     return [path for path, _ in sorted(named, key=lambda font: (not _CJK_FONT.search(font[1]), font[1], font[0]))]
 
 
 def _characters_of(path: str) -> frozenset[int]:
-    """The characters that a font file has; none, if it cannot be read."""
+    """The characters of a font file; none if it cannot be read."""
     from matplotlib.font_manager import get_font
 
     try:
@@ -80,7 +79,7 @@ def _note(missing: Sequence[str]) -> str:
         font = "Noto Sans CJK (on Debian and Ubuntu: apt install fonts-noto-cjk)"
     else:
         font = f"Noto Sans {scripts[0].title()}" if scripts else "one of the Noto fonts"
-    return f"no installed font has {named}, so numbers are drawn instead; install a font that has, such as {font}"
+    return f"no installed font has {named}, so code points are drawn instead; install a font such as {font}"
 
 
 def _codes(text: str) -> set[int]:

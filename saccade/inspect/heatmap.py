@@ -1,4 +1,4 @@
-"""Weights as a heatmap, target rows by source columns: in the terminal with rich, as a figure with matplotlib."""
+"""Heatmaps of weights, target rows by source columns: in the terminal with rich, as a figure with matplotlib."""
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -25,9 +25,9 @@ _SHADES, _ASCII_SHADES = " ░▒▓█", " .:+#"
 def terminal_heatmap(
     weights: object, source_tokens: Sequence[str], target_tokens: Sequence[str], console: Console | None = None
 ) -> None:
-    """Print weights (T, S) as whole percents on colours, or beside block shades where there is no colour.
+    """Print weights (T, S) in whole percent on colours, or with block shades where there is no colour.
 
-    What is wider than the terminal goes on in a further panel below; nothing is cut.
+    Columns that do not fit into the terminal continue in a further panel below.
     """
     console = console or Console()
     matrix = weight_matrix(weights, targets=len(target_tokens), sources=len(source_tokens))
@@ -51,12 +51,12 @@ def terminal_heatmap(
                     shade = shades[-(-step * (len(shades) - 1) // (len(CIVIDIS) - 1))]
                     line.append(shade * (widths[column] - _NUMBER + 1) + f"{text:>{_NUMBER - 1}}")
             lines.append(line)
-        # soft_wrap: rich leaves the lines alone, so even a token wider than the terminal is there in full.
+        # soft_wrap: rich leaves the lines unchanged, so that even a token wider than the terminal is printed in full.
         console.print(Text("\n" if number else "") + Text("\n").join(lines), soft_wrap=True)
 
 
 def _panels(widths: Sequence[int], room: int) -> Iterator[range]:
-    """Columns in runs that fit into `room`, a space before each column; at least one column a run."""
+    """Split the columns into panels that fit into `room`, with a space before each column."""
     first, used = 0, 0
     for column, width in enumerate(widths):
         if column > first and used + 1 + width > room:
@@ -78,10 +78,10 @@ def plot_heatmap(
     *,
     say: Callable[[str], None] | None = None,
 ) -> "Axes":
-    """Draw weights (T, S) with every token as a label, on `ax` or on a new figure of a fitting size with a colour bar.
+    """Draw weights (T, S) with every token as a label, on `ax` or on a new figure with a colour bar.
 
-    A character that no installed font has is labelled with its number, as U+6211 for 我, and `say` is told in a line
-    which font to install; without `say`, that is a warning.
+    A character that no installed font has is drawn as its code point, such as U+6211 for 我, and `say` gets a line with
+    the font to install; without `say`, this is a warning.
     """
     try:
         from matplotlib import pyplot
@@ -100,7 +100,7 @@ def plot_heatmap(
     columns, rows = [_stacked(label) for label in labels[: len(source)]], labels[len(source) :]
     fresh = ax is None
     if ax is None:
-        # Inches: a column, a row, a character of a label (source labels stand upright), and the rest.
+        # Inches per column, per row and per character of a label (source labels are vertical), and margins.
         width = 0.36 * len(columns) + 0.11 * max(map(cell_len, rows)) + 2
         height = 0.3 * len(rows) + 0.11 * max(map(cell_len, columns)) + 1.2
         _, ax = pyplot.subplots(figsize=(width, height), layout="constrained")
@@ -113,7 +113,7 @@ def plot_heatmap(
     ax.set_xlabel("source")
     ax.set_ylabel("target")
     for text, font in zip((*ax.get_xticklabels(), *ax.get_yticklabels()), fonts, strict=True):
-        text.set_parse_math(False)  # $ is a token like any other
+        text.set_parse_math(False)  # a $ is an ordinary token
         if font:
             text.set_fontproperties(FontProperties(fname=font, size=text.get_fontsize()))
     for text in ax.get_xticklabels():
@@ -124,7 +124,7 @@ def plot_heatmap(
 
 
 def _stacked(label: str) -> str:
-    """Wide characters one below the other, as they are written in a column; other labels as they are."""
+    """Put wide characters one below the other, as they are written in a column; leave other labels unchanged."""
     return "\n".join(label) if cell_len(label) == 2 * len(label) else label
 
 

@@ -1,11 +1,11 @@
-"""The frame of a report: one file without scripts, links or fonts of its own, light or dark."""
+"""The HTML page around a report: one file without scripts, links or fonts, light or dark."""
 
 from html import escape
 from string import Template
 
 from saccade.inspect.cells import CIVIDIS, ink, visible
 
-# Line colours after Okabe & Ito (told apart by the colour-blind), each at a contrast of 3 or more with its background.
+# Line colours after Okabe & Ito (distinct for the colour-blind), each with a contrast of 3 or more.
 _STYLE = """
 :root{color-scheme:light dark;--paper:#fff;--ink:#1b1f24;--faint:#59626d;--rule:#d5dae0;--shade:#f1f3f6;--met:#00664a;
 --unmet:#a83c00;--s0:#0072b2;--s1:#c85200;--s2:#008560;--s3:#b0527f;--s4:#8a6d00;--s5:#444b54}
@@ -59,7 +59,7 @@ tr,figure,dl.example{break-inside:avoid}.scroll{overflow:visible}
 """
 _STEPS = "\n".join(f".w{step}{{background:{colour};color:{ink(step)}}}" for step, colour in enumerate(CIVIDIS))
 
-# The policy makes the promise a rule of the browser: nothing is loaded, nothing runs.
+# With this policy, the browser loads and runs nothing.
 _PAGE = Template("""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -80,7 +80,7 @@ $body
 
 
 def page(title: str, body: str) -> str:
-    """The whole document; both strings are HTML already."""
+    """Build the document; both strings are HTML."""
     return _PAGE.substitute(title=title, body=body, style=f"{_STYLE}{_STEPS}\n")
 
 
@@ -89,7 +89,7 @@ def escaped(text: str) -> str:
 
 
 def shown(value: str | float | None) -> str:
-    """A value of a table or a chart: a fraction to four digits but never with an exponent, a dash for what is not."""
+    """Format a value of a table or a chart: four digits and never an exponent; a dash for None."""
     if value is None:
         return "–"
     if not isinstance(value, float):

@@ -24,19 +24,19 @@ def test_agreement_by_hand() -> None:
     assert agreement([frozenset({(0, 0), (1, 1)})], [frozenset({(0, 0)})]) == pytest.approx(2 / 3)
 
 
-def test_foretelling_by_hand() -> None:
+def test_predictability_by_hand() -> None:
     links = [frozenset({(0, 0)})] * 2 + [frozenset({(0, 0)})]
     sources, targets = [["cat"], ["Cat"], ["dog"]], [["chat"], ["chat"], ["chien", "."]]
     # p(chat) = 2/3, p(chien) = 1/3. cat → chat: (2 − 1 + 2/3)/2 over 2/3, twice; dog → chien: (1 − 1 + 1/3)/1 over 1/3.
     assert predictability(links, sources, targets) == pytest.approx(2 * math.log2((5 / 3 / 2) / (2 / 3)) / 4)
 
 
-def test_links_that_never_come_again_foretell_nothing() -> None:
+def test_links_that_occur_once_predict_nothing() -> None:
     words = [[letter] for letter in "abcdef"]
     assert predictability([frozenset({(0, 0)})] * 6, words, [w[::-1] for w in words]) == pytest.approx(0)
 
 
-def test_the_right_links_foretell_more_than_shifted_ones() -> None:
+def test_right_links_predict_more_than_shifted_links() -> None:
     lexicon = dict(zip("abcdefgh", "ABCDEFGH"))
     sources = [
         [letters[(n * k + m) % 8] for m in range(6)] for letters in ["abcdefgh"] for n in range(8) for k in (1, 3, 5)

@@ -29,7 +29,7 @@ def rnn(untrained: Untrained, vocabularies: Vocabularies) -> Translator:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_every_model_aligns_or_says_that_it_cannot(
+def test_every_model_with_attention_aligns(
     name: str, untrained: Untrained, vocabularies: Vocabularies, pairs: list[TextPair]
 ) -> None:
     translator = Translator(untrained(name), vocabularies, "cpu")
@@ -52,7 +52,7 @@ def test_every_model_aligns_or_says_that_it_cannot(
     assert all(0 <= bits <= np.log2(longest) for layer in heads.mean() for bits in layer)
 
 
-def test_a_result_does_not_depend_on_its_company_and_blanks_keep_their_place(
+def test_a_result_does_not_depend_on_other_pairs_and_blank_pairs_keep_their_place(
     rnn: Translator, pairs: list[TextPair]
 ) -> None:
     many = [*pairs, TextPair("", "le chat"), TextPair("the cat", " "), *pairs] * (1 + CHUNK // 18)
@@ -65,7 +65,7 @@ def test_a_result_does_not_depend_on_its_company_and_blanks_keep_their_place(
     assert (blank.links, blank.source, blank.target, blank.attention) == (frozenset(), (), ("le", "chat"), None)
 
 
-def test_words_may_be_what_blanks_separate(rnn: Translator) -> None:
+def test_tokenised_text_is_split_at_white_space(rnn: Translator) -> None:
     pair = TextPair("the cat-like dog 's $5.50 .", "l'homme , 3,50 !!")
     ruled, spaced = Aligner(rnn), Aligner(rnn, tokenised=True)
     assert spaced.lengths(pair) == (6, 4)
@@ -80,7 +80,7 @@ def test_words_may_be_what_blanks_separate(rnn: Translator) -> None:
     assert one.weights[1] == pytest.approx(columns[rows.index(1)])  # the comma is a word in both
 
 
-def test_a_model_that_normalises_still_counts_the_words_given(untrained: Untrained, pairs: list[TextPair]) -> None:
+def test_links_count_the_given_words_despite_normalisation(untrained: Untrained, pairs: list[TextPair]) -> None:
     vocabularies = Vocabularies.train(pairs, Policy(kind="bpe", size=330, normalise="nfkc"))
     model = MODELS["bahdanau2014"](MODELS["bahdanau2014"].PRESETS["tiny"], *map(len, (vocabularies.source,) * 2))
     (one,) = Aligner(Translator(model.eval(), vocabularies, "cpu")).align([TextPair("½ ﬁn … x", "a b")])
@@ -88,7 +88,7 @@ def test_a_model_that_normalises_still_counts_the_words_given(untrained: Untrain
     assert one.weights.shape == (2, 4)
 
 
-def test_both_directions_meet(rnn: Translator, untrained: Untrained, vocabularies: Vocabularies) -> None:
+def test_both_directions_are_symmetrised(rnn: Translator, untrained: Untrained, vocabularies: Vocabularies) -> None:
     pairs = [TextPair("the black cat sleeps", "le chat noir dort")]
     reverse = Translator(untrained("vaswani2017"), vocabularies, "cpu")
     (one,) = Aligner(rnn).align(pairs)
@@ -100,7 +100,7 @@ def test_both_directions_meet(rnn: Translator, untrained: Untrained, vocabularie
         assert both.weights == pytest.approx(one.weights)
 
 
-def test_the_choice_settles_how_it_reads(learnt: Translator, pairs: list[TextPair]) -> None:
+def test_the_chosen_head_is_used(learnt: Translator, pairs: list[TextPair]) -> None:
     some = [TextPair("", "x"), *pairs[:4]]
     gold = [GoldLinks.all_sure([(n, n) for n in range(len(words(pair.source)))]) for pair in some]
     for truth in (gold, None):
@@ -116,7 +116,7 @@ def test_the_choice_settles_how_it_reads(learnt: Translator, pairs: list[TextPai
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["bahdanau2014", "gehring2017", "vaswani2017"])
-def test_what_is_chosen_without_gold_is_as_good(name: str) -> None:
+def test_a_head_chosen_without_gold_aligns_well(name: str) -> None:
     """Letters become doubled capitals, the last one first. The layer and the step that align are not known before."""
     draw = random.Random(0)
     texts = [draw.sample("abcdefghijklmnop", draw.randint(3, 7)) for _ in range(1500)]
@@ -146,12 +146,12 @@ def test_what_is_chosen_without_gold_is_as_good(name: str) -> None:
     assert score_alignments([one.links for one in other.align(test)], gold).aer > errors[0] + 0.4
 
 
-def test_nothing_to_choose_by_is_told(learnt: Translator) -> None:
+def test_choosing_without_text_is_refused(learnt: Translator) -> None:
     with pytest.raises(UserError, match="every pair has a blank side"):
         Aligner(learnt).with_best_head([TextPair("", "a")], every_head=True)
 
 
-def test_mistakes_are_told_before_any_work(rnn: Translator) -> None:
+def test_mistakes_are_reported_before_any_work(rnn: Translator) -> None:
     unknown: Any = "grow"
     with pytest.raises(UserError, match="unknown symmetrisation"):
         Aligner(rnn, symmetrisation=unknown)
@@ -170,7 +170,7 @@ def test_a_model_of_characters_aligns_letters(speller: Translator) -> None:
     assert (by_word.unit, by_word.source, by_word.links) == ("word", ("badge",), {(0, 0)})
 
 
-def test_a_file_has_one_unit_and_single_words_have_pieces(rnn: Translator, pairs: list[TextPair]) -> None:
+def test_a_corpus_has_one_unit_and_single_words_are_aligned_by_piece(rnn: Translator, pairs: list[TextPair]) -> None:
     single = TextPair("extraordinarily", "extraordinairement")
     assert {one.unit for one in Aligner(rnn).align([single, single])} == {"piece"}
     assert {one.unit for one in Aligner(rnn).align([single, pairs[0]])} == {"word"}
@@ -180,7 +180,7 @@ def test_a_file_has_one_unit_and_single_words_have_pieces(rnn: Translator, pairs
     assert chosen.by == choice.unit == "piece" and "predictability in bits per piece" in str(choice)
 
 
-def test_two_models_meet_by_piece_only_if_they_cut_alike(
+def test_two_models_are_combined_by_piece_only_if_their_tokens_are_equal(
     speller: Translator, rnn: Translator, untrained: Untrained
 ) -> None:
     pair = TextPair("badge", "BADGE")

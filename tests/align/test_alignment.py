@@ -59,14 +59,14 @@ def test_each_target_word_links_to_its_heaviest_source_word() -> None:
     assert links_from_weights(np.zeros((2, 0))) == frozenset()
 
 
-def test_the_diagonal() -> None:
+def test_diagonal_links_by_hand() -> None:
     assert diagonal_links(3, 3) == {(0, 0), (1, 1), (2, 2)}
     assert diagonal_links(4, 2) == {(1, 0), (3, 1)}
     assert diagonal_links(2, 4) == {(0, 0), (0, 1), (1, 2), (1, 3)}
     assert diagonal_links(0, 2) == diagonal_links(2, 0) == frozenset()
 
 
-def test_the_uniform_aligner_is_the_mean_of_drawn_ones() -> None:
+def test_uniform_scores_are_the_mean_over_random_links() -> None:
     gold = [
         GoldLinks(sure=frozenset({(0, 0), (1, 1)}), possible=frozenset({(0, 0), (1, 1), (2, 1)})),
         GoldLinks.all_sure([(0, 0), (4, 3)]),
@@ -83,7 +83,7 @@ def test_the_uniform_aligner_is_the_mean_of_drawn_ones() -> None:
     assert exact.recall == pytest.approx(np.mean([scores.recall for scores in drawn]), abs=0.01)
 
 
-def test_the_uniform_aligner_links_nothing_to_an_empty_source() -> None:
+def test_uniform_scores_skip_an_empty_source() -> None:
     """Three target words beside no source: they get no link, so that they cost neither precision nor errors."""
     gold, lengths = [GoldLinks.all_sure([(0, 0), (1, 1)]), GoldLinks.all_sure([])], [(2, 2), (0, 3)]
     exact = score_uniform(gold, lengths)
@@ -93,5 +93,5 @@ def test_the_uniform_aligner_links_nothing_to_an_empty_source() -> None:
     assert (nothing.precision, nothing.recall, nothing.aer) == (1, 1, 0)
 
 
-def test_one_source_word_leaves_nothing_to_chance() -> None:
+def test_one_source_word_makes_uniform_scores_certain() -> None:
     assert score_uniform([GoldLinks.all_sure([(0, 0), (0, 1)])], [(1, 2)]).aer == 0

@@ -16,7 +16,7 @@ from saccade.align.weights import Span, to_words, weight_matrix
     ],
     ids=["lists", "numpy", "torch"],
 )
-def test_any_kind_of_array_is_taken(weights: object) -> None:
+def test_any_kind_of_array_is_accepted(weights: object) -> None:
     matrix = weight_matrix(weights, targets=1, sources=2)
     assert matrix.dtype == np.float64
     assert matrix.tolist() == [[0.25, 0.75]]
@@ -38,18 +38,18 @@ def test_bad_weights_are_refused(weights: object, message: str) -> None:
         weight_matrix(weights, targets=3, sources=2)
 
 
-def test_pieces_are_summed_over_the_source_and_averaged_over_the_target() -> None:
+def test_tokens_are_summed_over_the_source_and_averaged_over_the_target() -> None:
     # source pieces: un|happy|cat|</s>; target pieces: mal|heureux|chat|</s>
     weights = [[0.5, 0.3, 0.1, 0.1], [0.2, 0.6, 0.2, 0.0], [0.0, 0.1, 0.8, 0.1], [0.1, 0.1, 0.1, 0.7]]
     found = to_words(weights, [0, 0, 1, None], [(0, 1), (0, 1), (1, 2), None])
     assert found == pytest.approx(np.array([[0.8, 0.15], [0.1, 0.8]]))
 
 
-def test_a_piece_over_several_words_is_shared_among_them() -> None:
+def test_a_token_over_several_words_is_shared_among_them() -> None:
     assert to_words([[0.6, 0.4]], [(0, 2), 2], [(0, 2)]) == pytest.approx(np.array([[0.3, 0.3, 0.4]] * 2))
 
 
-def test_words_without_a_piece_have_no_weight() -> None:
+def test_words_without_a_token_have_no_weight() -> None:
     found = to_words([[1.0]], [0], [1], source_words=2, target_words=3)
     assert found.tolist() == [[0, 0], [1, 0], [0, 0]]
 
@@ -64,7 +64,7 @@ def test_spans_out_of_range_are_refused(span: Span) -> None:
         to_words([[1.0]], [span], [0], source_words=2)
 
 
-def test_spans_must_be_as_many_as_pieces() -> None:
+def test_there_must_be_one_span_per_token() -> None:
     with pytest.raises(ValueError, match=r"\(1, 2\), got \(1, 1\)"):
         to_words([[1.0]], [0, 1], [0])
 

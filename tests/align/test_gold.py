@@ -26,7 +26,7 @@ def test_pharaoh_marks_what_is_only_possible(tmp_path: Path) -> None:
     assert third == GoldLinks.all_sure([(0, 0)])
 
 
-def test_naacl_has_a_line_a_link_and_counts_from_1(tmp_path: Path) -> None:
+def test_naacl_has_one_line_per_link_and_counts_from_1(tmp_path: Path) -> None:
     path = written(tmp_path, "0001 1 1 S\n0001 2 3 P 0.5\n0003 2 2\n\n3 0 1 S\n3 1 0 S\n0001 2 3 P\n")
     first, second, third = read_gold(path, lengths=[(2, 3), (1, 1), (2, 2)])
     assert first == GoldLinks(sure=frozenset({(0, 0)}), possible=frozenset({(0, 0), (1, 2)}))
@@ -35,7 +35,7 @@ def test_naacl_has_a_line_a_link_and_counts_from_1(tmp_path: Path) -> None:
     assert read_gold(path) == (first, second, third)
 
 
-def test_the_number_of_the_first_word_may_be_told(tmp_path: Path) -> None:
+def test_the_number_of_the_first_word_can_be_given(tmp_path: Path) -> None:
     assert read_gold(written(tmp_path, "1-1 2?1\n"), base=1) == (
         GoldLinks(sure=frozenset({(0, 0)}), possible=frozenset({(0, 0), (1, 0)})),
     )
@@ -46,13 +46,13 @@ def test_the_number_of_the_first_word_may_be_told(tmp_path: Path) -> None:
 
 @settings(deadline=None, max_examples=50)
 @given(LINKS)
-def test_pharaoh_lines_come_back(links: Links) -> None:
+def test_pharaoh_lines_round_trip(links: Links) -> None:
     assert parse_gold(format_links(links), place="line") == GoldLinks.all_sure(links)
 
 
 @settings(deadline=None, max_examples=50)
 @given(st.lists(LINKS, min_size=1, max_size=4))
-def test_naacl_lines_come_back(tmp_path_factory: pytest.TempPathFactory, found: list[Links]) -> None:
+def test_naacl_lines_round_trip(tmp_path_factory: pytest.TempPathFactory, found: list[Links]) -> None:
     lines = [line for number, links in enumerate(found, 1) for line in format_gold(links, number)]
     path = tmp_path_factory.mktemp("naacl") / "gold"
     path.write_text("\n".join(lines), encoding="utf-8")
@@ -83,21 +83,21 @@ def test_naacl_lines_come_back(tmp_path_factory: pytest.TempPathFactory, found: 
         ),
     ],
 )
-def test_bad_gold_is_reported_with_its_place(tmp_path: Path, content: bytes, message: str) -> None:
+def test_an_invalid_link_is_reported_with_its_line(tmp_path: Path, content: bytes, message: str) -> None:
     with pytest.raises(UserError) as raised:
         read_gold(written(tmp_path, content), lengths=SIZES)
     assert message in str(raised.value)
     assert "\n" not in str(raised.value)
 
 
-def test_an_index_out_of_range_hints_at_how_words_are_counted(tmp_path: Path) -> None:
+def test_an_index_out_of_range_suggests_gold_base_and_tokenised(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"counts from 1, use --gold-base 1; .* --tokenised"):
         read_gold(written(tmp_path, "1-1\n2-1\n"), lengths=SIZES)
     with pytest.raises(UserError, match=r"link 0-1 is out of range; .*--gold-base 0"):
         read_gold(written(tmp_path, "0-1\n"), base=1)
 
 
-def test_a_pair_of_a_huge_number_costs_little(tmp_path: Path) -> None:
+def test_a_huge_pair_number_needs_little_memory(tmp_path: Path) -> None:
     found = read_gold(written(tmp_path, "2000000 1 1 S\n"))
     assert len(found) == 2_000_000 and found[0] is found[1] and found[-1].sure == {(0, 0)}
     with pytest.raises(UserError, match="is not a link"):

@@ -48,7 +48,7 @@ ATTENTIONS = [read(text) for text in SENTENCES]
 RIGHT = [frozenset((3 - j, j) for j in range(4))] * len(SENTENCES)
 
 
-def test_a_reader_takes_its_layer_head_and_step() -> None:
+def test_a_head_reads_its_layer_head_and_step() -> None:
     one = ATTENTIONS[0]
     assert AlignmentHead(layer=0, head=1).links(one) == RIGHT[0]
     assert AlignmentHead(layer=0, head=1, shift=0).links(one) == {(4 - j, j) for j in range(1, 4)}
@@ -59,7 +59,7 @@ def test_a_reader_takes_its_layer_head_and_step() -> None:
     )
 
 
-def test_a_model_has_its_own_reader() -> None:
+def test_defaults_resolve_to_the_head_of_the_model() -> None:
     """Where nothing is said it is taken, head and all; where a layer is, the mean of that layer's heads."""
     one = replace(ATTENTIONS[0], default_head=AlignmentHead(layer=1, head=0, shift=0))
     assert one.alignment() == AlignmentHead().links(one) == RIGHT[0]
@@ -74,7 +74,7 @@ def test_a_model_has_its_own_reader() -> None:
     )
 
 
-def test_candidates_begin_with_the_usual_one_and_are_told_apart() -> None:
+def test_candidates_begin_with_the_default_and_are_distinct() -> None:
     one = ATTENTIONS[0]
     assert candidate_heads(one, AlignmentHead()) == (AlignmentHead(layer=0, shift=1),)
     assert candidate_heads(one, AlignmentHead(), every_shift=True) == (
@@ -116,7 +116,7 @@ def test_both_directions_are_chosen_together() -> None:
     assert reverse_links(by_gold.reverse_head.links(reverse[0])) == RIGHT[0]
 
 
-def test_of_equals_the_usual_one_is_chosen() -> None:
+def test_the_first_of_equal_candidates_is_chosen() -> None:
     nothing: list[Links] = [frozenset()] * len(ATTENTIONS)
     gold = [GoldLinks.all_sure(links) for links in nothing]
     among = (

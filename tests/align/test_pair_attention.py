@@ -24,7 +24,7 @@ def segments(vocabularies: Vocabularies) -> tuple[SegmentedText, SegmentedText]:
     return source, SegmentedText.from_ids(ids, vocabularies.target)
 
 
-def test_segments_keep_pieces_and_words(vocabularies: Vocabularies, pairs: list[TextPair]) -> None:
+def test_segmented_text_has_tokens_and_words(vocabularies: Vocabularies, pairs: list[TextPair]) -> None:
     source, target = segments(vocabularies)
     assert source.words == ("extraordinarily", "black")
     assert target.words == ("看", "见", "chat")
@@ -36,7 +36,7 @@ def test_segments_keep_pieces_and_words(vocabularies: Vocabularies, pairs: list[
         assert again == SegmentedText.from_text(pair.target, vocabularies.target)
 
 
-def test_words_get_the_sum_over_source_pieces_and_the_mean_over_target_pieces(vocabularies: Vocabularies) -> None:
+def test_words_get_the_sum_over_source_tokens_and_the_mean_over_target_tokens(vocabularies: Vocabularies) -> None:
     source, target = segments(vocabularies)
     first = [place for place, span in enumerate(source.spans) if span == (0, 1)]
     reading = np.zeros((2, len(target.ids) + 1, len(source.ids) + 1), np.float32)
@@ -54,7 +54,7 @@ def test_words_get_the_sum_over_source_pieces_and_the_mean_over_target_pieces(vo
     assert found.source_tokens == (*source.tokens, "</s>")
 
 
-def test_the_shift_says_which_step_aligns(vocabularies: Vocabularies) -> None:
+def test_the_shift_selects_the_step_that_aligns(vocabularies: Vocabularies) -> None:
     source, target = segments(vocabularies)
     steps = len(target.ids) + 3  # padded
     reading = np.arange(steps, dtype=np.float32)[None, :, None].repeat(len(source.ids) + 5, 2)
@@ -70,7 +70,7 @@ def test_the_shift_says_which_step_aligns(vocabularies: Vocabularies) -> None:
     ("name", "shift"),
     [("bahdanau2014", 0), ("luong2015", 0), ("gehring2017", 0), ("russin2019", 0), ("vaswani2017", 1)],
 )
-def test_a_piece_is_aligned_by_the_step_that_its_model_says(
+def test_a_token_is_aligned_by_the_step_of_its_model(
     name: str, shift: int, untrained: Callable[..., Seq2Seq[Any, Any]], vocabularies: Vocabularies
 ) -> None:
     """A Transformer's layers look at the source for the piece that they have just read: 1. Others for the next: 0."""
@@ -86,7 +86,7 @@ def test_a_piece_is_aligned_by_the_step_that_its_model_says(
     )
 
 
-def test_the_last_layer_but_one_aligns(vocabularies: Vocabularies) -> None:
+def test_the_last_layer_but_one_is_the_default(vocabularies: Vocabularies) -> None:
     source, target = segments(vocabularies)
     readings = [np.full((1, len(target.ids) + 1, len(source.ids) + 1), n, np.float32) for n in range(3)]
     for count, default in ((1, 0), (2, 0), (3, 1)):
@@ -100,7 +100,7 @@ def test_the_last_layer_but_one_aligns(vocabularies: Vocabularies) -> None:
             found.words(layer, head)
 
 
-def test_pieces_are_shown_where_words_tell_nothing_apart(vocabularies: Vocabularies) -> None:
+def test_tokens_are_the_unit_of_single_words(vocabularies: Vocabularies) -> None:
     source, target = (
         SegmentedText.from_text("extraordinarily", vocabularies.source),
         SegmentedText.from_text("chat", vocabularies.target),
@@ -119,7 +119,7 @@ def test_pieces_are_shown_where_words_tell_nothing_apart(vocabularies: Vocabular
     assert found.alignment(by="word") == {(0, 0)}
 
 
-def test_pieces_that_are_written_from_right_to_left_are_shown_in_the_order_of_the_text(
+def test_tokens_written_from_right_to_left_are_in_the_order_of_the_text(
     vocabularies: Vocabularies,
 ) -> None:
     turned = vocabularies.target.reversed()

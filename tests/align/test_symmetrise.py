@@ -13,7 +13,7 @@ LINKS = st.frozensets(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=
 
 @settings(deadline=None, max_examples=100)
 @given(LINKS, LINKS)
-def test_each_holds_the_one_before(forward: Links, backward: Links) -> None:
+def test_each_method_contains_the_links_of_the_previous_one(forward: Links, backward: Links) -> None:
     intersection = symmetrise(forward, backward, "intersection")
     grown = symmetrise(forward, backward, "grow-diag")
     both = symmetrise(forward, backward, "grow-diag-final-and")
@@ -27,7 +27,7 @@ def test_each_holds_the_one_before(forward: Links, backward: Links) -> None:
 
 @settings(deadline=None, max_examples=60)
 @given(LINKS, LINKS)
-def test_what_final_promises(forward: Links, backward: Links) -> None:
+def test_final_links_every_word_that_has_a_candidate(forward: Links, backward: Links) -> None:
     final = symmetrise(forward, backward)
     for i, j in forward | backward:  # every word that either linked is linked
         assert i in {source for source, _ in final}
@@ -39,7 +39,7 @@ def test_what_final_promises(forward: Links, backward: Links) -> None:
 
 @settings(deadline=None, max_examples=30)
 @given(LINKS)
-def test_two_that_agree_stay(links: Links) -> None:
+def test_equal_directions_are_unchanged(links: Links) -> None:
     for how in ("intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"):
         assert symmetrise(links, links, how) == links
 
@@ -55,7 +55,7 @@ def test_growing_by_hand() -> None:
     assert symmetrise(forward, backward, "grow-diag-final") == grown | {(4, 4), (2, 5)}
 
 
-def test_an_unknown_way_is_refused() -> None:
+def test_an_unknown_method_is_refused() -> None:
     unknown: Any = "grow"
     with pytest.raises(UserError, match="unknown symmetrisation 'grow': choose one of intersection, union"):
         symmetrise(frozenset(), frozenset(), unknown)

@@ -19,11 +19,11 @@ def bank(distance: int) -> AmbiguousWord:
         ("", "neither"),
     ],
 )
-def test_judging_by_whole_words(hypothesis: str, verdict: str) -> None:
+def test_senses_are_judged_by_whole_words(hypothesis: str, verdict: str) -> None:
     assert judge_sense(hypothesis, bank(1)) == verdict
 
 
-def test_a_form_of_several_words_must_stand_together() -> None:
+def test_a_form_of_several_words_must_be_contiguous() -> None:
     item = AmbiguousWord(right=["河岸"], wrong=["银行"], distance=3)
     assert judge_sense("他在河岸上。", item) == "right"
     assert judge_sense("他在银行里。", item) == "wrong"
@@ -48,7 +48,7 @@ def test_rows_count_every_item_once_beside_chance_and_control() -> None:
     assert rows[0].to_dict()["bucket"] == "1–5"
 
 
-def test_no_edges_give_the_total() -> None:
+def test_no_edges_give_one_row() -> None:
     (row,) = by_distance(["la rive", "la banque"], [bank(1), bank(40)], edges=())
     assert (row.items, row.accuracy, row.control) == (2, 0.5, None)
 

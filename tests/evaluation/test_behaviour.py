@@ -19,25 +19,25 @@ WORDS = st.lists(st.sampled_from("abcdef"), max_size=12)
         ("", 0),
     ],
 )
-def test_words_said_again_in_a_row(text: str, count: int) -> None:
+def test_repeated_words_by_hand(text: str, count: int) -> None:
     assert repeated_words(text.split()) == count
 
 
 @settings(deadline=None, max_examples=100)
 @given(WORDS)
-def test_saying_all_twice_repeats_at_least_half(text: list[str]) -> None:
+def test_doubling_a_text_repeats_at_least_half(text: list[str]) -> None:
     assert 0 <= repeated_words(text) <= max(0, len(text) - 1)
     assert repeated_words(text * 2, longest=12) >= len(text)
 
 
-def test_a_perfect_output_behaves() -> None:
+def test_a_perfect_output_has_no_faults() -> None:
     texts = ["le chat dort .", "un chien mange ."]
     found = measure_behaviour(texts, texts, sources=["the cat sleeps .", "a dog eats ."])
     assert (found.length_ratio, found.short, found.repeated, found.repeated_beyond, found.copied) == (1, 0, 0, 0, 0)
     assert found.unread is None
 
 
-def test_each_fault_is_named() -> None:
+def test_each_fault_is_measured() -> None:
     found = measure_behaviour(
         ["le cat sleeps .", "un", "le chat le chat le chat"],
         [["le chat dort ."], ["un chien mange une pomme ."], ["le chat dort", "le chat"]],
@@ -59,13 +59,13 @@ def test_punctuation_is_not_copied_though_a_name_with_a_digit_is() -> None:
     assert found.copied == pytest.approx(100 / 7)
 
 
-def test_what_the_reference_repeats_is_natural() -> None:
+def test_repetition_in_the_reference_is_natural() -> None:
     found = measure_behaviour(["hear , hear , hear !"], ["hear , hear , hear !"])
     assert found.repeated == found.repeated_in_references > 0
     assert found.repeated_beyond == 0
 
 
-def test_half_the_words_are_not_too_few() -> None:
+def test_half_the_words_are_enough() -> None:
     assert measure_behaviour(["a b", "a"], ["a b c d", "a b c"]).short == 50
 
 
@@ -74,7 +74,7 @@ def test_empty_outputs_are_short() -> None:
     assert (found.short, found.length_ratio, found.repeated, found.copied) == (100, 0, 0, 0)
 
 
-def test_source_words_that_nobody_reads() -> None:
+def test_unread_source_words_are_counted() -> None:
     weights = np.array([[0.9, 0.06, 0.04], [0.8, 0.16, 0.04]])
     assert unread_words(weights) == (1, 3)
     assert unread_words(np.zeros((0, 2))) == (2, 2)

@@ -16,7 +16,7 @@ def test_an_open_bucket_appears_only_when_needed() -> None:
     assert len(buckets((5,), [5])) == 1
 
 
-def test_no_edges_are_one_bucket() -> None:
+def test_no_edges_give_one_bucket() -> None:
     assert buckets((), [7]) == (Bucket(low=1, high=None),)
 
 
@@ -27,7 +27,7 @@ def test_every_number_is_in_exactly_one_bucket(edges: list[int], numbers: list[i
     assert all(sum(number in bucket for bucket in found) == 1 for number in numbers)
 
 
-def test_an_edge_of_0_parts_0_from_the_rest_where_there_is_one() -> None:
+def test_an_edge_of_0_separates_0_if_there_is_one() -> None:
     assert [bucket.label for bucket in buckets((0, 1, 5), [0, 3])] == ["0", "1", "2–5"]
     assert [bucket.label for bucket in buckets((0, 1, 5), [3])] == ["1", "2–5"]
 

@@ -4,13 +4,13 @@ from saccade.errors import UserError
 from saccade.evaluation.phrases import by_constraint, count_phrase
 
 
-def test_phrases_stand_word_for_word_and_in_a_row() -> None:
+def test_phrases_match_word_for_word() -> None:
     assert count_phrase(["a", "a"], ["a", "a", "a"]) == 2
     assert count_phrase(["chat", "dort"], ["chat", "noir", "dort"]) == 0
     assert count_phrase(["a", "b"], ["a"]) == 0
 
 
-def test_the_share_met() -> None:
+def test_the_share_of_met_constraints() -> None:
     scores = by_constraint(
         ["le chat noir dort", "un chien mange", "il dort", "rien"],
         include=[["chat noir", "dort."], ["chien"], [], []],
@@ -27,7 +27,7 @@ def test_parts_of_words_do_not_count() -> None:
     assert by_constraint(["il arrive"], exclude=[["rive"]]).excluded == 1
 
 
-def test_nothing_asked_has_no_share() -> None:
+def test_there_is_no_share_without_constraints() -> None:
     assert by_constraint(["a"], [[]]).share is None
 
 

@@ -25,7 +25,7 @@ def found() -> Evaluation:
     )
 
 
-def test_all_in_one(found: Evaluation) -> None:
+def test_one_call_measures_everything(found: Evaluation) -> None:
     assert found.scores.measured["bleu"].value == score(HYPOTHESES, REFERENCES).bleu
     assert found.scores.measured["wer"].low is not None
     assert [row.bucket.label for row in found.lengths if row.sentences] == ["1–5", "7–10"]
@@ -38,7 +38,7 @@ def test_all_in_one(found: Evaluation) -> None:
     assert found.behaviour.unread == pytest.approx(25)
 
 
-def test_plain_values_for_json(found: Evaluation) -> None:
+def test_results_convert_to_json(found: Evaluation) -> None:
     read = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert set(read) >= {"bleu", "bleu_low", "wer_signature", "behaviour", "by_length", "by_frequency", "constraints"}
 

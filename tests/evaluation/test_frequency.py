@@ -7,7 +7,7 @@ from saccade.evaluation.breakdowns import by_frequency, word_counts
 TEXTS = st.lists(st.lists(st.sampled_from("abcd"), max_size=6).map(" ".join), min_size=1, max_size=4)
 
 
-def test_by_hand() -> None:
+def test_frequency_scores_by_hand() -> None:
     counts = word_counts(["la la la maison", "la rare"])
     assert counts == {"la": 4, "maison": 1, "rare": 1}
     zero, one, some, *rest = by_frequency(["la maison la neuve"], ["la maison rare inconnue"], counts=counts)
@@ -27,13 +27,13 @@ def test_by_hand() -> None:
     }
 
 
-def test_the_references_are_counted_where_nothing_else_is() -> None:
+def test_the_references_are_counted_by_default() -> None:
     once, twice = by_frequency(["a a", "b"], ["a b", "a c"], edges=(1, 2))
     assert (once.expected, once.found, twice.expected, twice.found) == (2, 0, 2, 1)
     assert once.written == 1  # b, which the references hold once; it was not asked for there
 
 
-def test_nothing_to_divide_by() -> None:
+def test_a_zero_denominator_gives_none() -> None:
     rows = by_frequency(["a"], ["b"], counts={"b": 3}, edges=(0, 1, 5))
     assert [(row.precision, row.recall, row.f) for row in rows] == [(0, None, 0), (None, None, None), (None, 0, 0)]
 
@@ -45,7 +45,7 @@ def test_the_nearest_of_several_references_counts() -> None:
 
 @settings(deadline=None, max_examples=100)
 @given(TEXTS)
-def test_a_perfect_output_has_all(texts: list[str]) -> None:
+def test_a_perfect_output_has_full_scores(texts: list[str]) -> None:
     rows = by_frequency(texts, texts)
     assert all(row.f in (1, None) for row in rows)
     assert sum(row.expected for row in rows) == sum(word_counts(texts).values())
@@ -53,7 +53,7 @@ def test_a_perfect_output_has_all(texts: list[str]) -> None:
 
 @settings(deadline=None, max_examples=100)
 @given(st.lists(st.tuples(TEXTS.map(" ".join), TEXTS.map(" ".join)), min_size=1, max_size=4))
-def test_every_word_is_in_one_row_and_shares_are_fractions(pairs: list[tuple[str, str]]) -> None:
+def test_every_word_is_in_one_row_and_scores_are_fractions(pairs: list[tuple[str, str]]) -> None:
     hypotheses, references = [one for one, _ in pairs], [other for _, other in pairs]
     rows = by_frequency(hypotheses, references, counts={"a": 1, "b": 7}, edges=(0, 5))
     assert sum(row.written for row in rows) == sum(word_counts(hypotheses).values())

@@ -20,7 +20,7 @@ def test_each_bucket_has_the_scores_of_its_sentences() -> None:
     assert rows[1].scores is None
 
 
-def test_training_length_parts_the_buckets() -> None:
+def test_the_longest_training_length_is_an_edge() -> None:
     rows = by_length(SOURCES, Counts(REFERENCES, REFERENCES), edges=(10, 20), longest_trained=12)
     assert [(row.bucket.label, row.beyond) for row in rows] == [
         ("1–10", False),
@@ -47,7 +47,7 @@ def test_all_buckets_share_one_tokenisation() -> None:
     assert all("tok:zh" in row.scores.measured["bleu"].signature for row in rows if row.scores)
 
 
-def test_rows_go_to_json() -> None:
+def test_rows_convert_to_json() -> None:
     row, empty = by_length(SOURCES[:1], Counts(REFERENCES[:1], REFERENCES[:1]), edges=(5, 10), longest_trained=5)
     assert row.to_dict()["words"] == "1–5"
     assert row.to_dict()["bleu"] == pytest.approx(100)

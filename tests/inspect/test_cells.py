@@ -10,18 +10,18 @@ def luminance(colour: str) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-def test_the_colours_are_those_of_matplotlib() -> None:
+def test_colours_equal_those_of_matplotlib() -> None:
     cividis = colormaps["cividis"]
     assert [colors.to_hex(cividis(place)) for place in np.linspace(0, 1, len(CIVIDIS))] == list(CIVIDIS)
 
 
 @pytest.mark.parametrize("step", range(len(CIVIDIS)))
-def test_numbers_can_be_read_on_every_colour(step: int) -> None:
+def test_numbers_are_legible_on_every_colour(step: int) -> None:
     dark, light = sorted((luminance(CIVIDIS[step]), luminance(ink(step))))
     assert (light + 0.05) / (dark + 0.05) >= 4.5
 
 
-def test_the_scale_is_fixed_unless_weights_leave_it() -> None:
+def test_the_scale_is_fixed_unless_weights_exceed_it() -> None:
     assert scale(np.array([[0.2, 0.3]])) == (0, 1)
     assert scale(np.array([[-1.0, 3.0]])) == (-1, 3)
     assert scale(np.zeros((0, 0))) == (0, 1)
@@ -36,6 +36,6 @@ def test_percents(weight: float, shown: str) -> None:
     assert percent(weight) == shown
 
 
-def test_what_cannot_be_seen_is_written_out() -> None:
+def test_invisible_characters_are_written_out() -> None:
     assert visible("a\tb\x00\u202e\u3000") == "a\\tb\\x00\\u202e\\u3000"
     assert visible("我 می\u200cخواهم 👩\u200d🚀") == "我 می\u200cخواهم 👩\u200d🚀"

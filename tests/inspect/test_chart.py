@@ -25,7 +25,7 @@ def test_every_point_is_drawn_with_its_number() -> None:
     assert "fixed, 11–20: 10.5" in titles
 
 
-def test_higher_values_stand_higher_on_one_scale() -> None:
+def test_higher_values_are_drawn_higher() -> None:
     svg = drawing(line_chart(LABELS, {"a": [0.0, 50.0, 100.0]}, x="x", y="y"))
     line = next(path for path in svg.iter("path") if path.get("class") == "line")
     heights = [float(y) for y in re.findall(r"[ML][\d.]+ ([\d.]+)", line.get("d", ""))]
@@ -33,7 +33,7 @@ def test_higher_values_stand_higher_on_one_scale() -> None:
     assert heights[0] > heights[2]
 
 
-def test_intervals_lie_on_one_scale_with_their_runs() -> None:
+def test_intervals_and_runs_share_one_scale() -> None:
     rows = {"one": Interval(50.0, 40.0, 60.0, (45.0, 55.0)), "a name that is much too long": Interval(25.0, 0.0, 100.0)}
     svg = drawing(interval_chart(rows, x="BLEU"))
     bars = [path.get("d", "") for path in svg.iter("path") if path.get("class") == "bar"]
@@ -48,7 +48,7 @@ def test_intervals_lie_on_one_scale_with_their_runs() -> None:
         interval_chart({"a": Interval(float("nan"), 0.0, 1.0)}, x="x")
 
 
-def test_a_missing_value_parts_the_line() -> None:
+def test_a_missing_value_breaks_the_line() -> None:
     svg = drawing(line_chart(LABELS, {"a": [1.0, None, 3.0]}, x="x", y="y"))
     line = next(path for path in svg.iter("path") if path.get("class") == "line")
     assert line.get("d", "").count("M") == 2
@@ -65,7 +65,7 @@ def test_counts_and_untrained_lengths_are_marked() -> None:
     assert any("longer than any in training" in (text or "") for text in texts)
 
 
-def test_many_lines_and_odd_names_are_still_drawn() -> None:
+def test_many_lines_and_unusual_names_are_drawn() -> None:
     html = line_chart(["<a>"], {f"<b>&{n}": [float(n)] for n in range(9)}, x='"x"', y="'y'")
     assert len(list(drawing(html).iter("title"))) == 9
     assert "<b>" not in html
@@ -73,7 +73,7 @@ def test_many_lines_and_odd_names_are_still_drawn() -> None:
 
 @pytest.mark.parametrize(
     ("lines", "counts", "message"),
-    [({"a": [1.0]}, None, "'a' must have one value a label: expected 3, got 1"), ({}, [1], "'counts'")],
+    [({"a": [1.0]}, None, "'a' must have one value per label: expected 3, got 1"), ({}, [1], "'counts'")],
 )
 def test_uneven_lines_are_refused(lines: dict[str, list[float | None]], counts: list[int] | None, message: str) -> None:
     with pytest.raises(ValueError, match=message):

@@ -9,7 +9,7 @@ from matplotlib import font_manager
 from saccade.inspect.fonts import drawable
 
 
-def test_a_font_that_matplotlib_has_listed_is_found(
+def test_a_font_in_the_list_of_matplotlib_is_found(
     only_default_font: None, han_font: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gone = font_manager.FontEntry(fname=str(tmp_path / "gone.ttf"), name="A CJK Font That Is Gone")
@@ -18,7 +18,7 @@ def test_a_font_that_matplotlib_has_listed_is_found(
     assert drawable(["我爱你", "a", "们"]) == (["我爱你", "a", "们"], [str(han_font), None, str(han_font)], None)
 
 
-def test_a_font_installed_after_matplotlib_made_its_list_is_found(
+def test_a_font_missing_from_the_list_of_matplotlib_is_found(
     han_font: Path, install: Callable[[Path], None], tmp_path: Path
 ) -> None:
     install(han_font)
@@ -29,9 +29,7 @@ def test_a_font_installed_after_matplotlib_made_its_list_is_found(
     assert drawable(["我"]).fonts == [None]
 
 
-def test_a_label_that_no_single_font_has_is_numbered_where_the_default_lacks_it(
-    han_font: Path, install: Callable[[Path], None]
-) -> None:
+def test_a_label_that_needs_two_fonts_uses_code_points(han_font: Path, install: Callable[[Path], None]) -> None:
     install(han_font)
     labels, fonts, note = drawable(["我a", "我"])
     assert (labels, fonts) == (["U+6211a", "我"], [None, str(han_font)])
@@ -47,11 +45,11 @@ def test_a_label_that_no_single_font_has_is_numbered_where_the_default_lacks_it(
         ("\U0001fae0", "\U0001fae0", "one of the Noto fonts"),
     ],
 )
-def test_a_missing_font_is_named(only_default_font: None, text: str, named: str, font: str) -> None:
+def test_the_note_names_a_font_to_install(only_default_font: None, text: str, named: str, font: str) -> None:
     labels, fonts, note = drawable([text])
     assert fonts == [None] and all("U+" in label for label in labels)
     assert note is not None and named in note and font in note and "\n" not in note
 
 
-def test_nothing_is_said_where_nothing_is_missing(only_default_font: None) -> None:
+def test_there_is_no_note_if_no_character_is_missing(only_default_font: None) -> None:
     assert drawable(["Größe", "кот", "▁"]) == (["Größe", "кот", "▁"], [None, None, None], None)

@@ -60,7 +60,7 @@ def test_colour_carries_the_weights_where_there_is_colour() -> None:
     assert "90" in text
 
 
-def test_no_color_is_obeyed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_color_disables_colour(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     text = "\n".join(printed(WEIGHTS, SOURCE, TARGET, color=True))
     assert "48;2" not in text
@@ -75,7 +75,7 @@ def test_an_ascii_terminal_gets_ascii() -> None:
 
 
 @pytest.mark.parametrize("width", [1, 12, 30, 79])
-def test_a_narrow_terminal_loses_nothing(width: int) -> None:
+def test_a_narrow_terminal_shows_all_columns(width: int) -> None:
     source = [f"word{place}" for place in range(20)]
     lines = printed(np.eye(20), source, source, width=width)
     text = " ".join(lines)
@@ -90,7 +90,7 @@ def test_markup_and_controls_in_tokens_are_harmless() -> None:
     assert lines[1].lstrip().startswith("\\x1b[2J")
 
 
-def test_nothing_to_show() -> None:
+def test_empty_weights_print_no_cells() -> None:
     assert printed(np.zeros((0, 2)), ["a", "b"], [])[0].split() == ["a", "b"]
     assert [line.strip() for line in printed(np.zeros((1, 0)), [], ["a"])] == ["", "a"]
 
@@ -101,7 +101,7 @@ def test_a_wrong_shape_is_named(show: Callable[..., object]) -> None:
         show(np.zeros((3, 2)), SOURCE, TARGET)
 
 
-def test_a_figure_has_every_label_and_leaves_the_world_alone() -> None:
+def test_a_figure_has_every_label_and_changes_no_global_settings() -> None:
     before = dict(mpl.rcParams)
     ax = plot_heatmap(torch.tensor(WEIGHTS), ["a", "$b$", "longer"], ["x", "y_1"])
     draw(ax)
@@ -120,7 +120,7 @@ def test_the_given_axes_are_used() -> None:
     assert not axes[0].images
 
 
-def test_characters_that_no_font_has_are_numbered_and_said_in_a_line(only_default_font: None) -> None:
+def test_characters_that_no_font_has_are_drawn_as_code_points_with_a_note(only_default_font: None) -> None:
     notes: list[str] = []
     ax = plot_heatmap(WEIGHTS, SOURCE, TARGET, say=notes.append)
     draw(ax)  # matplotlib has nothing to warn of
@@ -132,7 +132,7 @@ def test_characters_that_no_font_has_are_numbered_and_said_in_a_line(only_defaul
         plot_heatmap(WEIGHTS, SOURCE, TARGET)
 
 
-def test_a_label_is_drawn_by_the_font_that_has_it(han_font: Path, install: Callable[[Path], None]) -> None:
+def test_a_label_is_drawn_with_a_font_that_has_its_characters(han_font: Path, install: Callable[[Path], None]) -> None:
     install(han_font)
     ax = plot_heatmap(WEIGHTS, SOURCE, TARGET)
     draw(ax)
@@ -143,7 +143,7 @@ def test_a_label_is_drawn_by_the_font_that_has_it(han_font: Path, install: Calla
 
 
 @pytest.mark.parametrize(("sources", "targets"), [(1, 1), (25, 2), (2, 25)])
-def test_any_size_has_room_for_its_labels(sources: int, targets: int) -> None:
+def test_labels_fit_at_any_size(sources: int, targets: int) -> None:
     source, target = ["unaufhaltsamerweise" * 3] * sources, ["x" * 80] * targets
     ax = plot_heatmap(np.full((targets, sources), 0.5), source, target)
     draw(ax)
@@ -161,7 +161,7 @@ def test_without_matplotlib_the_error_says_what_to_type(monkeypatch: pytest.Monk
         plot_heatmap(WEIGHTS, SOURCE, TARGET)
 
 
-def test_importing_costs_neither_matplotlib_nor_torch() -> None:
+def test_importing_loads_neither_matplotlib_nor_torch() -> None:
     code = (
         "import sys, saccade.inspect, saccade.evaluation;"
         "sys.exit(bool({'matplotlib', 'torch', 'sacrebleu'} & sys.modules.keys()))"

@@ -34,7 +34,7 @@ def full(word: str = "word") -> Report:
     return report
 
 
-def test_the_page_is_whole_and_loads_nothing() -> None:
+def test_the_page_is_complete_and_loads_nothing() -> None:
     page = full().html()
     outline = Outline(page)
     assert not {"script", "link", "img", "iframe", "base"} & set(outline.tags)
@@ -45,7 +45,7 @@ def test_the_page_is_whole_and_loads_nothing() -> None:
     assert {"svg", "table", "dl", "details"} <= set(outline.tags)
 
 
-def test_what_was_given_is_there() -> None:
+def test_the_page_has_all_content() -> None:
     outline = Outline(full("déjà 我").html())
     for expected in ("déjà 我", "96.83", "0.0763", "✓ met", "✗ not met", "n = 5", "–", "75"):
         assert expected in outline.text
@@ -54,7 +54,7 @@ def test_what_was_given_is_there() -> None:
     assert outline.tags.count("article") == 1 and ("class", "heat") in outline.attributes
 
 
-def test_a_column_of_written_numbers_stands_to_the_right() -> None:
+def test_a_column_of_formatted_numbers_is_right_aligned() -> None:
     report = Report("t")
     report.table("h", ["a", "b"], [["93.1 ± 0.4 [92, 94]", "2 of 3"], ["−1.5", "two"], [None, "4"]])
     assert report.html().count("<td class=number>") == 3
@@ -87,7 +87,7 @@ def test_numbers_are_short_and_without_exponents(value: float | None, text: str)
     assert shown(value) == text
 
 
-def test_tokens_are_isolated_and_of_no_language() -> None:
+def test_tokens_are_isolated_and_have_no_language() -> None:
     report = Report("t")
     report.heatmap("h", [[1.0]], ["שלום"], ["مرحبا"])
     assert '<bdi lang="">שלום</bdi>' in report.html()
@@ -102,7 +102,7 @@ def test_shapes_are_checked() -> None:
         report.table("h", ["a", "b"], [[1, 2], [1]])
 
 
-def test_save_replaces_the_file_whole(tmp_path: Path) -> None:
+def test_save_replaces_the_file_atomically(tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     path.write_text("old", encoding="utf-8")
     report = full("我")

@@ -23,7 +23,7 @@ def brute_force(one: list[str], other: list[str]) -> int:
 
 @settings(deadline=None, max_examples=200)
 @given(WORDS, WORDS)
-def test_edits_are_the_fewest(one: list[str], other: list[str]) -> None:
+def test_edit_distance_is_minimal(one: list[str], other: list[str]) -> None:
     found = edit_distance(one, other)
     assert found == brute_force(one, other)
     assert found == edit_distance(other, one)
@@ -31,19 +31,19 @@ def test_edits_are_the_fewest(one: list[str], other: list[str]) -> None:
 
 @settings(deadline=None, max_examples=100)
 @given(WORDS, WORDS)
-def test_without_places_there_are_fewer_errors(one: list[str], other: list[str]) -> None:
+def test_position_independent_errors_are_at_most_the_edit_distance(one: list[str], other: list[str]) -> None:
     found = position_independent_errors(one, other)
     assert abs(len(one) - len(other)) <= found <= edit_distance(one, other)
     assert found == position_independent_errors(other, sorted(one)) == position_independent_errors(one[::-1], other)
 
 
-def test_longer_than_a_machine_word() -> None:
+def test_texts_longer_than_a_machine_word() -> None:
     long = [str(n % 7) for n in range(200)]
     assert edit_distance(long, [*long[:50], "x", *long[60:]]) == 10
     assert edit_distance(long, []) == edit_distance([], long) == 200
 
 
-def test_the_reference_with_the_fewest_errors_counts() -> None:
+def test_the_reference_with_the_fewest_errors_is_used() -> None:
     references = ["le chat dort", "le petit chat noir dort", "un chien"]
     assert score(["le petit chat dort"], [references], metrics=["wer"])["wer"] == pytest.approx(100 / 5)
     assert score(["le chat dort"], [references], metrics=["wer"])["wer"] == 0

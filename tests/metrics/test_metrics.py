@@ -16,7 +16,7 @@ OWN = ["exact", "wer", "per", "cer"]
 LINES = st.lists(st.lists(st.sampled_from(["a", "b", "cd", "."]), max_size=5).map(" ".join), min_size=1, max_size=4)
 
 
-def test_rates_by_hand() -> None:
+def test_error_rates_by_hand() -> None:
     scores = score(["the cat sat on mat"], ["the cat sat on the mat"], metrics=OWN)
     assert scores["wer"] == scores["per"] == pytest.approx(100 / 6)
     assert scores["cer"] == pytest.approx(100 * 4 / 22)
@@ -26,7 +26,7 @@ def test_rates_by_hand() -> None:
 
 @settings(deadline=None, max_examples=60)
 @given(LINES, st.data())
-def test_rates_are_0_only_for_what_is_right(lines: list[str], data: st.DataObject) -> None:
+def test_error_rates_are_0_only_for_exact_outputs(lines: list[str], data: st.DataObject) -> None:
     perfect = score(lines, lines, metrics=OWN)
     assert [perfect[name] for name in OWN] == [100, 0, 0, 0]
     others = data.draw(st.lists(LINES.map(" ".join), min_size=len(lines), max_size=len(lines)))
@@ -35,24 +35,24 @@ def test_rates_are_0_only_for_what_is_right(lines: list[str], data: st.DataObjec
     assert (found["cer"] == 0) == ([" ".join(o.split()) for o in others] == [" ".join(o.split()) for o in lines])
 
 
-def test_blank_references_make_anything_wrong() -> None:
+def test_any_output_is_wrong_against_a_blank_reference() -> None:
     assert score(["a"], [""], metrics=["wer"])["wer"] == 100
     assert score([""], [""], metrics=["wer", "cer"])["wer"] == 0
 
 
-def test_signatures_of_our_own_name_the_unit_and_the_version() -> None:
+def test_signatures_name_the_unit_and_the_version() -> None:
     signature = score(["a"], ["a"], metrics=["cer"]).measured["cer"].signature
     assert "nrefs:1" in signature
     assert "unit:character" in signature
     assert "version:saccade-" in signature
 
 
-def test_chinese_ter_goes_by_characters() -> None:
+def test_chinese_ter_counts_characters() -> None:
     off_by_one = ["我爱你们的小猫。", "他在河岸上看书。"]
     assert score(off_by_one, CHINESE, metrics=["ter"])["ter"] < 20
 
 
-def test_what_is_better() -> None:
+def test_better_outputs_score_better() -> None:
     worse, better = ["le chien mange .", "la fille ."], FRENCH
     for name, about in METRICS.items():
         if not name.startswith("rouge"):
@@ -80,11 +80,11 @@ def test_unknown_metrics_are_refused() -> None:
         (["42 !"], "13a"),
     ],
 )
-def test_auto_chooses_by_script(references: list[str], chosen: str) -> None:
+def test_auto_chooses_the_tokenisation_by_script(references: list[str], chosen: str) -> None:
     assert choose_tokenisation(references) == chosen
 
 
-def test_a_choice_stands() -> None:
+def test_a_given_tokenisation_is_kept() -> None:
     assert choose_tokenisation(CHINESE, "char") == "char"
 
 

@@ -4,7 +4,7 @@ from saccade.errors import UserError
 from saccade.metrics import alternatives
 
 
-def test_one_or_several_references_a_sentence() -> None:
+def test_a_sentence_has_one_or_several_references() -> None:
     assert alternatives(["a", "b"]) == [("a",), ("b",)]
     assert alternatives([["a", "A"], ["b"]]) == [("a", "A"), ("b",)]
 

@@ -10,14 +10,14 @@ from saccade.metrics import score
 REFERENCE = "the quick brown fox jumps over the lazy dog"
 
 
-def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "rouge_score.rouge_scorer", None)
     with pytest.raises(UserError, match=r"rouge2 needs an extra: pip install 'saccade\[rouge\]'"):
         score(["a"], ["a"], metrics=["rouge2"])
 
 
 @pytest.mark.slow
-def test_scores_are_those_of_the_package() -> None:
+def test_scores_equal_those_of_rouge_score() -> None:
     from rouge_score.rouge_scorer import RougeScorer
 
     kinds = ["rouge1", "rouge2", "rougeL"]

@@ -9,13 +9,13 @@ FRENCH = ["le petit chat noir dort dans la maison .", "la fille ne voit pas le g
 CHINESE = ["我爱你们的小狗。", "他在河岸上看书。"]
 
 
-def test_a_perfect_translation_has_all_points() -> None:
+def test_a_perfect_translation_scores_100() -> None:
     scores = score(FRENCH, FRENCH)
     assert scores.bleu == pytest.approx(100)
     assert (scores.chrf, scores.exact, scores.sentences) == (100, 100, 2)
 
 
-def test_scores_are_those_of_sacrebleu() -> None:
+def test_scores_equal_those_of_sacrebleu() -> None:
     import sacrebleu
 
     hypotheses = ["le petit chien noir dort dans la maison .", "la fille voit le grand chien ."]
@@ -26,7 +26,7 @@ def test_scores_are_those_of_sacrebleu() -> None:
     assert scores.exact == 0
 
 
-def test_signatures_say_how_it_was_counted() -> None:
+def test_signatures_describe_the_metric() -> None:
     scores = score(FRENCH, FRENCH)
     assert "tok:13a" in scores.measured["bleu"].signature
     assert "eff:no" in scores.measured["bleu"].signature
@@ -34,7 +34,7 @@ def test_signatures_say_how_it_was_counted() -> None:
     assert json.loads(json.dumps(scores.to_dict()))["bleu_signature"] == scores.measured["bleu"].signature
 
 
-def test_chinese_is_cut_into_characters() -> None:
+def test_chinese_is_split_into_characters() -> None:
     off_by_one = ["我爱你们的小猫。", "他在河岸上看书。"]
     assert "tok:zh" in score(off_by_one, CHINESE).measured["bleu"].signature
     assert score(off_by_one, CHINESE).bleu > 50
@@ -59,7 +59,7 @@ def test_empty_output_scores_nothing() -> None:
     assert score(["", ""], FRENCH).bleu == 0
 
 
-def test_intervals_are_those_of_sacrebleu() -> None:
+def test_intervals_equal_those_of_sacrebleu() -> None:
     from sacrebleu.metrics.bleu import BLEU
 
     hypotheses = ["le petit chien noir dort dans la maison .", "la fille voit le grand chien ."] * 4
@@ -73,12 +73,12 @@ def test_intervals_are_those_of_sacrebleu() -> None:
     assert score(hypotheses, FRENCH * 4).measured["bleu"].low is None
 
 
-def test_an_interval_where_some_draws_score_nothing() -> None:
+def test_an_interval_with_draws_that_score_0() -> None:
     measured = score([FRENCH[0], "x"], FRENCH, resamples=50).measured["bleu"]
     assert measured.low is not None and measured.high is not None and measured.low < measured.value < measured.high
 
 
-def test_several_references_are_any_of_them() -> None:
+def test_an_output_may_match_any_of_several_references() -> None:
     import sacrebleu
 
     others = ["le petit chat noir dort dans sa maison .", "la fille ne voit pas le gros chien ."]
@@ -90,7 +90,7 @@ def test_several_references_are_any_of_them() -> None:
     assert "nrefs:2" in score(hypotheses, list(zip(FRENCH, others))).measured["bleu"].signature
 
 
-def test_parts_are_scored_from_what_was_counted_once() -> None:
+def test_subsets_are_scored_from_the_counts_of_all() -> None:
     hypotheses = ["le petit chien noir dort dans la maison .", "la fille voit le grand chien .", "rien"]
     references = [*FRENCH, "non"]
     metrics = ["bleu", "chrf", "ter", "exact", "wer", "per", "cer"]
