@@ -104,7 +104,7 @@ def _save_pairs(pairs: Any, options: dict[str, Any]) -> Path:
     """Write pairs from memory into the folder of the run, where a resumed run finds them."""
     from saccade.data.inputs import list_pairs
     from saccade.files import write_atomically
-    from saccade.train.run_folder import refuse_used_folder
+    from saccade.train.run import refuse_used_folder
 
     folder = options.setdefault("out", Path("runs/pairs"))
     saved: Path = folder / "pairs.jsonl"

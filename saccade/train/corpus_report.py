@@ -15,7 +15,7 @@ from saccade.data.summary import SideSummary, summarise
 from saccade.decode import load_vocabularies
 from saccade.errors import UserError
 from saccade.journal import write_file
-from saccade.train.data_recipe import Ingredient
+from saccade.train.recipe import Ingredient
 
 _ALL: Mapping[str, Any] = {"control": True, "identical": True, "script": 0.5, "ratio": 3.0, "duplicates": True}
 TASK_PAIRS = 10_000

@@ -27,7 +27,7 @@ from saccade.decode import load_vocabularies
 from saccade.errors import UserError
 from saccade.text import Placeholders, Vocabularies, words
 from saccade.text.subword_model import MOST_LINES
-from saccade.train.data_recipe import Data, Ingredient
+from saccade.train.recipe import Data, Ingredient
 
 _LARGE = 1 << 30  # bytes of files from which on they are streamed, unless told otherwise
 _LINES_OF_A_STREAM = 100_000  # to make a vocabulary from: its maker needs a kilobyte of memory for each

@@ -17,16 +17,21 @@ from saccade.errors import UserError
 from saccade.train.distributed import WorkerLostError, Workers, join_workers
 from saccade.train.learner import Learner, TrainingState
 from saccade.train.log import Log, SilentLog
-from saccade.train.memory import fit_to_memory
-from saccade.train.optimisers import build_optimiser
-from saccade.train.precision import Precision
+from saccade.train.optimisation import Precision, RunningAverage, build_optimiser, freeze
 from saccade.train.recipe import RECIPE, Training
-from saccade.train.run import TrainingRun, restore_run, save_run, seed_worker
-from saccade.train.run_folder import clean_up_failed_start, hold_folder, prepare_folder, save_recipe
-from saccade.train.speed import choose_threads, compile_forward, restore_thread_count
+from saccade.train.resources import choose_threads, compile_forward, fit_to_memory, restore_thread_count
+from saccade.train.run import (
+    TrainingRun,
+    clean_up_failed_start,
+    hold_folder,
+    prepare_folder,
+    restore_run,
+    save_recipe,
+    save_run,
+    seed_worker,
+)
 from saccade.train.update import update
 from saccade.train.validation import Observer, try_average, validate
-from saccade.train.weights import RunningAverage, freeze
 
 _SAVE_SECONDS = 600.0  # at most so much work is lost to a kill, however far apart the validations are
 _ADVICE = "lower train.lr, or set train.precision = 'fp32'"

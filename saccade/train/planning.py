@@ -15,7 +15,7 @@ from saccade.train.loop import Outcome
 from saccade.train.recipe import Data, Recipe, Training, load_recipe, read_recipe, recipe_of
 from saccade.train.request import TrainingRequest
 from saccade.train.resume import recipe_to_resume
-from saccade.train.run_folder import clean_up_failed_start, hold_folder, refuse_used_folder
+from saccade.train.run import clean_up_failed_start, hold_folder, refuse_used_folder
 from saccade.train.translation import Observer, train
 
 Say = Callable[[str], None]

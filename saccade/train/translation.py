@@ -15,10 +15,11 @@ from torch import Tensor, nn
 from saccade import config, model_folder
 from saccade.align.aligner import CHOICE_PAIRS, Aligner
 from saccade.align.attention import AlignmentHead, Layer
+from saccade.data import Stream
 from saccade.data.batching import Batch, Batches
 from saccade.data.prefetching import choose_processes, prefetch_windows
 from saccade.data.sources import hash_pairs
-from saccade.decode import loading
+from saccade.decode import load_vocabularies, loading
 from saccade.decode.calibrating import FEWEST, calibrate
 from saccade.decode.search.options import Search
 from saccade.decode.translator import Translator
@@ -26,20 +27,25 @@ from saccade.device import run_in_halves
 from saccade.errors import UserError
 from saccade.evaluation import score
 from saccade.models import Seq2Seq, build_model
+from saccade.text import Vocabularies
 from saccade.train.dataset import Dataset, load_dataset
 from saccade.train.distributed import Workers, join_workers
 from saccade.train.guidance import load_alignment_guide
 from saccade.train.learner import DataDigest, Judge, Learner, Shape, TrainingState, Validation
 from saccade.train.log import Log
 from saccade.train.loop import BuildLearner, Outcome, start_run, train_learner
-from saccade.train.losses import Objective, batch_loss
-from saccade.train.memory import build_within_memory
+from saccade.train.losses import (
+    Objective,
+    Reinforce,
+    batch_loss,
+    has_sampled_attention,
+    next_baseline,
+    refuse_untrainable_attention,
+    truth_share,
+)
 from saccade.train.recipe import Recipe, Training
-from saccade.train.reinforce import Reinforce, has_sampled_attention, next_baseline, refuse_untrainable_attention
-from saccade.train.run import TrainingRun
-from saccade.train.run_folder import clean_up_failed_start, hold_folder, refuse_used_folder
-from saccade.train.schedules import truth_share
-from saccade.train.weights import load_weights
+from saccade.train.resources import build_within_memory
+from saccade.train.run import TrainingRun, clean_up_failed_start, hold_folder, refuse_used_folder
 
 Observer = Callable[[TrainingState, Translator], None]
 
@@ -113,7 +119,8 @@ class TranslationLearner(Learner[Batch]):
         self.epoch_tokens = dataset.corpus.tokens
         self.set_batch_tokens(training.batch_tokens)
         self.model = self._build_model(is_new=not (out / "training").is_dir())
-        self.guide = load_alignment_guide(recipe, self.model, dataset)
+        is_guided = training.guided or recipe.data.alignments
+        self.guide = load_alignment_guide(recipe, self.model, dataset) if is_guided else None
         self._is_sampled = has_sampled_attention(self.model)
         reinforce = self.objective(TrainingState()).reinforce
         refuse_untrainable_attention(self.model, self.trial_batch((2, 2), 1), reinforce)
@@ -141,8 +148,10 @@ class TranslationLearner(Learner[Batch]):
         self.batches = Batches(self.dataset.corpus, tokens=tokens, seed=self.training.seed)
 
     def prefetch(self, workers: Workers) -> AbstractContextManager[None]:
-        processes = choose_processes(self.dataset.corpus, self.recipe.data.processes, workers.neighbours)
-        return prefetch_windows(self.batches, processes)
+        corpus = self.dataset.corpus
+        if not isinstance(corpus, Stream):
+            return nullcontext()
+        return prefetch_windows(self.batches, choose_processes(corpus, self.recipe.data.processes, workers.neighbours))
 
     def loss(self, model: nn.Module, batch: Batch, state: TrainingState) -> tuple[Tensor, Tensor]:
         assert isinstance(model, Seq2Seq)
@@ -257,3 +266,28 @@ def _validation_loss(translator: Translator, dataset: Dataset, training: Trainin
     model.train(was_training)
     totals, counts = zip(*workers.gather((total, tokens)), strict=True)
     return float(sum(totals) / sum(counts))
+
+
+def load_weights(model: Seq2Seq[Any, Any], folder: Path, vocabularies: Vocabularies) -> None:
+    """Those of the model in `folder`, which must be one of the same sizes and of the same vocabulary."""
+    tensors, described = model_folder.load_model(folder)
+    if load_vocabularies(folder).hash != vocabularies.hash:
+        raise UserError(
+            f"train.init_from: the vocabulary of {folder} is not the run's, so that its weights are of other pieces; "
+            "set data.vocab_from to it, too"
+        )
+    expected, found = _kinds(model.state_dict()), _kinds(tensors)
+    differing = [name for name in sorted(expected.keys() | found.keys()) if expected.get(name) != found.get(name)]
+    if differing:
+        name = differing[0]
+        others = f", and {len(differing) - 1} more" if len(differing) > 1 else ""
+        raise UserError(
+            f"train.init_from: the {described.model} of {folder} does not fit the model of this recipe: {name} is "
+            f"{found.get(name, 'not there')}, expected {expected.get(name, 'no such tensor')}{others}; "
+            f"copy [model] from {folder / 'recipe.toml'}"
+        )
+    model.load_state_dict(tensors)
+
+
+def _kinds(tensors: Mapping[str, Tensor]) -> dict[str, str]:
+    return {name: f"{tuple(tensor.shape)} of {tensor.dtype}" for name, tensor in tensors.items()}

@@ -7,9 +7,8 @@ from typing import Any
 from torch import nn
 
 from saccade.train.learner import TrainingState
-from saccade.train.run import TrainingRun, save_run
-from saccade.train.run_folder import model_card
-from saccade.train.weights import mean_weights
+from saccade.train.optimisation import mean_weights
+from saccade.train.run import TrainingRun, model_card, save_run
 
 Observer = Callable[[TrainingState, Any], None]
 

@@ -17,10 +17,10 @@ import saccade
 from saccade.data.batching import Batch
 from saccade.models import Seq2Seq
 from saccade.text import Vocabularies
-from saccade.train import speed
+from saccade.train import resources
 from saccade.train.losses import Objective, batch_loss
 from saccade.train.recipe import Recipe
-from saccade.train.speed import compile_forward
+from saccade.train.resources import compile_forward
 from saccade.train.translation import train
 
 CPU = torch.device("cpu")
@@ -38,7 +38,7 @@ def test_without_a_compiler(untrained: Untrained, monkeypatch: pytest.MonkeyPatc
     def missing(function: Any) -> Any:
         raise RuntimeError("InvalidCxxCompiler: No working C++ compiler found\nand much more")
 
-    monkeypatch.setattr(speed.torch, "compile", missing)
+    monkeypatch.setattr(resources.torch, "compile", missing)
     model = untrained("vaswani2017")
     reason = compile_forward(model, CPU)
     assert reason == (

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from saccade import model_folder
 from saccade.errors import UserError
 from saccade.train.distributed import Workers
-from saccade.train.optimisers import build_optimiser
+from saccade.train.optimisation import build_optimiser
 from saccade.train.recipe import Training
 
 WriteRecipe = Callable[..., Path]

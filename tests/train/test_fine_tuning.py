@@ -11,9 +11,9 @@ import torch
 from saccade import model_folder
 from saccade.errors import UserError
 from saccade.models import Seq2Seq
+from saccade.train.optimisation import freeze
 from saccade.train.recipe import Recipe
 from saccade.train.translation import start, train
-from saccade.train.weights import freeze
 
 MakeRecipe = Callable[..., Recipe]
 Untrained = Callable[..., Seq2Seq[Any, Any]]

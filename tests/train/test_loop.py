@@ -21,10 +21,10 @@ from saccade.models import MODELS, build_model
 from saccade.train import loop
 from saccade.train.dataset import load_dataset
 from saccade.train.learner import Judge, TrainingState, Validation
+from saccade.train.optimisation import mean_weights
 from saccade.train.recipe import Recipe, load_recipe
 from saccade.train.run import TrainingRun
 from saccade.train.translation import TranslationLearner, train
-from saccade.train.weights import mean_weights
 
 MakeRecipe = Callable[..., Recipe]
 

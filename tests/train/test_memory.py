@@ -17,12 +17,12 @@ from torch import Tensor
 from saccade import model_folder
 from saccade.data.batching import Batch
 from saccade.errors import UserError
-from saccade.train import memory, translation
+from saccade.train import resources, translation
 from saccade.train import update as updates
 from saccade.train.learner import Shape
 from saccade.train.losses import batch_loss
-from saccade.train.memory import fit_to_memory
 from saccade.train.recipe import Recipe, load_recipe
+from saccade.train.resources import fit_to_memory
 from saccade.train.run import TrainingRun
 from saccade.train.translation import start, train
 from saccade.train.update import split_batch
@@ -64,7 +64,7 @@ def test_looking_changes_nothing(
     log = Heard(tmp_path)
     run = start(make_recipe(), tmp_path / "run", log=log)
     before = state_of(run)
-    monkeypatch.setattr(memory, "_estimate_rows", getattr(memory, look))  # on a CPU, too
+    monkeypatch.setattr(resources, "_estimate_rows", getattr(resources, look))  # on a CPU, too
     assert fit_to_memory(run) is run and run.state.room is None
     assert_untouched(run, before)
     source, target = run.learner.dataset.corpus.longest
@@ -77,7 +77,7 @@ def test_the_longest_batches_are_tried_and_halved_until_they_fit(
 ) -> None:
     log = Heard(tmp_path)
     run = start(make_recipe(**{"train.tokens": 1000}), tmp_path / "run", log=log)
-    monkeypatch.setattr(memory, "_estimate_rows", memory._try_rows)
+    monkeypatch.setattr(resources, "_estimate_rows", resources._try_rows)
     tried, before = scarce(monkeypatch, 300), state_of(run)
     fit_to_memory(run)
     assert_untouched(run, before)
@@ -106,7 +106,7 @@ def test_both_kinds_of_hardest_batch_are_looked_at(make_recipe: MakeRecipe, tmp_
 def test_a_pair_that_does_not_fit_is_said_before_anything_is_done(
     make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(memory, "_estimate_rows", memory._try_rows)
+    monkeypatch.setattr(resources, "_estimate_rows", resources._try_rows)
     scarce(monkeypatch, 3)
     with pytest.raises(UserError, match=r"a pair of \d+ and \d+ tokens does not fit in the memory of cpu"):
         train(make_recipe(), tmp_path / "run")
@@ -121,8 +121,8 @@ def test_little_main_memory_gives_the_same_run_in_parts(
     train(recipe, tmp_path / "whole")
     run = start(recipe, tmp_path / "other")
     shape = run.learner.shapes()[0]
-    a_pair = memory._saved_bytes(run, shape, 2) - memory._saved_bytes(run, shape, 1)
-    monkeypatch.setattr(memory, "available", lambda: 2 * (2.5 * 2 * a_pair + 3 * memory._weights(run)))
+    a_pair = resources._saved_bytes(run, shape, 2) - resources._saved_bytes(run, shape, 1)
+    monkeypatch.setattr(resources, "available", lambda: 2 * (2.5 * 2 * a_pair + 3 * resources._weights(run)))
     tried = scarce(monkeypatch, 10**9)
     log = Heard(tmp_path)
     train(recipe, tmp_path / "parts", log=log)
@@ -136,15 +136,15 @@ def test_little_main_memory_gives_the_same_run_in_parts(
 def test_what_pairs_keep_grows_with_them(name: str, make_recipe: MakeRecipe, tmp_path: Path) -> None:
     run = start(make_recipe(name), tmp_path / "run")
     shape = (12, 9)
-    one, two, five = (memory._saved_bytes(run, shape, rows) for rows in (1, 2, 5))
+    one, two, five = (resources._saved_bytes(run, shape, rows) for rows in (1, 2, 5))
     assert five - two == pytest.approx(3 * (two - one), rel=0.05) and two > one
 
 
 def test_auto_is_a_number_from_then_on(
     make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(memory, "_LEAST", 300)
-    monkeypatch.setattr(memory, "_estimate_rows", memory._try_rows)
+    monkeypatch.setattr(resources, "_LEAST", 300)
+    monkeypatch.setattr(resources, "_estimate_rows", resources._try_rows)
     recipe, log = make_recipe(**{"train.tokens": "auto", "train.max_steps": 4}), Heard(tmp_path)
     train(recipe, tmp_path / "ample", log=log)
     ample = load_recipe(tmp_path / "ample" / "recipe.toml").train.tokens
@@ -217,7 +217,7 @@ def test_a_check_that_does_not_fit_is_made_in_halves(
 def test_a_model_larger_than_the_memory_is_refused(
     make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(memory, "available", lambda: 10**7)
+    monkeypatch.setattr(resources, "available", lambda: 10**7)
     with pytest.raises(UserError, match=r"^the weights of this model need more than the 0\.01 GB of free memory: set"):
         train(make_recipe(**{"model.hidden": 4_096}), tmp_path / "run")
 
@@ -230,7 +230,7 @@ def test_a_model_larger_than_the_memory_is_refused(
 
 
 def test_what_is_free_is_known() -> None:
-    assert 2**20 < memory.available() < 2**50
+    assert 2**20 < resources.available() < 2**50
 
 
 @pytest.mark.gpu
@@ -239,7 +239,7 @@ def test_a_small_part_of_a_gpu_is_enough(
     tokens: int | str, make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In half a gigabyte, a run whose longest batches would need several times that."""
-    monkeypatch.setattr(memory, "_UPDATES", 1)
+    monkeypatch.setattr(resources, "_UPDATES", 1)
     device, log = torch.device("cuda", 0), Heard(tmp_path)
     training = {
         "train.device": "cuda",

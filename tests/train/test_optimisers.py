@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from saccade.models import MODELS, Seq2Seq
-from saccade.train.optimisers import CombinedOptimiser, build_optimiser
+from saccade.train.optimisation import CombinedOptimiser, build_optimiser
 from saccade.train.recipe import Training
 
 Untrained = Callable[..., Seq2Seq[Any, Any]]

@@ -11,7 +11,7 @@ from torch import nn
 
 from saccade import model_folder
 from saccade.errors import UserError
-from saccade.train.precision import Precision
+from saccade.train.optimisation import Precision
 from saccade.train.recipe import Recipe
 from saccade.train.translation import train
 

@@ -16,9 +16,15 @@ from saccade.attention.trace import expecting, traced
 from saccade.data.batching import Batch
 from saccade.errors import UserError
 from saccade.models import Seq2Seq
-from saccade.train.losses import Objective, batch_loss
+from saccade.train.losses import (
+    Objective,
+    Reinforce,
+    batch_loss,
+    has_sampled_attention,
+    next_baseline,
+    refuse_untrainable_attention,
+)
 from saccade.train.recipe import Recipe, recipe_of
-from saccade.train.reinforce import Reinforce, has_sampled_attention, next_baseline, refuse_untrainable_attention
 from saccade.train.translation import train
 
 Untrained = Callable[..., Seq2Seq[Any, Any]]

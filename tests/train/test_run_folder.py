@@ -13,7 +13,7 @@ from saccade.decode import load
 from saccade.errors import UserError
 from saccade.train.distributed import Workers
 from saccade.train.recipe import Recipe, load_recipe, load_saved_recipe
-from saccade.train.run_folder import clean_up_failed_start, hold_folder, model_card
+from saccade.train.run import clean_up_failed_start, hold_folder, model_card
 from saccade.train.translation import start, train
 
 MakeRecipe = Callable[..., Recipe]

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from saccade.train.losses import truth_share
+from saccade.train.optimisation import learning_rate
 from saccade.train.recipe import Training
-from saccade.train.schedules import learning_rate, truth_share
 
 rates = st.builds(
     Training,

@@ -10,11 +10,11 @@ import pytest
 import torch
 from rich.console import Console
 
-from saccade.train import speed
+from saccade.train import resources
 from saccade.train.log import Log
 from saccade.train.recipe import Recipe, load_recipe
+from saccade.train.resources import first_updates, seconds_per_update
 from saccade.train.run import TrainingRun
-from saccade.train.speed import first_updates, seconds_per_update
 from saccade.train.translation import start, train
 from saccade.train.update import update
 
@@ -33,7 +33,7 @@ def faster_with(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     def seconds(run: TrainingRun, updates: Any) -> float:
         return 0.1 if torch.get_num_threads() == threads else 0.2
 
-    monkeypatch.setattr(speed, "seconds_per_update", seconds)
+    monkeypatch.setattr(resources, "seconds_per_update", seconds)
 
 
 def losses(folder: Path) -> list[float]:
@@ -96,7 +96,7 @@ def test_the_faster_count_is_used_said_kept_and_resumed(
 def test_all_threads_are_not_worth_a_small_gain(
     make_recipe: MakeRecipe, tmp_path: Path, two_threads: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(speed, "seconds_per_update", lambda *_: 1.0 if torch.get_num_threads() == 1 else 0.95)
+    monkeypatch.setattr(resources, "seconds_per_update", lambda *_: 1.0 if torch.get_num_threads() == 1 else 0.95)
     train(make_recipe(**{"train.threads": "auto", "train.max_steps": 1}), tmp_path / "run")
     assert load_recipe(tmp_path / "run" / "recipe.toml").train.threads == 1
 

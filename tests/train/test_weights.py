@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from saccade.train.weights import RunningAverage, mean_weights
+from saccade.train.optimisation import RunningAverage, mean_weights
 
 
 def test_a_running_mean_by_hand() -> None:

@@ -1,0 +1,214 @@
+"""What turns gradients into weights: optimisers, learning rates, precisions, averages, and frozen parameters."""
+
+import math
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from fnmatch import fnmatchcase
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from saccade.errors import UserError
+from saccade.models import Seq2Seq
+from saccade.train.recipe import Training
+
+
+def build_optimiser(training: Training, model: nn.Module) -> torch.optim.Optimizer:
+    """Of the parameters that are not frozen. Vectors and scalars (norms, biases) do not decay."""
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    if training.optimiser == "muon":
+        return _muon_and_adamw(training, model, parameters)
+    if training.optimiser == "adadelta":
+        return torch.optim.Adadelta(_groups(training, parameters), lr=training.lr, rho=0.95, eps=1e-6)
+    if training.optimiser == "sgd":
+        momentum = training.momentum or 0.0
+        return torch.optim.SGD(
+            _groups(training, parameters), lr=training.lr, momentum=momentum, nesterov=training.nesterov
+        )
+    return _adamw(training, parameters)
+
+
+def _groups(training: Training, parameters: list[nn.Parameter]) -> list[dict[str, Any]]:
+    return [
+        {"params": [p for p in parameters if p.dim() > 1], "weight_decay": training.weight_decay},
+        {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
+    ]
+
+
+def _adamw(training: Training, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
+    fused = parameters[0].device.type in ("cpu", "cuda")
+    return torch.optim.AdamW(_groups(training, parameters), lr=training.lr, betas=training.betas, eps=1e-9, fused=fused)
+
+
+def _muon_and_adamw(training: Training, model: nn.Module, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
+    """Muon (Jordan 2024) for hidden matrices, whose updates it makes orthogonal; AdamW for all else. Muon's updates are
+    given the size of AdamW's (Liu 2025), so that one rate does for both.
+    """
+    vocabulary = _of_vocabulary(model)
+    hidden = [p for p in parameters if p.dim() == 2 and min(p.shape) > 1 and id(p) not in vocabulary]
+    chosen = {id(p) for p in hidden}
+    others = [p for p in parameters if id(p) not in chosen]
+    parts: list[torch.optim.Optimizer] = []
+    if hidden:
+        momentum = 0.95 if training.momentum is None else training.momentum
+        muon = torch.optim.Muon(
+            hidden,
+            lr=training.lr,
+            weight_decay=training.weight_decay,
+            momentum=momentum,
+            adjust_lr_fn="match_rms_adamw",
+        )
+        parts.append(muon)
+    if others:
+        parts.append(_adamw(training, others))
+    return CombinedOptimiser(*parts)
+
+
+def _of_vocabulary(model: nn.Module) -> set[int]:
+    """The ids of parameters with a row a piece of a vocabulary: embeddings, and what scores the target's pieces."""
+    target = model.target_size if isinstance(model, Seq2Seq) else None
+    return {
+        id(parameter)
+        for module in model.modules()
+        if isinstance(module, nn.Embedding) or (isinstance(module, nn.Linear) and module.out_features == target)
+        for parameter in module.parameters()  # not its weight alone, which may be made of several
+    }
+
+
+class CombinedOptimiser(torch.optim.Optimizer):
+    """Several optimisers, each of parameters of its own, as one: their groups and their states are this one's."""
+
+    def __init__(self, *parts: torch.optim.Optimizer) -> None:
+        self.parts = parts
+        super().__init__([group for part in parts for group in part.param_groups], {})
+        self._share()
+
+    def _share(self) -> None:
+        groups = iter(self.param_groups)
+        for part in self.parts:
+            part.state = self.state
+            part.param_groups = [next(groups) for _ in part.param_groups]
+
+    def step(self, closure: Any = None) -> Any:
+        for part in self.parts:
+            part.step()
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        super().load_state_dict(state_dict)
+        self._share()
+
+
+def learning_rate(training: Training, step: int, progress: float, epochs: float = 0.0, falls: int = 0) -> float:
+    """Of the update after `step` updates and `epochs` epochs, when `progress` (0 … 1) of the run's budget is spent.
+
+    `falls` is how often a plateau has lowered it.
+    """
+    rising = min(1.0, (step + 1) / max(1, training.warmup))
+    if training.schedule == "inverse-sqrt":
+        return training.lr * min(rising, math.sqrt(max(1, training.warmup) / (step + 1)))
+    if training.schedule == "cosine":
+        return training.lr * min(rising, 0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * min(1.0, progress))))
+    if training.schedule == "staircase":
+        falls = max(0, 1 + math.floor((epochs - training.decay_after) / training.decay_every))
+    return training.lr * rising * training.decay**falls
+
+
+_LEAST_SCALE = 1.0  # of fp16: overflows down to it are a matter of course
+
+
+class Precision:
+    def __init__(self, name: str, device: torch.device) -> None:
+        if name == "auto":
+            name = "bf16" if device.type == "cuda" and torch.cuda.is_bf16_supported() else "fp32"
+        if name == "fp16" and device.type not in ("cpu", "cuda"):
+            raise UserError(f"train.precision = 'fp16' trains on CUDA and CPU, not on {device}; leave it at 'auto'")
+        self.device = device
+        self.dtype = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[name]
+        self._scaler = torch.amp.GradScaler(device.type) if name == "fp16" else None
+        if self._scaler is not None:
+            self._scaler.scale(torch.zeros((), device=device))  # which makes its scale: a worker without rows needs it
+
+    def autocast(self) -> AbstractContextManager[None]:
+        narrow = self.dtype is not torch.float32
+        return torch.autocast(self.device.type, self.dtype if narrow else torch.bfloat16, enabled=narrow)
+
+    def backward(self, loss: Tensor) -> None:
+        torch.autograd.backward(loss if self._scaler is None else self._scaler.scale(loss))
+
+    def step(
+        self, optimiser: torch.optim.Optimizer, parameters: Iterable[nn.Parameter], clip: float | None, *, finite: bool
+    ) -> bool:
+        """One update by the gradients, clipped, if `finite` and they are finite too; whether all went well.
+
+        With fp16, gradients that overflow are a matter of course: the scale is halved, the update left out."""
+        if self._scaler is not None:
+            self._scaler.unscale_(optimiser)
+        norm = nn.utils.clip_grad_norm_(parameters, clip or math.inf)
+        overflowed = not bool(torch.isfinite(norm))
+        if finite and not overflowed:
+            optimiser.step()
+        if self._scaler is None:
+            return finite and not overflowed
+        self._scaler.update()
+        return finite and (not overflowed or self._scaler.get_scale() >= _LEAST_SCALE)
+
+    def state(self) -> dict[str, Any]:
+        return {} if self._scaler is None else self._scaler.state_dict()
+
+    def restore(self, state: dict[str, Any]) -> None:
+        if self._scaler is not None:
+            self._scaler.load_state_dict(state)
+
+
+class RunningAverage:
+    """Of the weights, with decay d: m ← d·m + (1 − d)·w. Young means decay faster, so as not to dwell on the start."""
+
+    def __init__(self, model: nn.Module, decay: float) -> None:
+        self.decay = decay
+        self.count = 0
+        self.weights = {name: value.detach().clone() for name, value in model.state_dict().items()}
+
+    def update(self, model: nn.Module) -> None:
+        self.count += 1
+        decay = min(self.decay, (1 + self.count) / (10 + self.count))
+        for name, value in model.state_dict().items():
+            if value.is_floating_point():
+                self.weights[name].lerp_(value.detach(), 1 - decay)
+            else:
+                self.weights[name].copy_(value)
+
+
+def mean_weights(snapshots: list[dict[str, Tensor]]) -> dict[str, Tensor]:
+    """The mean of several state dicts; of what is the same in all of them (a frozen part), the same to the bit."""
+
+    def mean(values: list[Tensor]) -> Tensor:
+        first = values[0].float()
+        differences = torch.stack([value.float() - first for value in values])
+        return (first + differences.mean(0)).to(values[0].dtype)
+
+    return {name: mean([snapshot[name] for snapshot in snapshots]) for name in snapshots[0]}
+
+
+def freeze(model: nn.Module, patterns: tuple[str, ...]) -> int:
+    """Parameters whose names begin with, or match, one of the patterns no longer learn: how many numbers that are.
+
+    A tensor of several names (tied embeddings) is frozen by any of them.
+    """
+    named = dict(model.named_parameters(remove_duplicate=False))
+    for pattern in patterns:
+        chosen = [name for name in named if name.startswith(f"{pattern}.") or fnmatchcase(name, pattern)]
+        if not chosen:
+            raise UserError(
+                f"train.freeze: no parameter's name begins with or matches {pattern!r}; there are {_listed(named)}"
+            )
+        for name in chosen:
+            named[name].requires_grad_(False)
+    if not any(parameter.requires_grad for parameter in named.values()):
+        raise UserError("train.freeze: nothing is left to learn; name fewer parts")
+    return sum(parameter.numel() for parameter in model.parameters() if not parameter.requires_grad)
+
+
+def _listed(named: dict[str, nn.Parameter]) -> str:
+    """The parts, to a depth of two."""
+    return ", ".join(dict.fromkeys(".".join(name.split(".")[:2]) for name in named))
