@@ -103,8 +103,8 @@ def test_a_trace_of_draws_alone_keeps_kernels_fused(untrained: Untrained, monkey
     model, batch = untrained("vaswani2017"), two_pairs()
     asked: list[bool] = []
     attention = model.get_submodule(model.cross[0])
-    read = attention._choose
-    monkeypatch.setattr(attention, "_choose", lambda *given: asked.append(given[-1]) or read(*given))
+    read = attention._read_suitably
+    monkeypatch.setattr(attention, "_read_suitably", lambda *given: asked.append(given[-1]) or read(*given))
     for weights in (False, True):
         with traced(model, weights=weights):
             model(batch.source, batch.source_readable, batch.target_in)
