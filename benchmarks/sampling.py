@@ -13,7 +13,7 @@ import io
 import json
 import tempfile
 import time
-from itertools import product
+from itertools import chain, product, repeat
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -21,7 +21,6 @@ from typing import Any
 from rich.console import Console
 
 from saccade import config
-from saccade.data.batching import repeat_epochs
 from saccade.data.prefetching import choose_processes, prefetch_windows
 from saccade.provenance import provenance
 from saccade.train.log import Log
@@ -89,7 +88,7 @@ def measured(recipe: Recipe, folder: Path, epochs: int) -> dict[str, Any]:
     processes = choose_processes(run.material.corpus, recipe.data.processes)
     tokens, updates, began = 0, 0, 0.0
     with prefetch_windows(run.learner.batches, processes):
-        for batch in repeat_epochs(run.learner.batches):
+        for batch in chain.from_iterable(repeat(run.learner.batches)):
             _, seen = update(run, [batch])
             if began:
                 tokens, updates = tokens + seen, updates + 1

@@ -157,12 +157,6 @@ class Batches:
         return [batches[place].tolist() for place in random.permutation(len(batches))]
 
 
-def repeat_epochs(batches: Batches) -> Iterator[Batch]:
-    """Yield batches without end, epoch after epoch."""
-    while True:
-        yield from batches
-
-
 def find_batch_starts(lengths: npt.NDArray[np.int64], tokens: int) -> list[int]:
     """Cut texts of rising length into batches as large as fit; return where each begins, and the end."""
     cuts = [0]

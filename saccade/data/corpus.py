@@ -24,6 +24,7 @@ from saccade.data.sources import add_tag
 from saccade.errors import UserError
 from saccade.text import Vocabularies
 
+_ARRAYS = ("source_ids", "source_offsets", "target_ids", "target_offsets", "lines")
 Ids = npt.NDArray[np.int32]
 Places = npt.NDArray[np.int64]
 
@@ -154,14 +155,8 @@ class Corpus:
         return PairWindow(source=self.source, target=self.target, places=np.arange(len(self)))
 
     def save(self, folder: Path) -> None:
-        arrays: dict[str, npt.NDArray[Any]] = {
-            "source_ids": self.source.ids,
-            "source_offsets": self.source.offsets,
-            "target_ids": self.target.ids,
-            "target_offsets": self.target.offsets,
-            "lines": self.lines,
-        }
-        save_arrays(folder, arrays, asdict(self.report))
+        arrays: list[npt.NDArray[Any]] = [*self.source, *self.target, self.lines]
+        save_arrays(folder, dict(zip(_ARRAYS, arrays, strict=True)), asdict(self.report))
 
     @classmethod
     def load(cls, folder: Path) -> Self:
@@ -169,12 +164,9 @@ class Corpus:
         arrays, about = load_arrays(folder)
         try:
             left_out = tuple(LeftOut(why, count, tuple(first)) for why, count, first in about["left_out"])
-            return cls(
-                Side(arrays["source_ids"], arrays["source_offsets"]),
-                Side(arrays["target_ids"], arrays["target_offsets"]),
-                arrays["lines"],
-                CleaningReport(kept=about["kept"], left_out=left_out),
-            )
+            report = CleaningReport(kept=about["kept"], left_out=left_out)
+            source_ids, source_offsets, target_ids, target_offsets, lines = (arrays[name] for name in _ARRAYS)
+            return cls(Side(source_ids, source_offsets), Side(target_ids, target_offsets), lines, report)
         except (ValueError, KeyError, TypeError) as error:
             raise DamagedError(f"{folder}: {error}") from error
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from heapq import heappush, heapreplace
 from itertools import islice
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from saccade.data.sources import PairSource, TextPair, add_tag
 from saccade.data.split import Split, text_key
 from saccade.text import Vocabularies, words
 
+_NUMBERS = ("longest", "longest_source", "tokens")  # fields that are saved as they are
 STRIDE = 4096  # pairs from one mark to the next
 _BYTES_PER_TOKEN = 4  # an estimate
 _CANDIDATES = 100  # longest sources by characters, among which the one with the most words is searched
@@ -154,15 +155,10 @@ class Selection:
         return CleaningReport(kept=counts[Verdict.KEPT] - len(too_long), left_out=tuple(left_out))
 
     def save(self, folder: Path) -> None:
-        about = {
-            "scripts": [sorted(side) for side in self.scripts],
-            "held_out": self.held_out,
-            "lines": [[int(verdict), [*first]] for verdict, first in self.lines.items()],
-            "longest": self.longest,
-            "longest_source": self.longest_source,
-            "longest_sides": self.longest_sides,
-            "tokens": self.tokens,
-        }
+        lines = [[int(verdict), [*first]] for verdict, first in self.lines.items()]
+        scripts = [sorted(side) for side in self.scripts]
+        about: dict[str, Any] = {"scripts": scripts, "held_out": self.held_out, "lines": lines}
+        about |= {"longest_sides": self.longest_sides, **{name: getattr(self, name) for name in _NUMBERS}}
         save_arrays(folder, {"verdicts": self.verdicts, "marks": self.marks}, about)
 
     @classmethod
@@ -178,10 +174,8 @@ class Selection:
             marks=arrays["marks"],
             lines=dict(about["lines"]),
             held_out=tuple(TextPair(*pair) for pair in about["held_out"]),
-            longest=about["longest"],
-            longest_source=about["longest_source"],
             longest_sides=tuple(about["longest_sides"]),
-            tokens=about["tokens"],
+            **{name: about[name] for name in _NUMBERS},
         )
 
 

@@ -12,9 +12,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Collection
 from functools import lru_cache
-from typing import Literal, cast, get_args
-
-from saccade.errors import UserError
+from typing import Literal
 
 _MARK = "\u0300"
 _IDEOGRAPH = r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
@@ -74,13 +72,6 @@ def letters_by_script(text: str) -> Counter[str]:
     counts = Counter(map(script, text))
     del counts[""]
     return counts
-
-
-def parse_unit(text: str) -> UnitChoice:
-    """Read the value of an option `--by`."""
-    if text not in get_args(UnitChoice):
-        raise UserError(f"--by {text}: expected {', '.join(get_args(UnitChoice))}")
-    return cast("UnitChoice", text)
 
 
 def choose_unit(by: UnitChoice, *, characters: bool, source_words: Collection[int]) -> TextUnit:

@@ -5,7 +5,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice, repeat
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,13 @@ import torch
 from test_streaming import VOCABULARIES, seen, stream_of
 
 from saccade.data import PairFiles, Selection, Stream
-from saccade.data.batching import Batches, repeat_epochs
+from saccade.data.batching import Batch, Batches
 from saccade.data.prefetching import choose_processes, prefetch_windows
 from saccade.errors import UserError
+
+
+def repeat_epochs(batches: Batches) -> Iterator[Batch]:
+    return chain.from_iterable(repeat(batches))
 
 
 def children() -> set[int]:

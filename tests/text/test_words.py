@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from saccade.errors import UserError
 from saccade.text import letters_by_script
-from saccade.text.words import TextUnit, UnitChoice, choose_unit, parse_unit, word_spans, words
+from saccade.text.words import TextUnit, UnitChoice, choose_unit, word_spans, words
 
 
 @pytest.mark.parametrize(
@@ -77,9 +76,3 @@ def test_attention_is_shown_between_the_chosen_units(
     by: UnitChoice, characters: bool, source_words: list[int], expected: TextUnit
 ) -> None:
     assert choose_unit(by, characters=characters, source_words=source_words) == expected
-
-
-def test_an_unknown_unit_is_refused() -> None:
-    assert parse_unit("piece") == "piece"
-    with pytest.raises(UserError, match="--by letter: expected auto, piece, word"):
-        parse_unit("letter")
