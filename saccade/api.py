@@ -200,8 +200,8 @@ def load(
 
     `trust_code=True` lets the folder name models and attentions that are defined outside Saccade.
     """
-    from saccade.decode import combine
-    from saccade.decode import load as load_translator
+    from saccade.decode.ensemble import combine
+    from saccade.decode.loading import load as load_translator
     from saccade.device import limit_threads
 
     members = change_options(options or EnsembleOptions(), ensemble)

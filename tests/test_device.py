@@ -87,7 +87,7 @@ def test_error_that_halving_cannot_solve_is_raised() -> None:
             run_in_halves(range(2), fail, halved, torch.device("cpu"))
 
 
-def test_translations_and_readings_are_the_same_in_halves(learnt: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_translations_and_attention_are_the_same_in_halves(learnt: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = ["the cat sleeps", "a dog eats", "it sleeps", "I see the house", "", "a big dog eats an apple"]
     whole = learnt.translate(texts, weights=True)
     search, forward = translator.run_search, learnt.model.forward

@@ -154,10 +154,10 @@ class FileTranslation:
     def _line(self, record: Record, result: Translation) -> str:
         if self._json is not None:
             return self._json.line(record, {"line": record.number, **result.as_dict(by=self.options.by)})
-        texts = [(hypothesis.score, " ".join(hypothesis.text.split("\n"))) for hypothesis in result.n_best]
         if self.search.n_best == 1:
-            return texts[0][1]
-        return "\n".join(f"{record.number}\t{score:.4f}\t{text}" for score, text in texts)
+            return " ".join(result.text.split("\n"))
+        ranked = [(other.score, " ".join(other.text.split("\n"))) for other in result.n_best]
+        return "\n".join(f"{record.number}\t{score:.4f}\t{text}" for score, text in ranked)
 
     @property
     def _json(self) -> JsonOutput | None:

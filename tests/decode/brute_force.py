@@ -1,4 +1,4 @@
-"""Everything that could be written, one after another, and by definitions of its own what of it may be."""
+"""All texts that can be written, and independent definitions of which of them meet the constraints."""
 
 from dataclasses import dataclass, field
 from itertools import product

@@ -1,4 +1,4 @@
-"""What is searched in the tests: a chain whose every probability is known, and tiny models of the record."""
+"""Models for the tests of the search: a chain with known probabilities, and a tiny model of every paper."""
 
 from collections.abc import Callable
 from dataclasses import fields, replace

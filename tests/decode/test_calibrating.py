@@ -1,4 +1,4 @@
-"""Confidence fitted on pairs, kept with the model, and given with every translation."""
+"""Calibration on pairs, saved with the model and returned with every translation."""
 
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ def calibration(learnt: Translator, pairs: list[TextPair]) -> Calibration:
     return calibrate(learnt, [*pairs, *STRANGE], Search())
 
 
-def test_it_tells_what_was_learnt_from_what_was_not(learnt: Translator, calibration: Calibration) -> None:
+def test_confidence_separates_learnt_from_unknown_sentences(learnt: Translator, calibration: Calibration) -> None:
     sure = Translator(learnt.model, learnt.vocabularies, "cpu", calibration=calibration)
     known, strange = sure.translate(["the black cat sleeps", STRANGE[0].source], Search(beam=2, n_best=2))
     assert known.confidence is not None and strange.confidence is not None
@@ -37,13 +37,13 @@ def test_it_tells_what_was_learnt_from_what_was_not(learnt: Translator, calibrat
         assert 0 <= after < before <= 1
 
 
-def test_without_it_nothing_is_claimed(learnt: Translator) -> None:
+def test_confidence_is_none_without_calibration(learnt: Translator) -> None:
     (one,) = learnt.translate(["it sleeps"])
     assert one.confidence is None and one.token_confidences is None and one.word_confidences is None
     assert one.as_dict()["confidence"] is None and one.as_dict()["word_confidences"] is None
 
 
-def test_it_is_kept_with_the_model(learnt: Translator, calibration: Calibration, tmp_path: Path) -> None:
+def test_calibration_is_saved_with_the_model(learnt: Translator, calibration: Calibration, tmp_path: Path) -> None:
     save(tmp_path, learnt.model, learnt.vocabularies, extra={"longest_trained": 6})
     model_folder.add_extra(tmp_path, calibration=config.to_dict(calibration))
     loaded = load(tmp_path, device="cpu")
@@ -57,14 +57,14 @@ def test_it_is_kept_with_the_model(learnt: Translator, calibration: Calibration,
         load(tmp_path, device="cpu")
 
 
-def test_a_right_to_left_model_has_its_words_in_order(learnt: Translator, calibration: Calibration) -> None:
+def test_word_confidences_of_a_right_to_left_model_are_in_order(learnt: Translator, calibration: Calibration) -> None:
     turned = learnt.vocabularies.towards(right_to_left=True)
     (one,) = Translator(learnt.model, turned, "cpu", calibration=calibration).translate(["the black cat sleeps"])
     assert one.word_confidences is not None and [word for word, _ in one.word_confidences] == words(one.text)
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_any_model(name: str, untrained: Any, vocabularies: Vocabularies, pairs: list[TextPair]) -> None:
+def test_any_model_is_calibrated(name: str, untrained: Any, vocabularies: Vocabularies, pairs: list[TextPair]) -> None:
     translator = Translator(untrained(name), vocabularies, "cpu")
     found = calibrate(translator, pairs[:5] * 4, Search(longest=4))
     assert found.sentences == 20 and found.token_error[1] <= 1
@@ -73,6 +73,6 @@ def test_any_model(name: str, untrained: Any, vocabularies: Vocabularies, pairs:
     assert one.confidence is not None and one.confidence < 0.5
 
 
-def test_too_few_pairs(learnt: Translator, pairs: list[TextPair]) -> None:
+def test_too_few_pairs_are_refused(learnt: Translator, pairs: list[TextPair]) -> None:
     with pytest.raises(UserError, match="calibration needs at least 20 pairs with text on both sides, got 8"):
         calibrate(learnt, [*pairs, ("", "x"), ("y", " ")] + [("", "")] * 30)

@@ -1,4 +1,4 @@
-"""What is said of how sure a model is: monotone, finite, close to what comes true; words hold their tokens."""
+"""Confidence is monotone, finite and close to the truth."""
 
 import math
 
@@ -19,7 +19,7 @@ PLAIN = Calibration(
 )
 
 
-def test_a_fit_finds_what_drew_the_data() -> None:
+def test_fit_recovers_the_true_parameters() -> None:
     random = np.random.default_rng(1)
     x = random.normal(1, 2, 20_000)
     y = (random.random(20_000) < Logistic(slope=0.7, offset=-0.4)(x)).astype(float)
@@ -30,7 +30,7 @@ def test_a_fit_finds_what_drew_the_data() -> None:
 
 @settings(deadline=None, max_examples=40)
 @given(st.lists(st.tuples(st.floats(-30, 0), st.floats(0, 1)), min_size=2, max_size=40))
-def test_a_fit_is_finite_rises_and_keeps_the_mean(data: list[tuple[float, float]]) -> None:
+def test_fit_is_finite_monotone_and_keeps_the_mean(data: list[tuple[float, float]]) -> None:
     x, y = (np.array(side) for side in zip(*data, strict=True))
     found = Logistic.fit(x, y)
     said = found(np.linspace(-40, 5, 50))
@@ -40,7 +40,7 @@ def test_a_fit_is_finite_rises_and_keeps_the_mean(data: list[tuple[float, float]
     assert found(x).mean() == pytest.approx(y.mean(), abs=1.5 / len(x) + 1e-6)
 
 
-def test_what_has_no_order_gets_the_mean_and_what_is_all_right_stays_below_one() -> None:
+def test_fit_without_evidence_is_constant_and_below_one() -> None:
     x = np.linspace(-3, 0, 60)
     falling = Logistic.fit(x, np.linspace(0.9, 0.1, 60))
     assert falling.slope == 0 and falling(x[:1])[0] == pytest.approx(0.5, abs=0.01)
@@ -48,7 +48,7 @@ def test_what_has_no_order_gets_the_mean_and_what_is_all_right_stays_below_one()
     assert sure.min() > 0.97 and sure.max() < 1
 
 
-def test_the_error_is_the_gap_in_each_bin() -> None:
+def test_calibration_error_is_the_gap_in_each_bin() -> None:
     said, true = np.array([0.05, 0.95, 0.95, 1.0]), np.array([0.0, 1.0, 0.0, 1.0])
     # |0.05| in the first bin; |0.95 + 0.95 + 1.0 − 2| in the last
     assert calibration_error(said, true) == pytest.approx((0.05 + 0.9) / 4)
@@ -63,7 +63,7 @@ def test_log_odds_are_finite_at_certainty() -> None:
     assert np.isfinite(odds).all() and odds[1] == pytest.approx(0) and odds[2] == pytest.approx(-50)
 
 
-def test_a_word_is_right_where_all_its_tokens_are() -> None:
+def test_word_confidence_is_the_product_over_its_tokens() -> None:
     log_probs = [math.log(p) for p in (0.9, 0.8, 0.5, 0.7, 0.6)]  # the last is the end
     words = PLAIN.of_words(log_probs, [(0, 1), (0, 1), (1, 1), (1, 3)], 3)
     assert words == pytest.approx((0.72, 0.7, 0.7))  # a lone space is of no word, a token over two words of both

@@ -1,4 +1,4 @@
-"""What must and must not be said: met by every mode of search, or reported; on text, in any pieces, word for word."""
+"""Constraints are met or reported by every mode of search, on the text, in any tokens, word for word."""
 
 import math
 from collections.abc import Callable
@@ -87,7 +87,7 @@ def check_reported(
 
 @some
 @asking
-def test_what_is_asked_for_is_written(**case: Any) -> None:
+def test_required_phrases_are_written(**case: Any) -> None:
     """There is room for it, and nothing stands against it: so it must be there."""
     check_met(**case)
 
@@ -95,26 +95,26 @@ def test_what_is_asked_for_is_written(**case: Any) -> None:
 @pytest.mark.slow
 @many
 @asking
-def test_what_is_asked_for_is_written_always(**case: Any) -> None:
+def test_required_phrases_are_written_in_many_cases(**case: Any) -> None:
     check_met(**case)
 
 
 @some
 @asking_much
-def test_what_is_not_met_is_reported(**case: Any) -> None:
+def test_unmet_constraints_are_reported(**case: Any) -> None:
     check_reported(**case)
 
 
 @pytest.mark.slow
 @many
 @asking_much
-def test_what_is_not_met_is_reported_always(**case: Any) -> None:
+def test_unmet_constraints_are_reported_in_many_cases(**case: Any) -> None:
     check_reported(**case)
 
 
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("search", SEARCHES)
-def test_what_is_cut_off_does_not_say_it_either(search: Search, reverse: bool) -> None:
+def test_text_that_is_cut_off_contains_no_excluded_phrase(search: Search, reverse: bool) -> None:
     """At the longest length a word is whole, though no piece has shown that it is."""
     tokeniser, constraints = Spelled(reverse), Constraints(exclude=("a", "b"))
     for seed in range(4):
@@ -128,7 +128,7 @@ def test_what_is_cut_off_does_not_say_it_either(search: Search, reverse: bool) -
             assert not contains_excluded(tokeniser.decode(hypothesis.tokens), constraints)
 
 
-def test_a_barred_word_at_the_end_needs_one_more_piece() -> None:
+def test_an_excluded_word_at_the_end_needs_one_more_token() -> None:
     """Written at the end, *a* may still become *ab*: it may not end there, and the room for that piece is kept."""
     rules = Rules(Constraints(include=("b",), exclude=("a",)), Spelled().token_bytes)
     state, seen = rules.start, []
@@ -143,7 +143,7 @@ def test_a_barred_word_at_the_end_needs_one_more_piece() -> None:
     assert rules.advance(rules.start, 4, is_last=True) is None  # and so does the longest length
 
 
-def test_what_is_impossible_but_said_is_not_missing() -> None:
+def test_an_impossible_phrase_that_was_written_is_not_missing() -> None:
     """It is asked for and barred; and no two pieces may come twice, so that in the end only it can follow."""
     tokeniser, constraints = Spelled(), Constraints(include=("a", "b"), exclude=("a",))
     chain = Watched(0, 2.0, places=40)
@@ -160,7 +160,7 @@ def translated(translator: Translator, source: str, search: Search | None = None
     return result.text
 
 
-def test_words_are_whole_words(learnt: Translator) -> None:
+def test_phrases_match_whole_words(learnt: Translator) -> None:
     source = "the black cat sleeps"
     assert translated(learnt, source) == "le chat noir dort"
     assert translated(learnt, source, include=("chien",)).split()[:2] == ["le", "chien"]
@@ -170,7 +170,7 @@ def test_words_are_whole_words(learnt: Translator) -> None:
     assert translated(learnt, "we see the black house", include=("看见",)) == "我们看见黑房子"
 
 
-def test_a_prefix_is_kept_and_its_last_word_completed(learnt: Translator) -> None:
+def test_prefix_is_kept_and_its_last_word_completed(learnt: Translator) -> None:
     """In the pieces that the model knows: *cha* alone would be cut otherwise than *chat*."""
     for search in (Search(), Search(beam=5)):
         for prefix in ("l", "le", "le ", "le c", "le cha", "le chat noir d", "le chat noir dort"):
@@ -180,7 +180,7 @@ def test_a_prefix_is_kept_and_its_last_word_completed(learnt: Translator) -> Non
     assert translated(learnt, "it sleeps", prefix="ß 黑").startswith("ß 黑")  # in bytes
 
 
-def test_an_outline_is_completed(learnt: Translator) -> None:
+def test_outline_is_completed(learnt: Translator) -> None:
     source = "the black cat sleeps"
     assert translated(learnt, source, outline="le … dort") == "le chat noir dort"
     assert translated(learnt, source, outline="… n… dort") == "le chat noir dort"
@@ -190,7 +190,7 @@ def test_an_outline_is_completed(learnt: Translator) -> None:
     assert translated(learnt, source, outline="… mange").endswith(" mange")
 
 
-def test_each_text_has_its_own(learnt: Translator, pairs: list[TextPair]) -> None:
+def test_each_text_has_its_own_constraints(learnt: Translator, pairs: list[TextPair]) -> None:
     """And they do not change what the others are."""
     sources = [pair.source for pair in pairs] + [""]
     every = [None, Constraints(include=("chien",)), None, Constraints(exclude=("mange",))] + [None] * 5
@@ -206,7 +206,7 @@ def test_each_text_has_its_own(learnt: Translator, pairs: list[TextPair]) -> Non
         learnt.translate(sources, constraints=every[:2])
 
 
-def test_reasons(learnt: Translator) -> None:
+def test_unmet_constraints_have_reasons(learnt: Translator) -> None:
     def unmet(search: Search | None = None, source: str = "it sleeps", **constraints: Any) -> tuple[str, ...]:
         (result,) = learnt.translate([source], search, constraints=Constraints(**constraints))
         assert result.as_dict()["unmet"] == list(result.unmet)
@@ -220,7 +220,7 @@ def test_reasons(learnt: Translator) -> None:
     assert said.startswith("'a a a a': ")
 
 
-def test_a_vocabulary_that_cannot_write_it(untrained: Callable[..., Seq2Seq[Any, Any]], pairs: list[TextPair]) -> None:
+def test_an_unwritable_phrase_is_reported(untrained: Callable[..., Seq2Seq[Any, Any]], pairs: list[TextPair]) -> None:
     few = Vocabularies.train(pairs, Policy(kind="char", size=60, byte_fallback=False))
     model = untrained("cho2014")
     model = type(model)(model.config, len(few.source), len(few.target)).eval()
@@ -228,7 +228,7 @@ def test_a_vocabulary_that_cannot_write_it(untrained: Callable[..., Seq2Seq[Any,
     assert result.unmet == ("'ß': the vocabulary has no tokens to write it with",)
 
 
-def test_from_right_to_left(learnt: Translator) -> None:
+def test_constraints_hold_from_right_to_left(learnt: Translator) -> None:
     """The same texts are met by a model that writes them from their end."""
     reverse = Translator(learnt.model, learnt.vocabularies.towards(right_to_left=True), "cpu")
     assert reverse.translate(["the cat sleeps"])[0].text != learnt.translate(["the cat sleeps"])[0].text
@@ -240,7 +240,7 @@ def test_from_right_to_left(learnt: Translator) -> None:
         assert words(translated(reverse, "the cat sleeps", search, outline="… mange"))[-1] == "mange"
 
 
-def test_symbols_stand_for_what_they_replace(
+def test_constraints_apply_to_the_text_of_placeholders(
     untrained: Callable[..., Seq2Seq[Any, Any]], pairs: list[TextPair]
 ) -> None:
     numbers = [TextPair(f"{pair.source} 7", f"{pair.target} 7") for pair in pairs]
@@ -255,7 +255,7 @@ def test_symbols_stand_for_what_they_replace(
     assert "42" not in words(free)
 
 
-def test_mistakes_are_named() -> None:
+def test_invalid_constraints_are_refused() -> None:
     for given_, said in (
         ({"prefix": "a", "outline": "b …"}, "prefix cannot be combined with an outline"),
         ({"outline": " … "}, "got only gaps"),

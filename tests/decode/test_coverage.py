@@ -1,4 +1,4 @@
-"""The coverage penalty, from the attention that the model pays while it writes."""
+"""The coverage penalty uses the attention of the model while it writes."""
 
 import pytest
 import torch
@@ -13,7 +13,7 @@ LOOKING = [name for name in TINY if tiny(name).cross]
 
 
 @pytest.mark.parametrize("name", LOOKING)
-def test_it_counts_what_the_forced_pass_reads(name: str) -> None:
+def test_coverage_equals_the_attention_of_a_forced_pass(name: str) -> None:
     model, search = tiny(name, 3), Search(beam=3, coverage_penalty=0.7, length_norm="none", n_best=3)
     for row, found in zip(SOURCES, run_search(model, *batch(*SOURCES), search)):
         for hypothesis in found:
@@ -25,6 +25,6 @@ def test_it_counts_what_the_forced_pass_reads(name: str) -> None:
             assert hypothesis.score - hypothesis.log_prob == pytest.approx(0.7 * expected, abs=1e-4)
 
 
-def test_a_model_without_attention_says_so() -> None:
+def test_coverage_penalty_needs_attention() -> None:
     with pytest.raises(UserError, match="one fixed vector"):
         run_search(tiny("cho2014"), *one(4, EOS), Search(coverage_penalty=0.1))

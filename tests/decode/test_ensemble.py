@@ -1,4 +1,4 @@
-"""Several models as one: the contract kept, probabilities averaged, and vocabularies that must be the same."""
+"""An ensemble keeps the contract, averages probabilities, and needs equal vocabularies."""
 
 import math
 from itertools import combinations
@@ -24,7 +24,7 @@ def members(*names: str) -> list[Any]:
 
 @pytest.mark.parametrize("pair", list(zip(MODELS, [*MODELS][1:] + [*MODELS][:1])), ids="+".join)
 @pytest.mark.parametrize("average", ["probabilities", "log-probabilities"])
-def test_any_two_models_write_one_text(pair: tuple[str, str], average: Any) -> None:
+def test_ensemble_averages_any_two_models(pair: tuple[str, str], average: Any) -> None:
     """A recurrent network and a Transformer, a convolution and a fixed vector …: the mean of what they think."""
     both = members(*pair)
     ensemble = Ensemble(both, EnsembleConfig(average=average, weights=(3.0, 1.0)))
@@ -44,7 +44,7 @@ def test_any_two_models_write_one_text(pair: tuple[str, str], average: Any) -> N
             assert hypothesis.token_log_probs == pytest.approx(expected, abs=1e-4)
 
 
-def test_it_keeps_the_contract() -> None:
+def test_ensemble_keeps_the_contract() -> None:
     """Steps agree with forcing, also when hypotheses are taken out, doubled and put in another order."""
     ensemble = Ensemble(members("bahdanau2014", "vaswani2017", "cho2014"))
     source, readable = batch(*SOURCES)
@@ -67,7 +67,7 @@ def test_it_keeps_the_contract() -> None:
 
 
 @pytest.mark.parametrize("name", TINY)
-def test_a_model_with_itself_is_itself(name: str) -> None:
+def test_ensemble_of_equal_models_equals_the_model(name: str) -> None:
     model, search = tiny(name, 4), Search(beam=3, n_best=3, longest=5)
     alone = run_search(model, *batch(*SOURCES), search)
     for config in (EnsembleConfig(), EnsembleConfig(average="log-probabilities"), EnsembleConfig(weights=(1.0, 0.0))):
@@ -84,7 +84,7 @@ def test_a_member_without_weight_has_no_veto(average: Any) -> None:
     assert log_probs(ensemble, *source, written) == pytest.approx(log_probs(other, *source, written), abs=1e-6)
 
 
-def test_translators_combine(learnt: Translator, untrained: Any, vocabularies: Vocabularies) -> None:
+def test_translators_are_combined(learnt: Translator, untrained: Any, vocabularies: Vocabularies) -> None:
     other = Translator(untrained("bahdanau2014"), vocabularies, "cpu")
     both = combine({"learnt": learnt, "other": other}, weights=(0.98, 0.02))
     (result,) = both.translate(["the black cat sleeps"], weights=True)
@@ -92,7 +92,7 @@ def test_translators_combine(learnt: Translator, untrained: Any, vocabularies: V
     assert result.log_prob < learnt.translate(["the black cat sleeps"])[0].log_prob
 
 
-def test_mistakes_are_named(learnt: Translator, untrained: Any, vocabularies: Vocabularies) -> None:
+def test_invalid_ensembles_are_refused(learnt: Translator, untrained: Any, vocabularies: Vocabularies) -> None:
     turned = Translator(untrained("cho2014"), vocabularies.towards(right_to_left=True), "cpu")
     with pytest.raises(UserError, match="b: its vocabulary differs from that of a"):
         combine({"a": learnt, "b": turned})

@@ -1,4 +1,4 @@
-"""A beam as wide as all that can be written finds the best that may be, whatever is asked and forbidden."""
+"""A beam as wide as the number of possible texts finds the best one that meets all constraints."""
 
 from typing import Any
 
@@ -80,12 +80,12 @@ cases = given(
 
 @settings(deadline=None, max_examples=30, derandomize=True)
 @cases
-def test_a_wide_beam_finds_the_best_that_may_be(**case: Any) -> None:
+def test_a_wide_beam_finds_the_best_allowed_text(**case: Any) -> None:
     check(**{**case, "longest": min(case["longest"], 3)})
 
 
 @pytest.mark.slow
 @settings(deadline=None, max_examples=800, derandomize=True)
 @cases
-def test_a_wide_beam_finds_the_best_that_may_be_at_length(**case: Any) -> None:
+def test_a_wide_beam_finds_the_best_allowed_text_in_many_cases(**case: Any) -> None:
     check(**case)

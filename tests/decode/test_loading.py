@@ -1,4 +1,4 @@
-"""A model as a folder: it comes back as it was, or one line says what is wrong with it."""
+"""A model folder is loaded unchanged, or refused with one line that names the problem."""
 
 import importlib
 import json
@@ -32,7 +32,7 @@ def folder(model_folder: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("longest", ["long", [5], -1, 10**30, True])
-def test_what_is_kept_beside_the_weights_is_checked(folder: Path, longest: object) -> None:
+def test_extra_values_are_checked(folder: Path, longest: object) -> None:
     change(folder, extra={"longest_trained": longest, "other": "kept as it is"})
     with pytest.raises(
         UserError, match=r"config\.json: extra\.longest_trained: .* given, expected a whole number from 1"
@@ -46,7 +46,7 @@ def change(folder: Path, **changes: object) -> None:
 
 
 @pytest.mark.parametrize("name", ["cho2014", "bahdanau2014", "vaswani2017"])
-def test_a_model_comes_back_bit_equal(
+def test_a_loaded_model_is_bit_equal(
     name: str, untrained: Untrained, vocabularies: Vocabularies, tmp_path: Path
 ) -> None:
     model = untrained(name)
@@ -63,14 +63,14 @@ def test_a_model_comes_back_bit_equal(
     assert (tmp_path / "model" / "README.md").read_text(encoding="utf-8") == "# Card\n"
 
 
-def test_saccade_load(model_folder: Path) -> None:
+def test_saccade_load_returns_a_working_model(model_folder: Path) -> None:
     model = saccade.load(str(model_folder))
     assert isinstance(model, saccade.Model) and isinstance(model.translator, saccade.Translator)
     (result,) = model.translate(["the cat sleeps"], saccade.Search(beam=1))
     assert isinstance(result, saccade.Translation) and result.text == "le chat dort"
 
 
-def test_two_vocabularies(pairs: list[TextPair], tmp_path: Path) -> None:
+def test_two_vocabularies_are_saved_and_loaded(pairs: list[TextPair], tmp_path: Path) -> None:
     from saccade.models.cho2014 import Cho2014, Config
 
     two = Vocabularies.train(pairs, Policy(kind="char", size=400), joint=False)
@@ -91,7 +91,9 @@ def test_loading_leaves_the_random_numbers_of_the_caller_alone(model_folder: Pat
     assert torch.equal(torch.rand(3), expected)
 
 
-def test_a_model_from_outside(vocabularies: Vocabularies, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trusted_model_is_imported(
+    vocabularies: Vocabularies, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "my_models.py").write_text(
         "from saccade.models.cho2014 import Cho2014\nclass Mine(Cho2014):\n    pass\nthing = print\n", encoding="utf-8"
     )
@@ -113,7 +115,7 @@ def test_a_model_from_outside(vocabularies: Vocabularies, tmp_path: Path, monkey
     assert not list((tmp_path / "local").iterdir())  # all or nothing
 
 
-def test_what_is_not_a_model_is_named(tmp_path: Path) -> None:
+def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x", encoding="utf-8")
     (tmp_path / "empty").mkdir()
     for name, said in (("none", "no such folder"), ("file", "not a folder"), ("empty", "not a model folder")):
@@ -122,7 +124,7 @@ def test_what_is_not_a_model_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("lost", ["model.safetensors", "config.json", "tokeniser.model", "tokeniser.json"])
-def test_a_half_copied_folder_is_named(folder: Path, lost: str) -> None:
+def test_an_incomplete_folder_is_refused(folder: Path, lost: str) -> None:
     content = (folder / lost).read_bytes()
     (folder / lost).write_bytes(content[: len(content) // 2])
     with pytest.raises(UserError, match=lost):
@@ -132,13 +134,13 @@ def test_a_half_copied_folder_is_named(folder: Path, lost: str) -> None:
         load(folder)
 
 
-def test_another_version_is_named(folder: Path) -> None:
+def test_an_unknown_format_version_is_refused(folder: Path) -> None:
     change(folder, format=99, saccade="9.9")
     with pytest.raises(UserError, match=r"format 99, written by Saccade 9\.9"):
         load(folder)
 
 
-def test_an_unknown_model_and_an_unknown_setting_are_named(folder: Path) -> None:
+def test_an_unknown_model_or_setting_is_refused(folder: Path) -> None:
     change(folder, model="vaswani2018")
     with pytest.raises(UserError, match="did you mean 'vaswani2017'"):
         load(folder)
@@ -148,7 +150,7 @@ def test_an_unknown_model_and_an_unknown_setting_are_named(folder: Path) -> None
         load(folder)
 
 
-def test_weights_that_do_not_fit_are_named(folder: Path) -> None:
+def test_weights_that_do_not_fit_are_refused(folder: Path) -> None:
     settings = model_folder.load_config(folder).config
     for changed in ({"width": 32}, {"decoder_layers": 3}, {"decoder_layers": 1}):
         change(folder, config=settings | changed)
@@ -206,7 +208,7 @@ def test_loading_changes_nothing_and_follows_no_link(folder: Path, tmp_path: Pat
     assert [path.name for path in (tmp_path / "victim").iterdir()] == ["config.json"]
 
 
-def test_a_reader_takes_the_committed_model_and_leaves_the_journal(
+def test_loading_reads_the_committed_model_and_leaves_the_journal(
     folder: Path, untrained: Untrained, vocabularies: Vocabularies, tmp_path: Path
 ) -> None:
     save(folder / ".committed", untrained("cho2014"), vocabularies)
@@ -228,7 +230,7 @@ def little_memory() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_sizes_are_compared_before_memory_is_taken(
+def test_sizes_are_checked_before_memory_is_allocated(
     name: str, untrained: Untrained, vocabularies: Vocabularies, tmp_path: Path
 ) -> None:
     """Any whole number of the settings may be as large as one likes: the folder is refused, and nothing is built."""
@@ -273,7 +275,7 @@ def test_weights_of_another_type_are_refused(untrained: Untrained, vocabularies:
     assert not (tmp_path / "double").exists()
 
 
-def test_buffers_that_are_not_stored_are_as_they_were(vocabularies: Vocabularies, tmp_path: Path) -> None:
+def test_buffers_that_are_not_stored_keep_their_values(vocabularies: Vocabularies, tmp_path: Path) -> None:
     """The slopes of ALiBi are not among the weights: a model that is loaded computes them anew."""
     model_class = MODELS["vaswani2017"]
     settings = replace(model_class.PRESETS["tiny"], encoder_attention="press2022")
@@ -285,12 +287,12 @@ def test_buffers_that_are_not_stored_are_as_they_were(vocabularies: Vocabularies
     assert all(torch.equal(buffers[name], buffer) for name, buffer in again.named_buffers())
 
 
-def test_settings_survive_as_they_were(folder: Path) -> None:
+def test_settings_are_saved_and_loaded_unchanged(folder: Path) -> None:
     model = load(folder, device="cpu").model
     assert config.to_dict(model.config) == model_folder.load_config(folder).config
 
 
-def test_an_ensemble_is_saved_by_its_members(learnt: Translator, tmp_path: Path) -> None:
+def test_an_ensemble_cannot_be_saved(learnt: Translator, tmp_path: Path) -> None:
     both = Ensemble([learnt.model, learnt.model])
     with pytest.raises(UserError, match="save its members"):
         save(tmp_path / "both", both, learnt.vocabularies)

@@ -1,4 +1,4 @@
-"""Texts that are longer than a model can be expected to read: kept, translated in parts, or refused; never cut off."""
+"""Long texts are kept whole, translated in parts, or refused; never cut off."""
 
 from collections.abc import Callable
 from typing import Any, cast
@@ -23,7 +23,7 @@ def translator(request: pytest.FixtureRequest, untrained: Untrained, vocabularie
     return Translator(untrained(request.param), vocabularies, "cpu", longest_trained=5)
 
 
-def test_parts_are_what_their_sentences_are_alone(translator: Translator) -> None:
+def test_parts_equal_the_translations_of_their_sentences(translator: Translator) -> None:
     whole, blank, short = translator.translate([TEXT, "", "It sleeps."], HOW, too_long="split")
     alone = translator.translate(SENTENCES, HOW)
     assert [part.source for part in whole.parts] == SENTENCES
@@ -44,7 +44,7 @@ def test_parts_are_what_their_sentences_are_alone(translator: Translator) -> Non
     assert whole.as_dict()["parts"] == [{"source": part.source, "text": part.text} for part in whole.parts]
 
 
-def test_the_attention_of_parts_is_that_of_the_whole(translator: Translator) -> None:
+def test_attention_of_the_whole_consists_of_the_parts(translator: Translator) -> None:
     (whole,) = translator.translate([TEXT], HOW, too_long="split", weights=True)
     for one in (whole, *whole.alternatives):
         if not translator.attends:
@@ -65,7 +65,7 @@ def test_the_attention_of_parts_is_that_of_the_whole(translator: Translator) -> 
             row, column = row + rows, column + columns
 
 
-def test_what_parts_did_not_read_costs_the_whole(untrained: Untrained, vocabularies: Vocabularies) -> None:
+def test_coverage_penalties_of_parts_are_added(untrained: Untrained, vocabularies: Vocabularies) -> None:
     """The coverage penalty is a sum over the source, and so over its parts."""
     translator = Translator(untrained("bahdanau2014"), vocabularies, "cpu", longest_trained=5)
     search = Search(longest=6, coverage_penalty=0.3)
@@ -75,7 +75,7 @@ def test_what_parts_did_not_read_costs_the_whole(untrained: Untrained, vocabular
     assert whole.score == pytest.approx(search.score(whole.log_prob, len(whole.token_log_probs)) + sum(costs), abs=1e-4)
 
 
-def test_a_whole_has_ended_where_all_its_parts_have_and_such_come_first() -> None:
+def test_a_whole_ends_if_all_parts_end_and_comes_first() -> None:
     def part(log_prob: float, ended: bool, *alternatives: Translation) -> Translation:
         numbers = {"score": log_prob, "log_prob": log_prob, "token_log_probs": (log_prob,)}
         return Translation(source="x", text="y", tokens=(), ended=ended, alternatives=alternatives, **numbers)
@@ -85,7 +85,7 @@ def test_a_whole_has_ended_where_all_its_parts_have_and_such_come_first() -> Non
     assert [(one.ended, one.score) for one in found.n_best] == [(True, -4.0), (False, -3.0)]
 
 
-def test_samples_of_parts_do_not_depend_on_company(translator: Translator) -> None:
+def test_samples_of_parts_do_not_depend_on_other_texts(translator: Translator) -> None:
     search = Search(sample=True, longest=6, beam=2, n_best=2)
     again = "It sleeps. It sleeps. It sleeps. It sleeps."
     one, other = (
@@ -97,7 +97,7 @@ def test_samples_of_parts_do_not_depend_on_company(translator: Translator) -> No
     assert len({part.tokens for part in drawn.parts}) > 1  # each from a stream of its own
 
 
-def test_keep_and_refuse(learnt: Translator) -> None:
+def test_long_texts_are_kept_or_refused(learnt: Translator) -> None:
     translator = Translator(learnt.model, learnt.vocabularies, "cpu", longest_trained=5)
     (kept,) = translator.translate([TEXT])
     assert kept.parts == () and kept.notes == ()
@@ -109,7 +109,7 @@ def test_keep_and_refuse(learnt: Translator) -> None:
         translator.translate(["a"], too_long=cast(Any, "cut"))
 
 
-def test_what_has_no_sentence_ends_is_kept_with_a_note_or_refused(learnt: Translator) -> None:
+def test_a_text_that_cannot_be_split_is_kept_with_a_note_or_refused(learnt: Translator) -> None:
     translator = Translator(learnt.model, learnt.vocabularies, "cpu", longest_trained=4)
     endless, mixed = "a big dog eats an apple", "It sleeps. A big dog eats an apple."
     one, two = translator.translate([endless, mixed], too_long="split")
@@ -121,7 +121,7 @@ def test_what_has_no_sentence_ends_is_kept_with_a_note_or_refused(learnt: Transl
     assert len(translator.translate(["It sleeps. It sleeps. It."], too_long="split-or-refuse")[0].parts) == 3
 
 
-def test_constraints_are_of_the_whole(learnt: Translator) -> None:
+def test_a_text_with_constraints_is_not_split(learnt: Translator) -> None:
     translator = Translator(learnt.model, learnt.vocabularies, "cpu", longest_trained=5)
     asked = Constraints(include=("chien",))
     (kept,) = translator.translate([TEXT], constraints=asked, too_long="split")
@@ -132,7 +132,7 @@ def test_constraints_are_of_the_whole(learnt: Translator) -> None:
     assert translator.translate([TEXT], constraints=Constraints(), too_long="split")[0].parts
 
 
-def test_the_trees_are_of_the_parts(learnt: Translator) -> None:
+def test_each_part_has_its_tree(learnt: Translator) -> None:
     translator = Translator(learnt.model, learnt.vocabularies, "cpu", longest_trained=5)
     (whole,) = translator.translate([TEXT], too_long="split", record=True)
     assert whole.tree is None and all(part.tree is not None for part in whole.parts)
@@ -145,7 +145,7 @@ def test_progress_counts_texts_not_parts(learnt: Translator) -> None:
     assert sum(told) == 4 and max(told) == 1
 
 
-def test_learned_places_are_a_limit_of_pieces(untrained: Untrained, vocabularies: Vocabularies) -> None:
+def test_learned_positions_limit_the_tokens(untrained: Untrained, vocabularies: Vocabularies) -> None:
     assert LengthLimits.from_model(untrained("vaswani2017", positions="learned", longest=12)).tokens == 12
     assert LengthLimits.from_model(untrained("gehring2017", longest=12)).tokens == 12
     assert LengthLimits.from_model(untrained("luong2015", attention="luong2015-global-location")).tokens == 256
@@ -155,7 +155,7 @@ def test_learned_places_are_a_limit_of_pieces(untrained: Untrained, vocabularies
     assert "tokens with the end symbol, more than the 12" in whole.notes[0]
 
 
-def test_a_text_of_exactly_as_many_pieces_as_places_is_not_too_long(vocabularies: Vocabularies) -> None:
+def test_a_text_at_the_limit_is_not_too_long(vocabularies: Vocabularies) -> None:
     pieces = len(vocabularies.source.encode("It sleeps.")) + 1  # with the end
     assert LengthLimits(tokens=pieces).excess("It sleeps.", vocabularies) is None
     assert str(LengthLimits(tokens=pieces - 1).excess("It sleeps.", vocabularies)).startswith(
@@ -164,13 +164,13 @@ def test_a_text_of_exactly_as_many_pieces_as_places_is_not_too_long(vocabularies
     assert LengthLimits(words=3).excess("It sleeps.", vocabularies) is None  # the full stop is a word
 
 
-def test_of_several_tables_of_places_the_shortest_is_the_limit(untrained: Untrained) -> None:
+def test_the_shortest_table_of_positions_is_the_limit(untrained: Untrained) -> None:
     for longest in (12, 300):
         model = untrained("gehring2017", longest=longest, attention="luong2015-global-location")
         assert LengthLimits.from_model(model).tokens == min(longest, 256)
 
 
-def test_an_ensemble_has_the_lower_limits(untrained: Untrained, vocabularies: Vocabularies) -> None:
+def test_an_ensemble_has_the_lowest_limits(untrained: Untrained, vocabularies: Vocabularies) -> None:
     members = {
         "a": Translator(untrained("gehring2017", longest=30), vocabularies, "cpu", longest_trained=9),
         "b": Translator(untrained("bahdanau2014"), vocabularies, "cpu", longest_trained=7),

@@ -1,4 +1,4 @@
-"""What may not be written next, against its definition in plain Python."""
+"""Masks equal their definitions in plain Python, and leave their input unchanged."""
 
 from functools import partial
 
@@ -24,7 +24,7 @@ def forbidden(mask: masks.Mask, rows: list[list[int]], length: int) -> list[set[
 
 @settings(deadline=None, max_examples=60)
 @given(rows=written, length=st.integers(0, 7), size=st.integers(1, 4))
-def test_no_run_comes_twice(rows: list[list[int]], length: int, size: int) -> None:
+def test_repeated_ngrams_are_masked(rows: list[list[int]], length: int, size: int) -> None:
     for row, found in zip(rows, forbidden(partial(mask_repeated_ngrams, size=size), rows, length)):
         expected = set()
         for token in range(V):
@@ -37,7 +37,7 @@ def test_no_run_comes_twice(rows: list[list[int]], length: int, size: int) -> No
 
 @settings(deadline=None, max_examples=60)
 @given(rows=written, length=st.integers(0, 7), most=st.integers(1, 3))
-def test_no_loop_is_endless(rows: list[list[int]], length: int, most: int) -> None:
+def test_loops_are_masked(rows: list[list[int]], length: int, most: int) -> None:
     for row, found in zip(rows, forbidden(partial(mask_loops, most=most), rows, length)):
         expected = set()
         for token in range(V):
@@ -49,7 +49,7 @@ def test_no_loop_is_endless(rows: list[list[int]], length: int, most: int) -> No
         assert found == expected
 
 
-def test_a_long_text_costs_a_step_no_more_than_a_short_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loop_mask_examines_few_sizes_in_a_long_text(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
     forbid = masks._forbid
 
@@ -66,7 +66,7 @@ def test_a_long_text_costs_a_step_no_more_than_a_short_one(monkeypatch: pytest.M
     assert 0 < len(sizes) < 30
 
 
-def test_short_sentences_may_not_end() -> None:
+def test_the_end_of_short_sentences_is_masked() -> None:
     log_probs = torch.zeros(3, 2, V)
     masked = mask_early_end(log_probs, torch.zeros(3, 2, 2), [2, 3, 0])
     assert not log_probs.any()

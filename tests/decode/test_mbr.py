@@ -1,4 +1,4 @@
-"""Minimum Bayes risk: the sums that the definition says, duplicates by count, ties in order, any model."""
+"""Minimum Bayes risk equals its definition, for samples of any model."""
 
 import math
 from dataclasses import replace
@@ -46,7 +46,7 @@ def ranked(result: Translation) -> list[tuple[str, float]]:
     by_count=st.booleans(),
     by_chrf=st.booleans(),
 )
-def test_it_is_the_expectation_over_the_candidates(texts: list[str], by_count: bool, by_chrf: bool) -> None:
+def test_score_is_the_expected_utility(texts: list[str], by_count: bool, by_chrf: bool) -> None:
     probabilities = [0.5 / (n + 1) for n in range(len(texts))]
     weights = [1.0] * len(texts) if by_count else probabilities
     metric: Any = CHRF() if by_chrf else BLEU(effective_order=True)
@@ -63,14 +63,14 @@ def test_it_is_the_expectation_over_the_candidates(texts: list[str], by_count: b
     assert scores == sorted(scores, reverse=True) and len(scores) == len(set(texts))
 
 
-def test_the_one_in_the_middle_wins_and_what_is_drawn_often_weighs_more() -> None:
+def test_the_most_similar_candidate_wins_and_counts_are_weights() -> None:
     texts = ["aaaa bbbb", "aaaa cccc", "aaaa bbbb cccc"]
     assert minimise_risk(listed(texts)).text == "aaaa bbbb cccc"
     assert minimise_risk(listed([*texts, *texts[:1] * 5])).text == "aaaa bbbb"
     assert minimise_risk(listed(texts, [0.9, 0.01, 0.01]), weigh="probability").text == "aaaa bbbb"
 
 
-def test_equals_stay_in_order_and_what_breaks_a_constraint_stays_last() -> None:
+def test_ties_stay_in_order_and_unmet_constraints_stay_last() -> None:
     found = minimise_risk(listed(["xx", "yy", "zz", "vv", "ww"]))
     assert [text for text, _ in ranked(found)] == ["xx", "yy", "zz", "vv", "ww"] and found.score == 20
     first = listed(["xx", "yy"])
@@ -78,13 +78,13 @@ def test_equals_stay_in_order_and_what_breaks_a_constraint_stays_last() -> None:
     assert minimise_risk(broken).text == "yy"
 
 
-def test_of_the_same_text_in_other_pieces_the_better_one_stays() -> None:
+def test_equal_texts_in_other_tokens_are_merged() -> None:
     found = minimise_risk(listed(["xx", "yy", "yy", "xx"], [0.4, 0.3, 0.2, 0.1]))
     assert [(one.text, one.log_prob) for one in found.n_best] == [("xx", math.log(0.4)), ("yy", math.log(0.3))]
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_samples_of_any_model(name: str, untrained: Any, vocabularies: Vocabularies) -> None:
+def test_samples_of_any_model_are_accepted(name: str, untrained: Any, vocabularies: Vocabularies) -> None:
     translator = Translator(untrained(name), vocabularies, "cpu")
     (drawn,) = translator.translate(["the cat sleeps"], Search(sample=True, beam=6, n_best=6, longest=6))
     one = minimise_risk(drawn)
@@ -92,11 +92,11 @@ def test_samples_of_any_model(name: str, untrained: Any, vocabularies: Vocabular
     assert {text for text, _ in ranked(one)} == {text for text, _ in ranked(drawn)}
 
 
-def test_a_learnt_model_keeps_its_translation(learnt: Translator) -> None:
+def test_a_trained_model_keeps_its_translation(learnt: Translator) -> None:
     (drawn,) = learnt.translate(["the black cat sleeps"], Search(sample=True, beam=16, n_best=16))
     assert minimise_risk(drawn).text == "le chat noir dort" and minimise_risk(drawn, "bleu").text == "le chat noir dort"
 
 
-def test_mistakes_are_named() -> None:
+def test_unknown_utilities_are_refused() -> None:
     with pytest.raises(UserError, match="expected a utility of chrf or bleu"):
         minimise_risk(listed(["x"]), "ter")  # type: ignore[arg-type]

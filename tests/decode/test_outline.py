@@ -1,4 +1,4 @@
-"""Texts in pieces: what a lexicon reads is what decoding gives, every spelling is found, and words are whole."""
+"""Segmentations of a text into tokens, word boundaries, and the progress of outlines."""
 
 import math
 from itertools import product
@@ -18,7 +18,7 @@ quick = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCh
 
 @quick
 @given(data=st.data(), reverse=st.booleans())
-def test_what_is_read_is_what_decoding_gives(vocabularies: Vocabularies, data: st.DataObject, reverse: bool) -> None:
+def test_bytes_are_decoded_as_by_the_tokeniser(vocabularies: Vocabularies, data: st.DataObject, reverse: bool) -> None:
     tokeniser = vocabularies.towards(right_to_left=reverse).target
     ids = data.draw(st.lists(st.integers(4, len(tokeniser) - 1), max_size=8))
     token_bytes = TokenBytes(tokeniser)
@@ -28,7 +28,7 @@ def test_what_is_read_is_what_decoding_gives(vocabularies: Vocabularies, data: s
 
 @quick
 @given(text=st.text("le chat黑房子ß▁ -", max_size=9), reverse=st.booleans())
-def test_what_is_encoded_is_a_spelling(vocabularies: Vocabularies, text: str, reverse: bool) -> None:
+def test_encoded_text_is_a_segmentation(vocabularies: Vocabularies, text: str, reverse: bool) -> None:
     tokeniser = vocabularies.towards(right_to_left=reverse).target
     token_bytes, ids = TokenBytes(tokeniser), tokeniser.encode(text)
     written = b"".join(token_bytes.surfaces[piece] for piece in ids)
@@ -48,7 +48,7 @@ def test_what_is_encoded_is_a_spelling(vocabularies: Vocabularies, text: str, re
 
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("text", ["a", " a", "ab a", " aab", "b  a", "c"])
-def test_spellings_against_all_that_can_be_written(text: str, reverse: bool) -> None:
+def test_segmentations_equal_those_of_brute_force(text: str, reverse: bool) -> None:
     token_bytes = Spelled(reverse).token_bytes
     target = token_bytes.encode(token_bytes.line(text))
     segmentations = token_bytes.segmentations(target)
@@ -65,7 +65,7 @@ def test_spellings_against_all_that_can_be_written(text: str, reverse: bool) -> 
     assert segmentations.all_next(len(target)) == [EOS]
 
 
-def test_symbols_write_what_is_shown(vocabularies: Vocabularies) -> None:
+def test_placeholders_write_their_text(vocabularies: Vocabularies) -> None:
     pairs = [type("Pair", (), {"source": f"the cat {n}", "target": f"le chat {n}"})() for n in range(40)]
     with_symbols = Vocabularies.train(pairs, Policy(kind="bpe", size=310), placeholders=Placeholders(("number",)))
     plain = TokenBytes(with_symbols.target)
@@ -92,7 +92,7 @@ LINES = [
 
 
 @pytest.mark.parametrize("line", LINES)
-def test_words_are_told_apart_from_both_sides(line: str) -> None:
+def test_word_boundaries_are_the_same_in_both_directions(line: str) -> None:
     inside = {place for start, end in word_spans(line) for place in range(start + 1, end)}
     for at in range(len(line) + 1):
         assert is_word_boundary(line, at, reverse=False) == (at not in inside)
@@ -106,7 +106,7 @@ def test_words_are_told_apart_from_both_sides(line: str) -> None:
     later=st.text("a黑 -.'\u0301,", max_size=2),
     reverse=st.booleans(),
 )
-def test_what_is_settled_stays(word: str, after: str, later: str, reverse: bool) -> None:
+def test_a_settled_boundary_never_changes(word: str, after: str, later: str, reverse: bool) -> None:
     if is_settled(after):
         assert is_word_boundary(word + after, len(word), reverse=reverse) == is_word_boundary(
             word + after + later, len(word), reverse=reverse
@@ -116,7 +116,7 @@ def test_what_is_settled_stays(word: str, after: str, later: str, reverse: bool)
         )
 
 
-def test_an_outline_by_hand() -> None:
+def test_progress_of_an_outline_by_hand() -> None:
     token_bytes = Spelled().token_bytes
     outline = Outline.from_parts("a … b", ["a ", " b"], token_bytes)
 

@@ -1,4 +1,4 @@
-"""The tree of a search holds its results, and costs nothing where it is not asked for."""
+"""The tree of a search contains its results and does not change them."""
 
 import json
 import math
@@ -27,7 +27,7 @@ def path(nodes: list[Node], node: Node) -> tuple[int, ...]:
 
 
 @pytest.mark.parametrize("search", SEARCHES, ids=str)
-def test_the_tree_holds_the_results(search: Search) -> None:
+def test_tree_contains_the_results(search: Search) -> None:
     chain, source, numbers = random_chain(21, 1.5), batch((4,), (5, 6), (6,)), [7, 3, 9]
     expected = run_search(chain, *source, search, indices=numbers)
     chain.rows.clear()
@@ -55,7 +55,7 @@ def test_the_tree_holds_the_results(search: Search) -> None:
         assert any(node.fate == "pruned" for node in others)
 
 
-def test_a_translation_has_its_tree(learnt: Translator) -> None:
+def test_translation_has_its_tree(learnt: Translator) -> None:
     one, blank = learnt.translate(["it sleeps", " "], Search(beam=2), record=True)
     assert blank.tree is None and one.tree is not None
     kept = json.loads(json.dumps(one.tree.as_dict(), allow_nan=False))

@@ -1,4 +1,4 @@
-"""Reranking: the weighted sum of what each model says, weights that are tuned or given, and models that do not fit."""
+"""Reranking by weighted sums, with default, given and tuned weights."""
 
 import json
 from pathlib import Path
@@ -25,7 +25,7 @@ def channel(untrained: Any, vocabularies: Vocabularies) -> Translator:
     return Translator(untrained("bahdanau2014"), vocabularies, "cpu")
 
 
-def test_a_score_is_the_weighted_sum_of_features(learnt: Translator, channel: Translator) -> None:
+def test_score_is_the_weighted_sum_of_features(learnt: Translator, channel: Translator) -> None:
     weights = {"model": 1.0, "length": 0.5, "right_to_left": 0.3, "channel": 2.0, "prior": 0.7}
     reranker = Reranker(
         translator=learnt,
@@ -59,9 +59,7 @@ def test_a_score_is_the_weighted_sum_of_features(learnt: Translator, channel: Tr
     ]
 
 
-def test_without_weights_every_model_counts_alike_and_the_length_does_not(
-    learnt: Translator, channel: Translator
-) -> None:
+def test_default_weights_are_equal_and_ignore_the_length(learnt: Translator, channel: Translator) -> None:
     reranker = Reranker(translator=learnt, channel=channel)
     found = learnt.translate(["the black cat sleeps"], FIVE)
     (features,), (ranked,) = reranker.features(found), reranker.rerank(found)
@@ -71,14 +69,14 @@ def test_without_weights_every_model_counts_alike_and_the_length_does_not(
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_any_model_judges(name: str, learnt: Translator, untrained: Any, vocabularies: Vocabularies) -> None:
+def test_any_model_can_score(name: str, learnt: Translator, untrained: Any, vocabularies: Vocabularies) -> None:
     other = Translator(untrained(name), vocabularies.towards(right_to_left=True), "cpu")
     found = learnt.translate(["it sleeps"], FIVE)
     (features,) = Reranker(translator=learnt, right_to_left=other).features(found)
     assert features.shape == (5, 3) and np.isfinite(features).all() and (features[:, 2] < 0).all()
 
 
-def test_tuning_finds_what_helps_and_never_ends_below_the_model(learnt: Translator, tmp_path: Path) -> None:
+def test_tuning_improves_the_metric(learnt: Translator, tmp_path: Path) -> None:
     """The model that wrote hypotheses is untrained; the one that judges them knows better."""
     sources = ["the black cat sleeps", "a dog eats", "it sleeps"] * 2
     references = ["le chat noir dort", "un chien mange", "il dort"] * 2
@@ -99,7 +97,7 @@ def test_tuning_finds_what_helps_and_never_ends_below_the_model(learnt: Translat
         reranker.tune(drawn, references, "ter")  # type: ignore[arg-type]
 
 
-def test_a_tag_is_not_asked_of_the_channel(learnt: Translator) -> None:
+def test_channel_does_not_score_the_tag(learnt: Translator) -> None:
     sides = Vocabularies.train([TextPair("the cat", "le chat")] * 3, Policy(kind="char", size=300), tags=["<fr>"])
     kind = MODELS["cho2014"]
     tagged = Translator(kind(kind.PRESETS["tiny"], len(sides.source), len(sides.target)).eval(), sides, "cpu")
@@ -111,7 +109,7 @@ def test_a_tag_is_not_asked_of_the_channel(learnt: Translator) -> None:
     assert features[0].tolist() == pytest.approx([-1, 1, back.mean])
 
 
-def test_models_and_weights_that_do_not_fit(learnt: Translator, tmp_path: Path) -> None:
+def test_models_and_weights_that_do_not_fit_are_refused(learnt: Translator, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"both models begin at the left; train one with data\.right_to_left=true"):
         Reranker(translator=learnt, right_to_left=learnt)
     with pytest.raises(UserError, match="weights for model, channel, but the scores are model, length"):

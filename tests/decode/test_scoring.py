@@ -1,4 +1,4 @@
-"""Forced scores: those of the search, of any model and direction, alone or in company; words hold their pieces."""
+"""Forced scores equal those of the search, for any model and direction, in any batch."""
 
 import math
 from itertools import count, islice
@@ -18,7 +18,7 @@ from saccade.text import Placeholders, Policy, Vocabularies
 
 @pytest.mark.parametrize("right_to_left", [False, True])
 @pytest.mark.parametrize("name", MODELS)
-def test_what_a_search_finds_scores_what_the_search_said(
+def test_hypotheses_have_the_log_probs_of_their_search(
     name: str, right_to_left: bool, untrained: Any, vocabularies: Vocabularies, pairs: list[TextPair]
 ) -> None:
     sides = vocabularies.towards(right_to_left=right_to_left)
@@ -36,7 +36,7 @@ def test_what_a_search_finds_scores_what_the_search_said(
 
 
 @pytest.mark.parametrize("right_to_left", [False, True])
-def test_a_translation_scores_as_its_text(right_to_left: bool, learnt: Translator, pairs: list[TextPair]) -> None:
+def test_a_translation_is_scored_as_its_text(right_to_left: bool, learnt: Translator, pairs: list[TextPair]) -> None:
     sides = learnt.vocabularies.towards(right_to_left=right_to_left)
     translator = Translator(learnt.model, sides, "cpu")
     results = translator.translate([pair.source for pair in pairs])
@@ -53,7 +53,7 @@ def test_a_translation_scores_as_its_text(right_to_left: bool, learnt: Translato
     batch_tokens=st.integers(1, 200),
     chunk=st.integers(1, 7),
 )
-def test_a_score_does_not_depend_on_its_company(
+def test_a_score_does_not_depend_on_other_pairs(
     learnt: Translator, texts: list[tuple[str, str]], batch_tokens: int, chunk: int
 ) -> None:
     together = [*score_pairs(learnt, texts, batch_tokens=batch_tokens, chunk=chunk)]
@@ -67,7 +67,7 @@ def test_a_score_does_not_depend_on_its_company(
         assert math.fsum(one.word_log_probs) + rest == pytest.approx(one.log_prob, abs=1e-6)
 
 
-def test_words_in_either_direction(learnt: Translator) -> None:
+def test_word_log_probs_in_either_direction(learnt: Translator) -> None:
     pair = ("the black cat sleeps", "le chat noir dort")
     (right,) = score_pairs(learnt, [pair])
     (wrong,) = score_pairs(learnt, [(pair[0], "le chien noir dort")])
@@ -78,7 +78,7 @@ def test_words_in_either_direction(learnt: Translator) -> None:
     assert other.segments.words == right.segments.words and other.segments.tokens == right.segments.tokens[::-1]
 
 
-def test_a_stream_without_end_is_read_as_it_is_asked_for(learnt: Translator) -> None:
+def test_an_endless_stream_is_read_in_chunks(learnt: Translator) -> None:
     taken = []
 
     def pairs() -> Any:
@@ -90,14 +90,14 @@ def test_a_stream_without_end_is_read_as_it_is_asked_for(learnt: Translator) -> 
     assert len({round(one.log_prob, 4) for one in found}) == 1 and len(taken) == 8
 
 
-def test_blanks(learnt: Translator) -> None:
+def test_blank_pairs_are_scored(learnt: Translator) -> None:
     both, no_target, no_source = score_pairs(learnt, [("", " "), ("it sleeps", ""), ("", "il dort")])
     assert (both.log_prob, both.mean, both.perplexity, both.token_log_probs, both.word_log_probs) == (0, 0, 1, (), ())
     assert len(no_target.token_log_probs) == 1 and no_target.log_prob < 0  # the end at once
     assert len(no_source.word_log_probs) == 2 and math.isfinite(no_source.log_prob)
 
 
-def test_tags_placeholders_and_ensembles(untrained: Any) -> None:
+def test_tags_placeholders_and_ensembles_are_scored(untrained: Any) -> None:
     texts = [TextPair("see 12 now", "voir 12"), TextPair("go", "va")]
     policy = Policy(kind="char", size=40, byte_fallback=False)
     sides = Vocabularies.train(texts, policy, tags=["<fr>"], placeholders=Placeholders(("number",)))
@@ -115,7 +115,7 @@ def test_tags_placeholders_and_ensembles(untrained: Any) -> None:
     assert twice.token_log_probs == pytest.approx(one.token_log_probs, abs=1e-5)
 
 
-def test_a_corpus_is_the_sum_of_its_pairs(learnt: Translator, pairs: list[TextPair]) -> None:
+def test_totals_are_the_sum_of_the_pairs(learnt: Translator, pairs: list[TextPair]) -> None:
     scored: list[PairScore] = [*score_pairs(learnt, [*pairs, ("", "")])]
     total = ScoreTotals()
     for one in scored:

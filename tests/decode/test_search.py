@@ -1,4 +1,4 @@
-"""The one search: right on a chain whose probabilities are known, and on every model of the record."""
+"""The search is right on a chain with known probabilities, and on a tiny model of every paper."""
 
 import math
 from dataclasses import replace
@@ -65,7 +65,7 @@ def test_a_wide_beam_finds_the_exhaustive_optimum(name: str, seed: int, penalty:
     longest=st.integers(1, 12),
     data=st.data(),
 )
-def test_it_never_stops_too_early(
+def test_search_never_stops_too_early(
     seed: int, scale: float, norm: LengthNorm, penalty: float, beam: int, longest: int, data: st.DataObject
 ) -> None:
     """What it leaves out would not have been among the n best of a beam that goes on to the last."""
@@ -86,7 +86,7 @@ def test_it_never_stops_too_early(
     ("penalty", "word", "words"),
     [(1.0, -1.2, 9), (1.0, -2.8, 11), (3.0, -22.0, 11), (-1.0, -0.6, 1), (-1.0, -0.84, 1), (-3.0, -0.62, 1)],
 )
-def test_what_would_win_later_is_waited_for(penalty: float, word: float, words: int) -> None:
+def test_search_waits_for_a_hypothesis_that_wins_later(penalty: float, word: float, words: int) -> None:
     """To end at once has −1, and at the next length (or at the longest) the word would not be better; but it will be:
     all that follows it is sure. By little, where it ends at the last length (or at the next).
     """
@@ -99,7 +99,7 @@ def test_what_would_win_later_is_waited_for(penalty: float, word: float, words: 
     assert best.tokens == (4,) * words and best.log_prob == pytest.approx(word, abs=1e-5)
 
 
-def test_it_stops_when_nothing_can_win() -> None:
+def test_search_stops_when_no_hypothesis_can_win() -> None:
     """The end is nearly sure at once, and without a penalty nothing longer can be as probable."""
     chain = random_chain(1)
     chain.logits[..., EOS] = 20.0
@@ -132,7 +132,7 @@ def of_models(quick: str) -> pytest.MarkDecorator:
 
 @searches
 @pytest.mark.parametrize("end", [-math.inf, -80.0])
-def test_every_mode_ends_where_the_model_never_does(search: Search, end: float) -> None:
+def test_every_mode_ends_with_a_model_that_never_ends(search: Search, end: float) -> None:
     chain = random_chain(2, 0.5)
     chain.logits[..., EOS] = end
     results = run_search(chain, *batch((4, 4, 4), (5,)), search)
@@ -145,7 +145,7 @@ def test_every_mode_ends_where_the_model_never_does(search: Search, end: float) 
     assert len(chain.rows) == 2 * 3 + 10
 
 
-def test_the_longest_length_is_kept_exactly() -> None:
+def test_maximum_length_is_exact() -> None:
     chain = random_chain(3)
     chain.logits[..., EOS] = -9.0
     for longest in (1, 2, 5):
@@ -154,7 +154,7 @@ def test_the_longest_length_is_kept_exactly() -> None:
         assert len(found.tokens) == longest == len(chain.rows)
 
 
-def test_what_ended_comes_before_what_was_cut_off() -> None:
+def test_hypotheses_that_ended_come_first() -> None:
     chain = random_chain(4, 0.0)
     chain.logits[0, :, :, EOS] = -3.0  # ended at once, and improbable; all else is cut off
     chain.logits[0, :, :, 4] = 2.0
@@ -166,7 +166,7 @@ def test_what_ended_comes_before_what_was_cut_off() -> None:
         assert scores == sorted(scores, reverse=True)
 
 
-def test_n_best_are_different_and_best_first() -> None:
+def test_n_best_are_different_and_sorted_by_score() -> None:
     chain = random_chain(5)
     (found,) = run_search(chain, *one(5), Search(beam=6, n_best=6, longest=8))
     assert len(found) == 6 == len({h.tokens for h in found})
@@ -181,7 +181,7 @@ def test_few_possible_outputs_give_few_hypotheses() -> None:
 
 @models
 @of_models("diverse beam, at least 2")
-def test_scores_are_the_forced_log_probabilities(name: str, search: Search) -> None:
+def test_log_probs_equal_those_of_a_forced_pass(name: str, search: Search) -> None:
     model = tiny(name, 7)
     for row, found in zip(SOURCES, run_search(model, *batch(*SOURCES), search)):
         assert found
@@ -207,7 +207,7 @@ def test_results_do_not_depend_on_batch_or_padding(name: str, search: Search) ->
         same(backwards[-1 - i], alone)
 
 
-def test_what_is_fixed_is_a_row_a_sentence_and_finished_sentences_leave() -> None:
+def test_fixed_has_one_row_per_sentence_and_finished_sentences_leave() -> None:
     chain = random_chain(9)
     chain.logits[..., EOS] = -40.0
     chain.logits[0, 5, :, EOS] = 20.0  # sentence 5 ends at once, with all its hypotheses to come far behind
@@ -222,7 +222,7 @@ def test_what_is_fixed_is_a_row_a_sentence_and_finished_sentences_leave() -> Non
 
 
 @pytest.mark.parametrize("search", [{}, {"beam": 3}, {"beam": 4, "groups": 2}, {"beam": 2, "sample": True}], ids=str)
-def test_the_shortest_length_is_each_sentences_own(search: dict[str, int]) -> None:
+def test_minimum_length_depends_on_the_sentence(search: dict[str, int]) -> None:
     """Half of 1, 6 and 3 tokens, in any order; the end is nearly sure at every step."""
     chain, sources, shortest = random_chain(10), [(4,), (5,) * 6, (6,) * 3], [1, 3, 2]
     chain.logits[..., EOS] = 30.0
@@ -242,7 +242,7 @@ def test_a_sentence_needs_one_index() -> None:
         run_search(random_chain(1), *batch((4,), (5,)), indices=[0])
 
 
-def test_groups_without_diversity_are_the_same_beam() -> None:
+def test_groups_without_diversity_are_equal_beams() -> None:
     source = batch((4,), (5, 6), (6,))
     chain = random_chain(13, 1.0)
     beam = run_search(chain, *source, Search(beam=3))
@@ -268,7 +268,7 @@ FIRST = {4: -1.0, 5: -1.15, 6: -1.6, UNK: -2.3}  # log-probabilities of the only
     ],
     ids=["apart", "overlapping"],
 )
-def test_the_best_of_each_group_come_first_and_each_finding_once(
+def test_the_best_of_each_group_come_first_without_duplicates(
     search: Search, ends: dict[int, float], expected: dict[int, float]
 ) -> None:
     """One word, then the end, whose log-probability is 0 unless it is in `ends`. PAD, never written, has the rest."""
@@ -286,7 +286,7 @@ def test_the_best_of_each_group_come_first_and_each_finding_once(
 
 @SOME
 @given(seed=st.integers(0, 10**6), diversity=st.sampled_from([0.3, 2.0, 50.0]))
-def test_a_group_pays_for_what_earlier_groups_wrote(seed: int, diversity: float) -> None:
+def test_a_group_pays_for_tokens_of_earlier_groups(seed: int, diversity: float) -> None:
     """Against groups of one that are searched one after another, each with what the others chose at each place."""
     chain, source, groups = random_chain(seed, 1.0), one(4, EOS), 3
     (found,) = run_search(chain, *source, Search(beam=groups, groups=groups, diversity=diversity, longest=6))
@@ -306,7 +306,7 @@ def test_a_group_pays_for_what_earlier_groups_wrote(seed: int, diversity: float)
     assert {(*h.tokens, *([EOS] if h.ended else [])) for h in found} == set(expected)
 
 
-def test_where_nothing_may_follow_what_there_is_comes_back() -> None:
+def test_a_hypothesis_without_allowed_tokens_is_returned() -> None:
     """Three words, none of them twice, and at least five: so three, and no end."""
     chain = random_chain(14)
     chain.logits[..., UNK] = -math.inf

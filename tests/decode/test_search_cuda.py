@@ -1,4 +1,4 @@
-"""On a GPU every mode finds what it finds on the CPU."""
+"""On a GPU every mode finds the same as on the CPU."""
 
 import pytest
 import torch
@@ -19,7 +19,7 @@ SEARCHES = [
 ]
 
 
-def test_modes() -> None:
+def test_every_mode_equals_the_cpu() -> None:
     for name in TINY:
         model = tiny(name, 5)
         searches = [*SEARCHES, *([Search(beam=3, coverage_penalty=0.3)] if model.cross else [])]
@@ -31,7 +31,7 @@ def test_modes() -> None:
             assert len(recorder.trees) == len(SOURCES)
 
 
-def test_constraints() -> None:
+def test_constraints_equal_the_cpu() -> None:
     required = [Constraints(include=("ab", "b a"), exclude=("aa",)), None, Constraints(outline="a … b …")]
     for reverse in (False, True):
         rules = [None if one is None else Rules(one, Spelled(reverse).token_bytes) for one in required]
@@ -44,7 +44,7 @@ def test_constraints() -> None:
             assert [[h.tokens for h in one] for one in found] == [[h.tokens for h in one] for one in expected]
 
 
-def test_an_ensemble() -> None:
+def test_an_ensemble_equals_the_cpu() -> None:
     pair = Ensemble([tiny("bahdanau2014", 1), tiny("vaswani2017", 2)])
     expected = run_search(pair, *batch(*SOURCES), SEARCHES[1])
     found = run_search(pair.cuda(), *(part.cuda() for part in batch(*SOURCES)), SEARCHES[1])

@@ -1,4 +1,4 @@
-"""Options are checked when they are made, and scores are what the papers say."""
+"""Options are checked on construction, and scores equal the papers' formulas."""
 
 import math
 from typing import Any
@@ -40,13 +40,13 @@ BAD: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("options", BAD, ids=str)
-def test_bad_settings_say_what_came(options: dict[str, Any]) -> None:
+def test_invalid_options_are_refused(options: dict[str, Any]) -> None:
     name, value = list(options.items())[-1]
     with pytest.raises(ValueError, match=f"{name}.*{value}"):
         Search(**options)
 
 
-def test_lengths_follow_the_source() -> None:
+def test_length_limits_follow_the_source() -> None:
     assert Search().length_limits(7) == (0, 24) and Search().length_limits(7, required=3) == (0, 27)
     assert Search(longest=5, shortest=2).length_limits(70, required=9) == (2, 5)
     assert Search(longest_ratio=1.5, shortest_ratio=0.5).length_limits(7) == (4, 21)
@@ -73,7 +73,7 @@ def test_scores_by_hand() -> None:
     falls=st.floats(0, 5),
     coverage=st.floats(-5, 0),
 )
-def test_nothing_scores_more_than_the_most(
+def test_no_continuation_exceeds_the_score_bound(
     norm: Any, penalty: float, log_prob: float, length: int, shortest: int, more: int, falls: float, coverage: float
 ) -> None:
     search = Search(length_norm=norm, length_penalty=penalty, coverage_penalty=0.5)
@@ -83,7 +83,7 @@ def test_nothing_scores_more_than_the_most(
         assert search.score(log_prob - falls, end, coverage) <= most + 1e-9
 
 
-def test_changed_options_widen_the_beam_as_they_need() -> None:
+def test_with_options_widens_the_beam() -> None:
     assert DEFAULT_SEARCH.with_options() == DEFAULT_SEARCH
     assert DEFAULT_SEARCH.with_options(n_best=3).beam == 5 and DEFAULT_SEARCH.with_options(n_best=7).beam == 7
     assert DEFAULT_SEARCH.with_options(groups=3).beam == 6 and DEFAULT_SEARCH.with_options(groups=3, n_best=7).beam == 9

@@ -1,4 +1,4 @@
-"""Draws: by seed and sentence, as frequent as they are probable, and only of what is likely enough."""
+"""Samples depend on seed and sentence only, and have the right frequencies."""
 
 import math
 from collections import Counter
@@ -18,7 +18,7 @@ from saccade.text.tokeniser import BOS, EOS, PAD
 models = pytest.mark.parametrize("name", TINY)
 
 
-def test_samples_are_drawn_by_seed_and_sentence() -> None:
+def test_samples_depend_on_seed_and_sentence() -> None:
     chain, source = random_chain(10, 1.0), batch((4,), (4,), (5,))
     search = Search(beam=4, sample=True, seed=3)
     runs = []
@@ -34,7 +34,7 @@ def test_samples_are_drawn_by_seed_and_sentence() -> None:
 
 
 @models
-def test_cold_samples_are_greedy(name: str) -> None:
+def test_samples_at_a_low_temperature_are_greedy(name: str) -> None:
     model, source = tiny(name, 11), batch(*SOURCES)
     cold = run_search(model, *source, Search(beam=2, sample=True, temperature=1e-6))
     for samples, (best,) in zip(cold, run_search(model, *source, Search())):
@@ -42,7 +42,7 @@ def test_cold_samples_are_greedy(name: str) -> None:
 
 
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
-def test_samples_are_as_frequent_as_they_are_probable(temperature: float) -> None:
+def test_sample_frequencies_equal_probabilities(temperature: float) -> None:
     chain, draws = random_chain(12, 1.0), 5_000
     (found,) = run_search(chain, *one(4), Search(beam=draws, sample=True, temperature=temperature, longest=1))
     counts = Counter(h.tokens for h in found)
@@ -57,7 +57,7 @@ def test_samples_are_as_frequent_as_they_are_probable(temperature: float) -> Non
         assert abs(counts[tokens] / draws - p) < 4 * math.sqrt(p * (1 - p) / draws)
 
 
-def test_numbers_and_seeds_are_not_mixed_up() -> None:
+def test_different_seeds_and_sentences_give_different_samples() -> None:
     """Seed 1 of one sentence is not seed 2 of another."""
     chain = random_chain(10, 0.3)
     chain.logits[..., EOS] = -math.inf
@@ -77,7 +77,7 @@ def test_numbers_and_seeds_are_not_mixed_up() -> None:
     top_p=st.floats(0.01, 1.0),
     min_p=st.floats(0.0, 1.0),
 )
-def test_what_is_likely_enough(logits: list[float], top_k: int | None, top_p: float, min_p: float) -> None:
+def test_improbable_tokens_are_masked(logits: list[float], top_k: int | None, top_p: float, min_p: float) -> None:
     if max(logits) == -math.inf:
         logits[0] = 0.0
     given_ = torch.tensor(logits).log_softmax(-1)
@@ -94,7 +94,7 @@ def test_what_is_likely_enough(logits: list[float], top_k: int | None, top_p: fl
         assert not must or after == before
 
 
-def test_only_what_is_likely_is_drawn() -> None:
+def test_only_probable_tokens_are_sampled() -> None:
     chain = random_chain(15, 1.5)
     first = chain.logits[0, 4, BOS].clone()
     first[[PAD, BOS]] = -math.inf

@@ -1,4 +1,4 @@
-"""A tag asks for a direction and is no word; what must come through does, and what does not is said."""
+"""A tag selects the language; placeholders are restored, or the loss is noted."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -44,7 +44,7 @@ def learnt() -> Translator:
     return Translator(model.eval(), vocabularies, "cpu")
 
 
-def test_a_tag_decides_and_is_no_word_of_the_alignment(learnt: Translator) -> None:
+def test_a_tag_selects_the_language_and_is_not_aligned(learnt: Translator) -> None:
     french, german = learnt.translate(["<fr> the cat", "<de> the cat"])
     assert (french.text, german.text) == ("le chat", "die Katze")
     assert french.attention is not None and french.source == "<fr> the cat"
@@ -52,7 +52,7 @@ def test_a_tag_decides_and_is_no_word_of_the_alignment(learnt: Translator) -> No
     assert french.weights is not None and french.weights.shape == (2, 2)
 
 
-def test_a_placeholder_comes_through_from_a_folder_alone(learnt: Translator, tmp_path: Path) -> None:
+def test_a_placeholder_is_restored_by_a_loaded_model(learnt: Translator, tmp_path: Path) -> None:
     save(tmp_path / "model", learnt.model, learnt.vocabularies)
     loaded = load(tmp_path / "model", device="cpu")
     symbol = next(iter(learnt.vocabularies.mask(LINKED[3].source).shown or {}))
@@ -72,7 +72,7 @@ def test_a_placeholder_comes_through_from_a_folder_alone(learnt: Translator, tmp
     assert forced.target.words == result.attention.target.words
 
 
-def test_a_lost_or_made_up_placeholder_is_said_and_never_shown(learnt: Translator) -> None:
+def test_a_lost_or_invented_placeholder_is_noted_and_never_shown(learnt: Translator) -> None:
     (lost,) = learnt.translate(["<de> the cat https://a.org"])
     assert lost.notes == () or "'https://a.org' is not in the translation" in lost.notes
     drawn = learnt.translate(["<fr> the cat"] * 30, Search(sample=True, temperature=5.0, longest=30))
@@ -81,7 +81,7 @@ def test_a_lost_or_made_up_placeholder_is_said_and_never_shown(learnt: Translato
     assert drawn[0].as_dict()["notes"] == list(drawn[0].notes)
 
 
-def test_on_the_command_line(
+def test_tags_and_placeholders_on_the_command_line(
     learnt: Translator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     save(tmp_path / "model", learnt.model, learnt.vocabularies)
@@ -106,4 +106,4 @@ def test_on_the_command_line(
     assert code == 0 and out.startswith("die Katze\n\n") and len(out.splitlines()) == 3
     assert "saccade: line 3: 'https://x.org/" in err and "is not in the translation" in err
     code, _, err = run("--tag", "<it>")
-    assert code == 2 and f"--tag <it>: the tags that {tmp_path / 'model'} was trained with are <fr>, <de>" in err
+    assert code == 2 and "--tag <it>: the tags that the model was trained with are <fr>, <de>" in err

@@ -1,4 +1,4 @@
-"""What a person or a program sees of one translation."""
+"""The figures, the terminal output, the HTML and the JSON of one translation."""
 
 import io
 import json
@@ -9,7 +9,7 @@ from saccade.decode import Translator
 from saccade.decode.long_texts import LengthLimits
 
 
-def test_a_figure_has_the_words(learnt: Translator) -> None:
+def test_plot_labels_the_words(learnt: Translator) -> None:
     from matplotlib import pyplot
 
     (result,) = learnt.translate(["the cat sleeps"])
@@ -22,21 +22,21 @@ def test_a_figure_has_the_words(learnt: Translator) -> None:
     pyplot.close()
 
 
-def test_the_terminal_shows_the_words(learnt: Translator) -> None:
+def test_show_prints_the_words(learnt: Translator) -> None:
     console = Console(record=True, width=80, file=io.StringIO())
     learnt.translate(["I see the house"])[0].show(console)
     shown = console.export_text()
     assert all(word in shown for word in ("I", "see", "the", "house", "我", "看", "见", "房", "子"))
 
 
-def test_a_notebook_shows_it_without_scripts_and_escaped(learnt: Translator) -> None:
+def test_html_is_escaped_and_has_no_scripts(learnt: Translator) -> None:
     (result,) = learnt.translate(["<b>the cat</b>"])
     html = result._repr_html_()
     assert "<script" not in html and "&lt;b&gt;the cat" in html
     assert html.count("<tr>") == 1 + len(result.attention.target.words if result.attention else ())
 
 
-def test_json_holds_the_words_that_the_links_count(learnt: Translator) -> None:
+def test_json_contains_the_aligned_words(learnt: Translator) -> None:
     (result,) = learnt.translate(["we see the black house"])
     read = json.loads(json.dumps(result.as_dict(), ensure_ascii=False, allow_nan=False))
     assert read["text"] == "我们看见黑房子" and read["target_words"] == list("我们看见黑房子")
@@ -46,13 +46,13 @@ def test_json_holds_the_words_that_the_links_count(learnt: Translator) -> None:
     assert len(read["token_log_probs"]) == len(read["tokens"]) + 1
 
 
-def test_results_compare_by_what_they_say(learnt: Translator) -> None:
+def test_translations_compare_by_their_values(learnt: Translator) -> None:
     first, second = learnt.translate(["it sleeps", "it sleeps"], weights=True)
     assert first == second
     assert "attend" not in repr(first)
 
 
-def test_a_model_of_characters_shows_which_letter_it_read(speller: Translator) -> None:
+def test_a_model_of_characters_shows_letters(speller: Translator) -> None:
     from matplotlib import pyplot
 
     (result,) = speller.translate(["badge"])
@@ -72,7 +72,7 @@ def test_a_model_of_characters_shows_which_letter_it_read(speller: Translator) -
     assert read["alignment"] == [[place, place] for place in range(5)]
 
 
-def test_words_can_be_asked_for(speller: Translator) -> None:
+def test_unit_can_be_words(speller: Translator) -> None:
     (result,) = speller.translate(["badge"])
     console = Console(record=True, width=80, file=io.StringIO())
     result.show(console, by="word")
@@ -81,7 +81,7 @@ def test_words_can_be_asked_for(speller: Translator) -> None:
     assert (read["unit"], read["source_words"], read["alignment"]) == ("word", ["badge"], [[0, 0]])
 
 
-def test_a_single_word_in_parts_of_a_split_text_keeps_its_pieces(speller: Translator) -> None:
+def test_a_single_word_in_a_part_keeps_its_pieces(speller: Translator) -> None:
     speller.limits = LengthLimits(words=1)
     try:
         (result,) = speller.translate(["abc. Def."], too_long="split")

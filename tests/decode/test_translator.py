@@ -1,4 +1,4 @@
-"""Texts to translations: order, company, blank lines, and attention for any result."""
+"""Texts to translations: order, independence, blank lines, and attention."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +19,7 @@ Untrained = Callable[..., Seq2Seq[Any, Any]]
 SHORT = Search(beam=2, longest=5)
 
 
-def test_what_was_learnt_comes_back_in_the_order_given(learnt: Translator, pairs: list[TextPair]) -> None:
+def test_translations_are_in_the_order_of_the_texts(learnt: Translator, pairs: list[TextPair]) -> None:
     for some in (pairs, pairs[::-1]):
         results = learnt.translate([pair.source for pair in some])
         assert [result.text for result in results] == [pair.target for pair in some]
@@ -28,7 +28,7 @@ def test_what_was_learnt_comes_back_in_the_order_given(learnt: Translator, pairs
 
 
 @pytest.mark.parametrize("batch_tokens", [1, 60, 100_000])
-def test_a_text_does_not_depend_on_its_company(learnt: Translator, pairs: list[TextPair], batch_tokens: int) -> None:
+def test_translations_are_independent(learnt: Translator, pairs: list[TextPair], batch_tokens: int) -> None:
     sources = [pair.source for pair in pairs] + ["the dog sleeps", "we see a cat"]
     alone = [learnt.translate([source])[0].text for source in sources]
     assert [one.text for one in learnt.translate(sources, batch_tokens=batch_tokens)] == alone
@@ -45,7 +45,7 @@ def test_blank_lines_stay_blank(learnt: Translator) -> None:
     assert [one.text for one in learnt.translate(["", " "], weights=True)] == ["", ""]
 
 
-def test_a_stream_gives_the_same_as_a_list(learnt: Translator, pairs: list[TextPair]) -> None:
+def test_a_stream_and_a_list_give_equal_translations(learnt: Translator, pairs: list[TextPair]) -> None:
     sources = ["", *(pair.source for pair in pairs)]
     for search in (None, Search(sample=True, temperature=3.0, beam=2, n_best=2, longest=9)):
         whole = learnt.translate(sources, search)
@@ -71,7 +71,7 @@ def test_a_stream_reads_no_more_than_a_chunk_ahead(learnt: Translator) -> None:
     assert taken == 3
 
 
-def test_the_n_best_are_different_and_sorted(learnt: Translator) -> None:
+def test_alternatives_are_different_and_sorted(learnt: Translator) -> None:
     (result,) = learnt.translate(["the dog eats"], Search(beam=4, n_best=4))
     every = [result, *result.alternatives]
     assert len(every) == 4 and len({one.tokens for one in every}) == 4
@@ -82,7 +82,7 @@ def test_the_n_best_are_different_and_sorted(learnt: Translator) -> None:
         assert one.token_weights is not None and one.token_weights.shape[1] == len(one.tokens)
 
 
-def test_log_probs_are_those_of_teacher_forcing(learnt: Translator) -> None:
+def test_log_probs_equal_those_of_teacher_forcing(learnt: Translator) -> None:
     (result,) = learnt.translate(["the dog sleeps"])
     source = learnt.vocabularies.source.encode(result.source)
     attention = result.attention
@@ -95,7 +95,7 @@ def test_log_probs_are_those_of_teacher_forcing(learnt: Translator) -> None:
 
 
 @pytest.mark.parametrize("name", ["bahdanau2014", "vaswani2017"])
-def test_attention_is_the_same_now_later_and_in_any_company(
+def test_attention_is_the_same_in_batches_and_alone(
     name: str, untrained: Untrained, vocabularies: Vocabularies, pairs: list[TextPair]
 ) -> None:
     translator = Translator(untrained(name), vocabularies, "cpu")
@@ -111,7 +111,7 @@ def test_attention_is_the_same_now_later_and_in_any_company(
 
 
 @pytest.mark.parametrize(("name", "shift"), [("bahdanau2014", 0), ("vaswani2017", 1)])
-def test_forced_pairs_are_read_by_the_step_that_aligns(
+def test_attend_uses_the_step_that_aligns(
     name: str, shift: int, untrained: Untrained, vocabularies: Vocabularies, pairs: list[TextPair]
 ) -> None:
     model = untrained(name)
@@ -130,7 +130,7 @@ def test_forced_pairs_are_read_by_the_step_that_aligns(
         assert {link[1] for link in attended.alignment(by="word")} == set(range(len(words(pair.target))))
 
 
-def test_a_fixed_vector_has_no_weights_and_says_so(untrained: Untrained, vocabularies: Vocabularies) -> None:
+def test_a_model_without_attention_has_no_weights(untrained: Untrained, vocabularies: Vocabularies) -> None:
     translator = Translator(untrained("cho2014"), vocabularies, "cpu")
     assert not translator.attends
     (result,) = translator.translate(["the cat"], SHORT, weights=True)
@@ -157,7 +157,7 @@ def test_progress_counts_every_text(learnt: Translator) -> None:
     assert sum(told) == 3 and len(told) >= 3
 
 
-def test_mistakes_are_named(learnt: Translator, untrained: Untrained, pairs: list[TextPair]) -> None:
+def test_invalid_arguments_are_refused(learnt: Translator, untrained: Untrained, pairs: list[TextPair]) -> None:
     with pytest.raises(UserError, match="list of texts"):
         learnt.translate("it sleeps")
     with pytest.raises(UserError, match="one line each"):
@@ -169,7 +169,7 @@ def test_mistakes_are_named(learnt: Translator, untrained: Untrained, pairs: lis
 
 @settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=12), max_size=5))
-def test_any_text_gives_one_line_and_aligned_words(learnt: Translator, texts: list[str]) -> None:
+def test_any_text_gives_one_line_with_aligned_words(learnt: Translator, texts: list[str]) -> None:
     results = learnt.translate(texts, SHORT, weights=True)
     assert len(results) == len(texts)
     for text, result in zip(texts, results):

@@ -1,4 +1,4 @@
-"""Unknown words filled in by what was looked at: by hand, with a dictionary, in every model, on words."""
+"""Unknown words are replaced by source words or dictionary entries, for every model."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -72,7 +72,7 @@ def result(vocabularies: Vocabularies, source: str, target: str, reads: Sequence
         ("the 猫 sleeps", "我Z见", [1], "我猫见"),
     ],
 )
-def test_the_source_word_takes_its_place(
+def test_unknown_words_become_source_words(
     source: str, target: str, reads: list[int], expected: str, kind: Vocabularies
 ) -> None:
     if kind.target.policy.kind == "word" and target == "我Z见":
@@ -90,14 +90,14 @@ def test_the_source_word_takes_its_place(
     assert after.as_dict()["replaced"] == [{"words": one.words, "source_word": reads[0], "text": one.text}]
 
 
-def test_an_unknown_letter_makes_its_word_unknown() -> None:
+def test_a_word_with_an_unknown_letter_is_replaced() -> None:
     vocabularies = vocabularies_of("char")
-    after = replace_unknown(result(vocabularies, "the Zebra, l'Zoe", "le caZZt, l'Zab", [1, 4]), vocabularies)
-    assert after.text == "le Zebra, l'Zoe"
+    after = replace_unknown(result(vocabularies, "the Zebra, l'aZoe", "le caZZt, l'aZab", [1, 4]), vocabularies)
+    assert after.text == "le Zebra, l'aZoe"
     assert [(one.words, one.source_word) for one in after.replaced] == [((1, 2), 1), ((4, 5), 4)]
 
 
-def test_a_dictionary_is_looked_into_first(kind: Vocabularies, tmp_path: Path) -> None:
+def test_dictionary_has_precedence(kind: Vocabularies, tmp_path: Path) -> None:
     path = tmp_path / "words.tsv"
     path.write_text("zebra\tzèbre\n\nNew\tNouvelle Orléans\nzebra\tautre\n", encoding="utf-8")
     known = read_dictionary(path)
@@ -141,7 +141,7 @@ def test_words_and_spans_stay_consistent(data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_every_model(name: str, untrained: Callable[..., Seq2Seq[Any, Any]]) -> None:
+def test_every_model_replaces_unknown_words(name: str, untrained: Callable[..., Seq2Seq[Any, Any]]) -> None:
     vocabularies = vocabularies_of("word")
     config = MODELS[name].PRESETS["tiny"]
     translator = Translator(
