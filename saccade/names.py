@@ -1,4 +1,6 @@
-"""Find what a name in a recipe stands for: an entry of one of the package's tables, or `my_module:factory`.
+"""What a name in a recipe stands for: an entry of one of the package's tables, `my_module:factory`, or data.
+
+Data are named by a file, `-` for standard input, `task:NAME` or `hf:NAME`.
 
 A `my_module:factory` imports and runs code. That is fine for a name that the user typed, in a recipe or on the command
 line. A name that was read from a model folder is refused unless the user trusts the folder's code: `refuse_outside`
@@ -12,11 +14,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, TypeVar
 
 from saccade.errors import UserError
 
 Entry = TypeVar("Entry")
+
+STDIN = "-"
+_TASK = "task:"
+_HUB = "hf:"
 
 _trusted: ContextVar[bool] = ContextVar("trusted", default=False)
 _resolved: set[str] = set()  # names of code outside the package that the user has typed in this process
@@ -118,3 +125,17 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 def closest(name: str, known: Iterable[str]) -> str | None:
     return next(iter(get_close_matches(name, [*known], n=1, cutoff=0.5)), None)
+
+
+def is_stdin(location: Path | str | None) -> bool:
+    return str(location) == STDIN
+
+
+def task_name(location: str) -> str | None:
+    """Return NAME for `task:NAME`, a built-in task, and None for anything else."""
+    return location.removeprefix(_TASK) if location.startswith(_TASK) else None
+
+
+def hub_name(location: str) -> str | None:
+    """Return NAME for `hf:NAME`, a Hugging Face data set, and None for anything else."""
+    return location.removeprefix(_HUB) if location.startswith(_HUB) else None

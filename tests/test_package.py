@@ -34,7 +34,7 @@ LAYERS = [
     {"tasks"},
     {"text"},
     {"config"},
-    {"device", "locations", "names", "provenance", "ranges"},
+    {"device", "names", "provenance", "ranges"},
     {"journal"},
     {"locking"},
     {"files"},

@@ -9,9 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from saccade.attention.heads import widen
 from saccade.attention.memory import Draw, Memory
 from saccade.attention.part import Law, Part
-from saccade.attention.precision import widen
 from saccade.attention.trace import expected_rows
 
 _MAY_SUM_TO_LESS: Mapping[Law, str] = {"sums to one": "what is left over is read from nothing"}

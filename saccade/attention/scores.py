@@ -12,10 +12,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from saccade.attention.heads import share
+from saccade.attention.heads import matmul_in_range, share, widen
 from saccade.attention.memory import Memory
 from saccade.attention.part import Part
-from saccade.attention.precision import matmul_in_range, widen
 
 _LEAST_FERTILITY = 1e-3
 

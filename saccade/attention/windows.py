@@ -8,9 +8,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from saccade.attention.heads import widen
 from saccade.attention.memory import Memory
 from saccade.attention.part import Part
-from saccade.attention.precision import widen
 
 
 class View(NamedTuple):

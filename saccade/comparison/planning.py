@@ -19,8 +19,8 @@ from typing import Any
 from saccade import config, files, model_folder
 from saccade.comparison.options import CompareOptions
 from saccade.errors import UserError
-from saccade.locations import is_stdin
 from saccade.models.table import find_model
+from saccade.names import is_stdin
 from saccade.train.automatic import Facts, choose_recipe
 from saccade.train.recipe import Data, Recipe, read_recipe
 from saccade.train.sweep import Point, build_point, parse_seeds, parts

@@ -47,7 +47,7 @@ from saccade.data.text_files import (
 )
 from saccade.errors import UserError
 from saccade.files import atomic_file, parse_json
-from saccade.locations import hub_name, is_stdin
+from saccade.names import hub_name, is_stdin
 
 _EMPTY = TextPair("", "")
 _COLUMN = re.compile("[1-9][0-9]{0,5}")

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from saccade.data.formats import PairFiles
 from saccade.data.sources import DEFAULT_FIELDS, TextPair
 from saccade.errors import UserError
-from saccade.locations import task_name
+from saccade.names import task_name
 
 Pairs = str | Path | Iterable[tuple[str, str]] | Any  # Any: a DataFrame of any library
 

@@ -17,8 +17,7 @@ from typing import Any, NamedTuple, cast
 
 from saccade.data.sources import Mark
 from saccade.errors import UserError
-from saccade.locations import is_stdin
-from saccade.names import closest
+from saccade.names import closest, is_stdin
 
 LONGEST_LINE = 1 << 18  # bytes: longer than any text that a model of pairs reads, so that a missing line end is noticed
 _XZ_MEMORY = 256 << 20  # bytes; a file compressed by xz -9 needs a quarter of it

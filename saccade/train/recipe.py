@@ -9,8 +9,8 @@ from saccade import config, files, names, tasks
 from saccade.data import Cleaning, Fields, PairFiles, PairSource, open_pairs
 from saccade.data.formats import has_named_fields
 from saccade.errors import UserError
-from saccade.locations import hub_name, is_stdin, task_name
 from saccade.models.table import MODELS, find_model
+from saccade.names import hub_name, is_stdin, task_name
 from saccade.ranges import (
     BetweenZeroAndOne,
     Checked,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from saccade.errors import UserError
-from saccade.locations import is_stdin, task_name
+from saccade.names import is_stdin, task_name
 from saccade.ranges import BetweenZeroAndOne, Checked, Help
 
 _BUDGET = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)")
