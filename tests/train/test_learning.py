@@ -43,7 +43,9 @@ def recipe(name: str, steps: int) -> Recipe:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] * (name != "bahdanau2014")) for name in MODELS]
+)
 def test_the_phrasebook_is_learnt(name: str, tmp_path: Path) -> None:
     control = train(recipe(name, 0), tmp_path / "untrained").best
     trained = train(recipe(name, 400), tmp_path / "trained").best
