@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_type_hints
 
 from saccade.align.options import AlignOptions
 from saccade.decode.constraints.options import Constraints
@@ -299,6 +299,9 @@ def change_options(default: Options, named: Mapping[str, Any]) -> Options:
     refuse_unknown(named, type(default))
     if not named:
         return default
+    hints = get_type_hints(type(default))
+    paths = {name for name in named if Path in (hints[name], *get_args(hints[name]))}
+    named = {name: Path(value) if name in paths and isinstance(value, str) else value for name, value in named.items()}
     change = getattr(default, "with_options", None)
     return change(**named) if change is not None else replace(default, **named)  # type: ignore[type-var]
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import pytest
 
 from saccade.models import MODELS
+from saccade.tasks import task
 from saccade.train.recipe import recipe_of
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -24,8 +25,11 @@ import tables  # noqa: E402
 
 READMES = [ROOT / "README.md", ROOT / "README.zh-CN.md"]
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
-EXECUTED = [*READMES, *DOCS]  # the blocks of CONTRIBUTING.md are edits, made by tests/test_contributing.py
-MARKDOWN = sorted({*EXECUTED, *ROOT.glob("*.md"), *(ROOT / "decisions").glob("*.md")})
+# The Chinese README has the same code; the blocks of CONTRIBUTING.md are edits, made by tests/test_contributing.py.
+EXECUTED = [READMES[0], *DOCS]
+MARKDOWN = sorted({*READMES, *DOCS, *ROOT.glob("*.md"), *(ROOT / "decisions").glob("*.md")})
+# The README shows a training of ten minutes on the reader's pairs; it is executed as one update on a few pairs.
+SHOWN, QUICK = 'budget="10m"', 'budget=1, settings={"model.preset": "tiny", "train.judge_on": 2, "train.device": "cpu"}'
 LANGUAGES = {"python", "text", "bash", "console", "toml", "json", "tree"}
 
 
@@ -45,7 +49,8 @@ def run(block: Block, page: Path, names: dict[str, object]) -> str:
     """The output of a python block; a traceback shows the line of the page."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile("\n" * (block.line - 1) + block.code, str(page), "exec"), names)
+        code = block.code.replace(SHOWN, QUICK) if page in READMES else block.code
+        exec(compile("\n" * (block.line - 1) + code, str(page), "exec"), names)
     return printed.getvalue()
 
 
@@ -54,7 +59,11 @@ def relative(page: Path) -> str:
 
 
 @pytest.mark.parametrize("page", EXECUTED, ids=relative)
-def test_python_blocks_print_the_output_shown(page: Path) -> None:
+def test_python_blocks_print_the_output_shown(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, count in (("pairs.tsv", 60), ("test.tsv", 3)):
+        pairs = task("phrasebook-en-fr").pairs(count, seed=1, words=(3, 6))
+        (tmp_path / name).write_text("".join(f"{pair.source}\t{pair.target}\n" for pair in pairs), encoding="utf-8")
     names: dict[str, object] = {"__name__": "page"}
     printed, since = "", 0
     for block in blocks(page):
@@ -121,11 +130,13 @@ def test_the_picture_of_the_readme_is_drawn_from_the_results(tmp_path: Path) -> 
 
 
 def test_both_readmes_have_the_same_parts() -> None:
-    """The headings, the commands, the tables and the links to other pages."""
+    """The headings, the code, the tables and the links to other pages."""
     english, chinese = (page.read_text(encoding="utf-8") for page in READMES)
-    for part in (r"^#+ ", r"^(?:saccade|make|pip|echo) [^#\n]*?(?= *#|$)", r"^<!-- table: .*", r"\]\(([^)\s]+)\)"):
+    for part in (r"^#+ ", r"^<!-- table: .*", r"\]\(([^)\s]+)\)"):
         first, second = (set(re.findall(part, text, re.MULTILINE)) for text in (english, chinese))
         assert first - {"README.zh-CN.md"} == second - {"README.md"}
+    first, second = ([re.sub(r" *#.*", "", block.code) for block in blocks(page)] for page in READMES)
+    assert first == second
 
 
 def bash_lines() -> Iterator[str]:
