@@ -46,9 +46,9 @@ def bpe_sampler(pieces: Any, rate: float) -> Sampler:
     """BPE dropout (Provilkov, Emelianenko & Voita 2020): at each step, every merge is dropped with probability `rate`
     and the best of the others is applied, until none is left."""
     scores = {
-        pieces.id_to_piece(piece): pieces.get_score(piece)
-        for piece in range(len(pieces))
-        if not (pieces.is_control(piece) or pieces.is_unknown(piece) or pieces.is_byte(piece))
+        pieces.id_to_piece(token): pieces.get_score(token)
+        for token in range(len(pieces))
+        if not (pieces.is_control(token) or pieces.is_unknown(token) or pieces.is_byte(token))
     }
 
     def sample(word: str, random: Random) -> list[int]:
@@ -63,7 +63,7 @@ def bpe_sampler(pieces: Any, rate: float) -> Sampler:
                 break
             _, place = min(merges)
             parts[place : place + 2] = [parts[place] + parts[place + 1]]
-        return [piece for part in parts for piece in _ids(part)]
+        return [token for part in parts for token in _ids(part)]
 
     @lru_cache(_CACHED)
     def _ids(part: str) -> list[int]:

@@ -51,10 +51,10 @@ class Vocabularies:
 
         def texts(*sides: int) -> Iterable[str]:
             for pair in pairs:
-                both = [pair.source, pair.target]
+                pair_texts = [pair.source, pair.target]
                 if placeholders is not None:
-                    both = [masked.text for masked in placeholders.mask_pair(pair.source, pair.target)]
-                yield from (both[side] for side in sides)
+                    pair_texts = [masked.text for masked in placeholders.mask_pair(pair.source, pair.target)]
+                yield from (pair_texts[side] for side in sides)
 
         train = partial(Tokeniser.train, symbols=SYMBOLS if placeholders else (), most_lines=most_lines)
         if joint and target_policy is None:
@@ -124,8 +124,8 @@ class Vocabularies:
         if "source.json" in contents:
             source, target = (Tokeniser.from_files(contents, folder, side) for side in ("source", "target"))
             return cls(source, target, placeholders)
-        both = Tokeniser.from_files(contents, folder)
-        return cls(both.reversed() if both.right_to_left else both, both, placeholders)
+        target = Tokeniser.from_files(contents, folder)
+        return cls(target.reversed() if target.right_to_left else target, target, placeholders)
 
 
 def _read_placeholders(content: bytes, path: Path) -> Placeholders:

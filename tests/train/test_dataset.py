@@ -75,6 +75,17 @@ def test_a_vocabulary_that_came_out_smaller_is_said(data: Data, tmp_path: Path) 
     assert any("5,000 requested" in note for note in load_dataset(asked, tmp_path / "run", 1).notes)
 
 
+def test_a_target_vocabulary_of_another_kind_is_separate(tmp_path: Path) -> None:
+    spoken = [TextPair("cat", "K AE T"), TextPair("act", "AE K T"), TextPair("tack", "T AE K"), TextPair("at", "AE T")]
+    characters, symbols = Policy(kind="char", size=300), Policy(kind="word", size=300)
+    data = Data(pairs=write(tmp_path / "g2p.tsv", spoken), vocabulary=characters, target_vocabulary=symbols)
+    assert not data.joint
+    vocabularies = load_dataset(data, tmp_path / "run", 1).vocabularies
+    assert (vocabularies.source.policy, vocabularies.target.policy) == (characters, symbols)
+    with pytest.raises(ValueError, match=r"set target_vocabulary\.kind = 'unigram' or 'bpe'"):
+        replace(data, vocabulary=Policy(), sampling=0.1)
+
+
 def test_a_vocabulary_is_borrowed_and_kept(
     data: Data,
     tmp_path: Path,
