@@ -15,6 +15,7 @@ from typing import Any, get_args, get_type_hints
 
 import compared
 import measured
+import signatures
 from measured import table
 
 from saccade import config
@@ -29,6 +30,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = (
     "README.md",
     "README.zh-CN.md",
+    "docs/api.md",
     "docs/attention.md",
     "docs/training.md",
     "docs/decoding.md",
@@ -158,6 +160,9 @@ def _toml(value: Any) -> str:
 
 
 TABLES: dict[str, Callable[[], str]] = {
+    "api-functions": signatures.functions,
+    "api-methods": signatures.methods,
+    "api-options": signatures.options,
     "attentions": attentions,
     "scores": partial(parts, Score),
     "windows": partial(parts, Window),

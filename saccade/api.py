@@ -19,9 +19,10 @@ from saccade.decode.file_options import EnsembleOptions, FileOptions, PairOption
 from saccade.decode.search.options import DEFAULT_SEARCH, Search
 from saccade.errors import UserError, say
 from saccade.evaluation.options import EvaluateOptions
+from saccade.ranges import change_options, take_options
 from saccade.tour import TourOptions
 from saccade.train.request import TrainingRequest
-from saccade.trained_model import Bar, Model, Progress, Say, as_bar, change_options, refuse_unknown, with_targets
+from saccade.trained_model import SEARCH_OPTIONS, Bar, Model, Progress, Say, as_bar, with_targets
 
 if TYPE_CHECKING:
     from saccade.comparison.result import Comparison
@@ -79,12 +80,11 @@ def fit(
     """
     if isinstance(settings, Mapping):
         settings = [f"{key}={json.dumps(value)}" for key, value in settings.items()]
-    paths = {name: Path(options[name]) for name in ("out", "vocab_from", "init_from") if options.get(name) is not None}
-    options |= {**paths, "settings": tuple(settings), "targets": None if targets is None else str(targets)}
+    options |= {"settings": settings, "targets": None if targets is None else str(targets)}
     if not isinstance(pairs, str | Path):
         pairs = _save_pairs(pairs, options)
-    refuse_unknown(options, TrainingRequest)
-    outcome = train_model(TrainingRequest(pairs=str(pairs), **options), progress=progress)
+    request = change_options(TrainingRequest(pairs=str(pairs)), options)
+    outcome = train_model(request, progress=progress)
     if outcome.diverged:
         raise outcome.error()
     if not outcome.finished:
@@ -106,8 +106,8 @@ def _save_pairs(pairs: Any, options: dict[str, Any]) -> Path:
     from saccade.files import write_atomically
     from saccade.train.run import refuse_used_folder
 
-    folder = options.setdefault("out", Path("runs/pairs"))
-    saved: Path = folder / "pairs.jsonl"
+    folder = options["out"] = Path(options.get("out") or "runs/pairs")
+    saved = folder / "pairs.jsonl"
     if not options.get("resume"):
         refuse_used_folder(folder)
         folder.mkdir(parents=True, exist_ok=True)
@@ -134,12 +134,13 @@ def evaluate(
     """
     from saccade.evaluation.systems import evaluate_systems
 
+    search = take_options(search or DEFAULT_SEARCH, named, *SEARCH_OPTIONS)
     several = [systems] if isinstance(systems, str | Path | Model) else list(systems)
     return evaluate_systems(
         [system.translator if isinstance(system, Model) else system for system in several],
         pairs,
         with_targets(options or EvaluateOptions(), targets, named),
-        search=search or DEFAULT_SEARCH,
+        search=search,
         say=say,
         bar=bar or as_bar(progress),
     )
@@ -163,9 +164,9 @@ def compare(
     """
     from saccade.comparison.compare import compare as compare_systems
 
+    search = take_options(search or DEFAULT_SEARCH, named, *SEARCH_OPTIONS)
     options = change_options(options or CompareOptions(), named)
-    bar = bar or as_bar(progress)
-    return compare_systems(list(systems), out, options, search=search or DEFAULT_SEARCH, say=say, bar=bar)
+    return compare_systems(list(systems), out, options, search=search, say=say, bar=bar or as_bar(progress))
 
 
 def sweep(

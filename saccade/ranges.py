@@ -9,11 +9,15 @@ dataclass. Error messages, the tables in the documents and `--help` use the same
 import dataclasses
 import math
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import repeat
+from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from saccade.names import nearest
+
 Metadata = TypeVar("Metadata")
+Options = TypeVar("Options")
 
 
 class OptionError(ValueError):
@@ -128,6 +132,44 @@ def members(hint: Any) -> tuple[Any, ...]:
 
 def is_union(hint: Any) -> bool:
     return get_origin(hint) in (Union, types.UnionType)
+
+
+def take_options(default: Options, named: dict[str, Any], *only: str) -> Options:
+    """`default` with those of the options that it has, or that `only` names, which are taken out of `named`."""
+    own = only or {field.name for field in dataclasses.fields(default)}  # type: ignore[arg-type]
+    return change_options(default, {name: named.pop(name) for name in list(named) if name in own})
+
+
+def change_options(default: Options, named: Mapping[str, Any]) -> Options:
+    refuse_unknown(named, type(default))
+    if not named:
+        return default
+    named = convert_options(type(default), named)
+    change = getattr(default, "with_options", None)
+    return change(**named) if change is not None else dataclasses.replace(default, **named)  # type: ignore[type-var]
+
+
+def convert_options(cls: type[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+    """The values with texts as Paths and lists as tuples where the fields have these types."""
+    hints = field_hints(cls)
+    return {name: _convert(hints[name], value) for name, value in named.items()}
+
+
+def _convert(hint: Any, value: Any) -> Any:
+    kinds = [without_metadata(member) for member in members(hint)]
+    if isinstance(value, str) and Path in kinds and str not in kinds:
+        return Path(value)
+    for kind in kinds if isinstance(value, list | tuple) else ():
+        if get_origin(kind) is tuple:
+            return tuple(_convert(get_args(kind)[0], item) for item in value)
+    return value
+
+
+def refuse_unknown(named: Mapping[str, Any], *classes: type[Any]) -> None:
+    known = {field.name: field for cls in classes for field in dataclasses.fields(cls)}
+    for name in named:
+        if name not in known:
+            raise TypeError(f"there is no option {name!r}; {nearest(name, known)}")
 
 
 def _declared(hint: Any, kind: type[Metadata]) -> Metadata | None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from saccade.align.options import AlignOptions
 from saccade.decode.constraints.options import Constraints
@@ -12,7 +12,7 @@ from saccade.decode.file_options import EnsembleOptions, FileOptions, RerankingM
 from saccade.decode.search.options import DEFAULT_SEARCH, Search
 from saccade.errors import UserError, say
 from saccade.evaluation.options import EvaluateOptions
-from saccade.names import nearest
+from saccade.ranges import change_options, refuse_unknown, take_options
 
 if TYPE_CHECKING:
     from saccade.align import AlignedPair
@@ -27,6 +27,7 @@ Progress = Callable[[int, int | None], None]  # (finished, in all), where that i
 Say = Callable[[str], None]
 Bar = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]  # (title, total) → a function that advances
 BATCH_TOKENS = 8192
+SEARCH_OPTIONS = ("beam", "length_penalty")  # that other commands than `translate` have
 
 
 class Model:
@@ -152,8 +153,12 @@ class Model:
         search: Search | None = None,
         batch_tokens: int = BATCH_TOKENS,
         progress: Progress | None = None,
+        **named: Any,
     ) -> "Calibration":
-        """Fit the model's confidence on pairs that it was not trained on, and save it in the model's folder."""
+        """Fit the model's confidence on pairs that it was not trained on, and save it in the model's folder.
+
+        `named` are the options of the search: `beam` and `length_penalty`.
+        """
         from saccade import config, model_folder
         from saccade.data.inputs import name_pairs
         from saccade.decode import calibrate
@@ -161,6 +166,7 @@ class Model:
 
         if len(self.folders) != 1:
             raise UserError("confidence belongs to one model; load it alone, not as an ensemble")
+        search = change_options(search or DEFAULT_SEARCH, named)
         with locked(self.folders[0], folder=True), name_pairs(pairs, targets, count=count, seed=seed) as opened:
             complete = opened.complete()
             advance = _counted(progress, len(complete))
@@ -190,8 +196,8 @@ class Model:
         from saccade.journal import refuse_folder
 
         refuse_folder("out", None if out is None else Path(out))
+        search = take_options(search or replace(DEFAULT_SEARCH, beam=10), named, *SEARCH_OPTIONS)
         reranker = load_reranker(self.translator, change_options(rerankers or RerankingModels(), named))
-        search = search or replace(DEFAULT_SEARCH, beam=10)
         with name_pairs(pairs, targets, count=count, seed=seed) as opened:
             sources, references = zip(*opened.complete(), strict=True)
         tuned = reranker.tune(
@@ -220,7 +226,8 @@ class Model:
         """Translate the sources and score the translations; `named` are the options of `saccade evaluate`."""
         from saccade.evaluation.systems import evaluate_systems
 
-        search, options = search or DEFAULT_SEARCH, with_targets(EvaluateOptions(), targets, named)
+        search = take_options(search or DEFAULT_SEARCH, named, *SEARCH_OPTIONS)
+        options = with_targets(EvaluateOptions(), targets, named)
         return evaluate_systems([self.translator], pairs, options, search=search, bar=as_bar(progress))
 
     def align(self, sources: Sequence[str], targets: Sequence[str], **named: Any) -> "list[AlignedPair]":
@@ -289,32 +296,8 @@ def as_bar(progress: Progress | None) -> Bar | None:
     return lambda label, total: nullcontext(_counted(progress, total))
 
 
-def take_options(default: Options, named: dict[str, Any]) -> Options:
-    """`default` with those of the options that it has, which are taken out of `named`."""
-    own = {field.name for field in fields(default)}  # type: ignore[arg-type]
-    return change_options(default, {name: named.pop(name) for name in list(named) if name in own})
-
-
-def change_options(default: Options, named: Mapping[str, Any]) -> Options:
-    refuse_unknown(named, type(default))
-    if not named:
-        return default
-    hints = get_type_hints(type(default))
-    paths = {name for name in named if Path in (hints[name], *get_args(hints[name]))}
-    named = {name: Path(value) if name in paths and isinstance(value, str) else value for name, value in named.items()}
-    change = getattr(default, "with_options", None)
-    return change(**named) if change is not None else replace(default, **named)  # type: ignore[type-var]
-
-
 def with_targets(default: Options, targets: str | Path | None, named: Mapping[str, Any]) -> Options:
     return change_options(default, named if targets is None else {**named, "targets": Path(targets)})
-
-
-def refuse_unknown(named: Mapping[str, Any], *classes: type[Any]) -> None:
-    known = {field.name: field for cls in classes for field in fields(cls)}
-    for name in named:
-        if name not in known:
-            raise TypeError(f"there is no option {name!r}; {nearest(name, known)}")
 
 
 def _counted(progress: Progress | None, total: int) -> Callable[[int], None]:

@@ -10,7 +10,17 @@ import typer
 
 from saccade.errors import UserError
 from saccade.names import trusting_code
-from saccade.ranges import Help, OptionError, field_hints, help_of, members, range_of, without_metadata
+from saccade.ranges import (
+    Help,
+    OptionError,
+    change_options,
+    convert_options,
+    field_hints,
+    help_of,
+    members,
+    range_of,
+    without_metadata,
+)
 
 ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="The folder of a trained model.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]
@@ -67,7 +77,8 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         try:
             for name, (kind, default, fields) in groups.items():
                 typed = {field: value for field in fields if _is_typed(value := values.pop(field))}
-                values[name] = _build(kind, default, typed)
+                typed = convert_options(kind, typed)
+                values[name] = kind(**typed) if default is None else change_options(default, typed)
             with trusting_code(trust_code):
                 function(**values)
         except OptionError as error:
@@ -131,20 +142,3 @@ def _type(hint: Any) -> Any:
     if len(kinds) > 1 or get_origin(kinds[0]) is Literal:
         return str
     return list[get_args(kinds[0])[0]] if get_origin(kinds[0]) in (tuple, list) else kinds[0]  # type: ignore[misc]
-
-
-def _build(cls: type[Any], default: Any, typed: dict[str, Any]) -> Any:
-    hints = field_hints(cls)
-    values = {
-        name: tuple(value) if isinstance(value, list) and _is_tuple(hints[name]) else value
-        for name, value in typed.items()
-    }
-    if default is None:
-        return cls(**values)
-    if hasattr(default, "with_options"):
-        return default.with_options(**values)
-    return dataclasses.replace(default, **values)
-
-
-def _is_tuple(hint: Any) -> bool:
-    return any(get_origin(without_metadata(member)) is tuple for member in members(hint))
