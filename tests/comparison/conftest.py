@@ -1,4 +1,4 @@
-"""Recipes of models as small as can be on a handful of pairs, and folders of untrained ones."""
+"""Recipes of tiny models on a few pairs, and folders of untrained models."""
 
 from collections.abc import Callable
 from pathlib import Path

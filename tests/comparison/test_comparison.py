@@ -1,4 +1,4 @@
-"""A comparison from end to end: every model of the zoo at once, training that is not repeated, costs, the report."""
+"""A comparison from end to end: all models, continued training, costs, the report."""
 
 import json
 import os
@@ -40,7 +40,7 @@ HOSTILE = "<script>alert(\"&'</script>\x1b[31m"
 
 @pytest.fixture(scope="module")
 def zoo(folder_of: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> tuple[Comparison, Path]:
-    """All models of the table, untrained, on sentences that were made to hurt."""
+    """All models, untrained, on hostile sentences."""
     out = tmp_path_factory.mktemp("zoo")
     pairs = EvaluationSet(
         name=f"pairs of {HOSTILE}",
@@ -52,7 +52,7 @@ def zoo(folder_of: Callable[[str], Path], tmp_path_factory: pytest.TempPathFacto
     return run([str(folder_of(name)) for name in MODELS], pairs, out), out
 
 
-def test_every_model_of_the_zoo_at_once(zoo: tuple[Comparison, Path]) -> None:
+def test_all_models_can_be_compared(zoo: tuple[Comparison, Path]) -> None:
     found, out = zoo
     assert [system.name for system in found.systems] == list(MODELS)
     assert len(found.pairwise) == 3 * len(MODELS) * (len(MODELS) - 1) // 2
@@ -68,7 +68,7 @@ def test_every_model_of_the_zoo_at_once(zoo: tuple[Comparison, Path]) -> None:
     assert len(list((out / "outputs").iterdir())) == len(MODELS)
 
 
-def test_the_report_is_one_file_and_safe(zoo: tuple[Comparison, Path], tmp_path: Path) -> None:
+def test_the_report_is_one_file_and_escapes_all_text(zoo: tuple[Comparison, Path], tmp_path: Path) -> None:
     found, _ = zoo
     write_report(found, tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
@@ -99,7 +99,7 @@ def test_the_report_is_one_file_and_safe(zoo: tuple[Comparison, Path], tmp_path:
     assert "pieces of the target" in (tmp_path / "by-piece.html").read_text(encoding="utf-8")
 
 
-def test_what_is_finished_is_not_made_again(recipe: Callable[..., Path], few: EvaluationSet, tmp_path: Path) -> None:
+def test_finished_runs_are_not_trained_again(recipe: Callable[..., Path], few: EvaluationSet, tmp_path: Path) -> None:
     asked = [str(recipe("cho2014")), str(recipe("bahdanau2014"))]
     said: list[str] = []
     first = run(asked, few, tmp_path / "out", said.append, seeds="1")
@@ -118,7 +118,9 @@ def test_what_is_finished_is_not_made_again(recipe: Callable[..., Path], few: Ev
         run(asked, few, tmp_path / "out", seeds="1", settings=("train.lr=1e-2",))
 
 
-def test_outputs_are_kept_for_this_model_and_these_sources(folder_of: Callable[[str], Path], tmp_path: Path) -> None:
+def test_saved_outputs_are_used_only_for_their_model_and_sources(
+    folder_of: Callable[[str], Path], tmp_path: Path
+) -> None:
     folder, kept = folder_of("cho2014"), tmp_path / "kept.json"
     told: list[int] = []
     first = translate_once(folder, ["the cat", "a dog"], GREEDY, kept, device="cpu", progress=told.append)
@@ -131,7 +133,7 @@ def test_outputs_are_kept_for_this_model_and_these_sources(folder_of: Callable[[
     assert len(translate_once(folder, ["the cat"], GREEDY, kept, device="cpu")) == 1
 
 
-def test_a_run_that_fails_is_said_and_the_others_are_kept(
+def test_a_failed_run_is_reported_and_the_others_are_saved(
     recipe: Callable[..., Path], few: EvaluationSet, tmp_path: Path
 ) -> None:
     one = recipe("cho2014")
@@ -142,7 +144,7 @@ def test_a_run_that_fails_is_said_and_the_others_are_kept(
     assert (tmp_path / "out" / "system=cho2014,seed=1" / "result.json").exists()
 
 
-def test_what_a_round_measures(folder_of: Callable[[str], Path], few: EvaluationSet) -> None:
+def test_cost_bench_changes_no_weights(folder_of: Callable[[str], Path], few: EvaluationSet) -> None:
     work = Workload.sample(few.pairs, search=GREEDY, tokens=20, device="cpu", threads=1)
     assert work.pairs == sorted(few.pairs, key=lambda pair: len(pair[0]))
     bench = CostBench(folder_of("bahdanau2014"), work)
@@ -152,14 +154,14 @@ def test_what_a_round_measures(folder_of: Callable[[str], Path], few: Evaluation
 
 
 @pytest.mark.slow
-def test_a_process_that_dies_is_said_in_a_line() -> None:
+def test_a_killed_process_is_reported_in_one_line() -> None:
     said = "measuring mine: its process was killed"
     with ProcessPoolExecutor(1, mp_context=get_context("forkserver")) as pool, pytest.raises(UserError, match=said):
         _result("mine", pool.submit(os._exit, 1))
 
 
 @pytest.mark.slow
-def test_costs_are_of_each_system_alone(folder_of: Callable[[str], Path], few: EvaluationSet, tmp_path: Path) -> None:
+def test_costs_are_measured_per_system(folder_of: Callable[[str], Path], few: EvaluationSet, tmp_path: Path) -> None:
     found = run([str(folder_of("cho2014")), str(folder_of("vaswani2017"))], few, tmp_path, rounds=1)
     assert list(found.costs) == ["cho2014", "vaswani2017"]
     for cost in found.costs.values():

@@ -1,4 +1,4 @@
-"""What a user names becomes systems, and what is not equal is said before anything is trained."""
+"""Arguments become systems, and unequal settings are reported before training."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -36,7 +36,7 @@ def test_names_with_settings_share_data_and_budget() -> None:
     assert len({point.folder for point in found.points}) == 6
 
 
-def test_recipes_keep_their_own_and_take_what_all_are_given(recipe: WriteRecipe) -> None:
+def test_recipes_keep_their_settings_and_take_the_shared_ones(recipe: WriteRecipe) -> None:
     one, other = recipe("cho2014"), recipe("bahdanau2014")
     found = make_plan(
         [f"{one}:hidden=6", f"{other}:as=other"], CompareOptions(minutes=0.5, settings=("train.clip=none",))
@@ -47,14 +47,14 @@ def test_recipes_keep_their_own_and_take_what_all_are_given(recipe: WriteRecipe)
         assert (made.train.max_minutes, made.train.max_steps, made.train.clip) == (0.5, None, None)
 
 
-def test_folders_are_taken_as_they_are(folder_of: Callable[[str], Path]) -> None:
+def test_folders_are_not_trained(folder_of: Callable[[str], Path]) -> None:
     one, other = folder_of("cho2014"), folder_of("vaswani2017")
     found = make_plan([f"{one},{other}", str(one), f"{other}:as=again"], CompareOptions())
     assert [system.name for system in found.systems] == ["cho2014,vaswani2017", "cho2014", "again"]
     assert found.systems[0].folders == (one, other) and found.points == [] and found.recipes == {}
 
 
-def test_folders_with_commas_in_their_names(folder_of: Callable[[str], Path], tmp_path: Path) -> None:
+def test_folder_names_may_contain_commas(folder_of: Callable[[str], Path], tmp_path: Path) -> None:
     runs = [tmp_path / name for name in ("system=a,seed=1", "system=a,seed=2")]
     for run in runs:
         run.symlink_to(folder_of("cho2014"))
@@ -62,7 +62,7 @@ def test_folders_with_commas_in_their_names(folder_of: Callable[[str], Path], tm
     assert [system.folders for system in found.systems] == [tuple(runs), (runs[1],)]
 
 
-def test_what_is_not_equal_is_said_or_allowed(recipe: WriteRecipe) -> None:
+def test_unequal_settings_are_reported_or_allowed(recipe: WriteRecipe) -> None:
     one = str(recipe("cho2014"))
     for changed, said in (
         ("train.max_steps=3", "train.max_steps is 2 for cho2014 and 3 for other"),
@@ -77,7 +77,7 @@ def test_what_is_not_equal_is_said_or_allowed(recipe: WriteRecipe) -> None:
     assert make_plan([one, f"{one}:train.lr=1e-2,embedding=8,as=other"], CompareOptions()).unequal == ()
 
 
-def test_mistakes_are_one_line_before_anything_is_made(recipe: WriteRecipe, tmp_path: Path) -> None:
+def test_mistakes_are_reported_in_one_line_before_training(recipe: WriteRecipe, tmp_path: Path) -> None:
     one = str(recipe("cho2014"))
     for systems, asked, said in (
         ([one], CompareOptions(), "two systems or more"),
@@ -102,7 +102,7 @@ def test_mistakes_are_one_line_before_anything_is_made(recipe: WriteRecipe, tmp_
 
 @settings(deadline=None, max_examples=60)
 @given(st.text(TYPED, max_size=30), st.text(TYPED, max_size=30))
-def test_any_text_is_a_system_or_one_line(one: str, other: str) -> None:
+def test_any_text_is_a_system_or_an_error_in_one_line(one: str, other: str) -> None:
     try:
         make_plan([f"x{one}", f"y{other}"], CompareOptions())
     except UserError as mistake:

@@ -1,4 +1,4 @@
-"""The correction for many pairs, the sentences that differ, and means by hand."""
+"""Means over runs, tests of pairs with their correction, and differing sentences, by hand."""
 
 from pathlib import Path
 
@@ -29,14 +29,14 @@ def judged(**systems: list[list[str]]) -> tuple[JudgedSystem, ...]:
     return judge_systems(outputs, PAIRS, longest_trained=4, resamples=20)
 
 
-def test_holm_by_hand() -> None:
+def test_holm_correction_by_hand() -> None:
     assert correct_by_holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
     assert correct_by_holm([0.5, 0.9]) == [1.0, 1.0] and correct_by_holm([]) == []
 
 
 @settings(deadline=None, max_examples=50)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
-def test_holm_keeps_the_order_and_never_helps(ps: list[float]) -> None:
+def test_holm_correction_keeps_the_order_and_lowers_no_p(ps: list[float]) -> None:
     found = correct_by_holm(ps)
     assert all(p <= q <= 1 for p, q in zip(ps, found))
     assert max(found) <= min(1, len(ps) * max(ps))
@@ -44,7 +44,7 @@ def test_holm_keeps_the_order_and_never_helps(ps: list[float]) -> None:
     assert [found[place] for place in order] == sorted(found)
 
 
-def test_means_over_runs() -> None:
+def test_scores_are_means_over_runs() -> None:
     wrong = ["le chien dort bien", *RIGHT[1:]]
     (system,) = judged(one=[RIGHT, wrong])
     assert system.scores["exact"].mean == pytest.approx(90) and system.scores["exact"].runs == (100, 80)
@@ -55,7 +55,7 @@ def test_means_over_runs() -> None:
     assert system.behaviour()["length_ratio"] == pytest.approx(1.0)
 
 
-def test_every_pair_by_every_metric() -> None:
+def test_every_pair_is_tested_by_every_metric() -> None:
     wrong = ["x"] * len(RIGHT)
     systems = judged(good=[RIGHT], bad=[wrong], both=[RIGHT, wrong])
     found = compare_pairs(systems, PAIRS, resamples=50)
@@ -68,7 +68,7 @@ def test_every_pair_by_every_metric() -> None:
     assert exact[0].to_dict() == exact[0].to_dict() | {"baseline": "good", "system": "bad", "system_score": 0.0}
 
 
-def test_sentences_that_differ_most_come_first_and_once() -> None:
+def test_differing_sentences_are_sorted_and_unique() -> None:
     other = ["le chat dort", "x", "il mange", "il mange", RIGHT[4]]
     found = find_differing_sentences(judged(one=[RIGHT], two=[other]), PAIRS, 9)
     assert [one.source for one in found] == [SOURCES[1], "it sleeps", SOURCES[0]]  # the last is the same

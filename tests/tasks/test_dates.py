@@ -40,7 +40,7 @@ def written(locale: str, day: date = DAY) -> list[str]:
         ("ko_KR", ["2017년 4월 3일", "<ko_KR> 17. 4. 3."]),
     ],
 )
-def test_dates_as_they_are_written(locale: str, some: list[str]) -> None:
+def test_dates_are_written_as_in_their_locale(locale: str, some: list[str]) -> None:
     assert set(some) <= set(written(locale))
 
 
@@ -71,14 +71,14 @@ def test_every_locale_has_names_and_figures() -> None:
 
 
 @pytest.mark.parametrize("day", [date(1999, 12, 31), date(2004, 2, 29), date(2017, 4, 3), date(2060, 10, 11)])
-def test_figures_alone_have_a_tag_unless_they_begin_with_the_year(day: date) -> None:
+def test_dates_in_figures_have_a_tag_unless_the_year_is_first(day: date) -> None:
     for form in chain.from_iterable(forms()):
         bare = re.sub(r"^<.*> ", "", form.write(day))
         if not re.search(r"[^\W\d]", bare):
             assert form.tagged != bool(re.match(r"\d{4}\b", bare)), form
 
 
-def test_no_text_means_two_dates() -> None:
+def test_no_date_is_ambiguous() -> None:
     """All forms of all locales, over days that differ in every way: the order, the month's name, a short year."""
     days = [
         date(year, month, day) for year in (1907, 1999, 2007, 2012) for month in range(1, 13) for day in (1, 3, 7, 12)
@@ -92,7 +92,7 @@ def test_no_text_means_two_dates() -> None:
 
 
 @pytest.mark.slow
-def test_no_text_means_two_dates_in_a_large_sample() -> None:
+def test_no_date_is_ambiguous_in_a_large_sample() -> None:
     meant: dict[str, str] = {}
     for seed in range(4):
         for pair in Dates().pairs(100_000, seed):
@@ -112,7 +112,7 @@ def test_targets_are_days_of_two_centuries_and_short_years_of_one() -> None:
         assert year % 100 in [int(number) for number in re.findall(r"\d+", pair.source)]
 
 
-def test_every_locale_is_about_as_likely() -> None:
+def test_locales_are_equally_likely() -> None:
     tags = [tag[0] for pair in Dates().pairs(3000, 1) if (tag := re.findall(r"<(\w+)>", pair.source))]
     assert len(set(tags)) > 35 and 0.1 < len(tags) / 3000 < 0.4
 
@@ -122,14 +122,14 @@ def test_no_day_is_in_two_splits() -> None:
     assert days["train"].isdisjoint(days["valid"] | days["test"]) and days["valid"].isdisjoint(days["test"])
 
 
-def test_spaces_are_plain_and_marks_left_out() -> None:
+def test_dates_have_plain_spaces_and_no_direction_marks() -> None:
     for pair in Dates().pairs(1500, 1):
         assert not re.search(r"[^\S ]|  ", pair.source)
         assert not any(unicodedata.category(character) == "Cf" for character in pair.source)
         assert len(words(pair.target)) == 1
 
 
-def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dates_name_the_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "babel", None)
     with pytest.raises(UserError, match=r"task:dates needs babel: pip install 'saccade\[tasks\]'"):
         forms.__wrapped__()

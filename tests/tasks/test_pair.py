@@ -11,18 +11,18 @@ SENSE = Sense(
 )
 
 
-def test_a_translation_shows_which_sense_it_chose() -> None:
+def test_sense_reads_the_chosen_sense() -> None:
     assert SENSE.read("il voit le grain de beauté.") == "body"
     assert SENSE.read("il voit les taupes.") == "animals"
 
 
-def test_neither_or_both_is_no_choice() -> None:
+def test_sense_reads_none_from_neither_or_both() -> None:
     assert SENSE.read("il voit le chien.") is None
     assert SENSE.read("la taupe et le grain de beauté") is None
     assert SENSE.read("une taupette") is None
 
 
-def test_chinese_is_read_character_by_character() -> None:
+def test_sense_reads_chinese_by_character() -> None:
     sense = Sense(
         word="bank",
         name="finance",

@@ -13,7 +13,7 @@ def test_links_join_equal_letters_each_once(order: str) -> None:
         assert all(source[i] == target[j] for i, j in pair.alignment)
 
 
-def test_orders() -> None:
+def test_copy_reverse_and_sort_order_the_letters() -> None:
     copied, reversed_, sorted_ = (list(Sequences(order=order).pairs(100, 1)) for order in ("copy", "reverse", "sort"))
     for a, b, c in zip(copied, reversed_, sorted_):
         assert a.source == b.source == c.source == a.target  # the same sequences, to compare by
@@ -32,6 +32,6 @@ def test_equal_letters_keep_their_order_in_sort() -> None:
     assert ties > 100
 
 
-def test_lengths_are_spread_evenly() -> None:
+def test_sequence_lengths_are_equally_likely() -> None:
     lengths = [len(pair.source.split()) for pair in Sequences(order="copy").pairs(2000, 1, words=(3, 12))]
     assert min(lengths.count(length) for length in range(3, 13)) > 140

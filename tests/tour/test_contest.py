@@ -1,4 +1,4 @@
-"""The contest of `saccade try`, at a size that takes seconds, and what is shown of it."""
+"""The contest of `saccade try`, at a size that takes seconds, and its output."""
 
 import json
 import os
@@ -47,7 +47,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     }
 
 
-def test_both_systems_get_the_same(results: dict[str, Any]) -> None:
+def test_both_systems_have_equal_settings(results: dict[str, Any]) -> None:
     fixed, attention = (build_recipe(system, TourOptions()) for system in SYSTEMS)
     steps = {"max_steps": 1600, "check_every": 1600}  # the fixed context's take half the time, and are twice as many
     assert (fixed.train.max_steps, fixed.train.max_minutes, attention.train.max_minutes) == (3200, None, None)
@@ -63,17 +63,17 @@ def test_both_systems_get_the_same(results: dict[str, Any]) -> None:
     assert 0 <= results["systems"]["attention"]["alignment"]["aer"] <= 1
 
 
-def test_the_baselines_know_the_lengths_or_nothing() -> None:
+def test_the_diagonal_aligns_better_than_uniform() -> None:
     baselines = score_baselines(TourOptions())
     assert baselines["diagonal"] < baselines["uniform"]
 
 
-def test_the_example_is_of_words_that_are_taught() -> None:
+def test_the_example_has_only_words_of_the_training_data() -> None:
     taught = {word for pair in BOOK.pairs(5000, seed=1, words=TRAINED) for word in words(pair.source)}
     assert set(words(EXAMPLE)) <= taught
 
 
-def test_targets_are_judged_by_what_was_reached(results: dict[str, Any]) -> None:
+def test_targets_follow_the_results(results: dict[str, Any]) -> None:
     assert [target.met for target in targets(results)][:2] == [False, False]  # nothing is learnt in a second
     better = json.loads(json.dumps({key: value for key, value in results.items() if key != "folder"}))
     better["systems"]["attention"]["up_to_20_words"]["bleu"] = 95.0
@@ -84,7 +84,7 @@ def test_targets_are_judged_by_what_was_reached(results: dict[str, Any]) -> None
     assert all(target.met for target in targets(better))
 
 
-def test_it_is_shown_and_reported(results: dict[str, Any], tmp_path: Path) -> None:
+def test_results_are_printed_and_reported(results: dict[str, Any], tmp_path: Path) -> None:
     results["heatmap"] = look(results["folder"] / "bahdanau2014", "the dog sleeps.")
     assert results["heatmap"]["source"] == ["the", "dog", "sleeps", "."]
     console = Console(record=True, width=120)
@@ -99,8 +99,8 @@ def test_it_is_shown_and_reported(results: dict[str, Any], tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("during", ["start", "training"])
-def test_ctrl_c_ends_all_of_it_with_one_line(during: str, tmp_path: Path) -> None:
-    """It reaches every process of the terminal: also the two that have just been begun, and still import."""
+def test_ctrl_c_ends_all_processes_with_one_line(during: str, tmp_path: Path) -> None:
+    """It reaches every process of the terminal, including the two that have just started and still import."""
     command = [sys.executable, "-m", "saccade", "try", "--updates", "5000", "--out", str(tmp_path / "out")]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, start_new_session=True, stdout=pipe, stderr=subprocess.STDOUT, text=True) as running:

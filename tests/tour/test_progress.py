@@ -1,4 +1,4 @@
-"""How long a contest will still take, worked out by hand."""
+"""The progress of a contest, computed by hand."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ def at_pace(times_as_long: float) -> Pace:
     return pace
 
 
-def test_what_is_not_known_yet_is_as_on_a_quiet_core() -> None:
+def test_an_unknown_pace_is_that_of_a_quiet_core() -> None:
     pace = Pace(model="bahdanau2014", updates=1600)
     assert pace.left(now=5.0) == pytest.approx(1600 / 9.0) and pace.slowdown == 1
     pace.see(0, now=10.0)
@@ -24,7 +24,7 @@ def test_what_is_not_known_yet_is_as_on_a_quiet_core() -> None:
 
 
 @pytest.mark.parametrize("times", [0.5, 1.0, 3.0])
-def test_the_time_left_goes_on_from_the_measured_speed(times: float) -> None:
+def test_time_left_follows_the_measured_speed(times: float) -> None:
     pace = at_pace(times)
     now = pace.noted + 4.0  # since which no update was noted
     assert pace.slowdown == pytest.approx(times)
@@ -35,13 +35,13 @@ def test_the_time_left_goes_on_from_the_measured_speed(times: float) -> None:
     assert pace.slowdown == pytest.approx(times)
 
 
-def test_a_slow_machine_is_named_once_it_is_known_to_be() -> None:
+def test_a_slow_machine_gets_a_warning() -> None:
     assert slow_machine([at_pace(1.4), Pace(model="cho2014", updates=3200)]) is None
     said = slow_machine([at_pace(1.0), at_pace(3.0)])
     assert said is not None and "about 9 minutes instead of 3" in said and "\n" not in said
 
 
-def test_progress_is_read_from_what_a_run_notes(tmp_path: Path) -> None:
+def test_progress_is_read_from_the_log_of_a_run(tmp_path: Path) -> None:
     places = {"fixed context": tmp_path / "cho2014", "attention": tmp_path / "bahdanau2014"}
     paces = {"fixed context": Pace(model="cho2014", updates=20), "attention": Pace(model="bahdanau2014", updates=10)}
     assert set(read_progress(places, paces, set()).states.values()) == {"reading the phrasebook"}

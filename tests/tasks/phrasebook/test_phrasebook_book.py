@@ -26,7 +26,7 @@ directions = st.sampled_from(list(permutations(LANGUAGES, 2)))
 
 @settings(deadline=None, max_examples=60)
 @given(directions, st.integers(0, 10**6), st.integers(3, 80), st.integers(0, 20), st.sampled_from(("train", "test")))
-def test_length_is_a_dial_and_links_point_at_words(
+def test_lengths_are_as_requested_and_links_join_existing_words(
     direction: tuple[str, str], seed: int, least: int, more: int, split: str
 ) -> None:
     book = Phrasebook(source=direction[0], target=direction[1])
@@ -43,7 +43,7 @@ def test_length_is_a_dial_and_links_point_at_words(
 
 @settings(deadline=None, max_examples=60)
 @given(st.integers(0, 10**6), st.integers(3, 80))
-def test_words_finds_the_grammars_own_words(seed: int, length: int) -> None:
+def test_text_words_finds_the_words_of_the_grammar(seed: int, length: int) -> None:
     tree = Sampler("train", Random(seed).random).sentence(length)
     for language, write in WRITERS.items():
         tokens = write().sentence(tree)
@@ -51,7 +51,7 @@ def test_words_finds_the_grammars_own_words(seed: int, length: int) -> None:
         assert all(word for word, _ in tokens)
 
 
-def test_lengths_are_spread_evenly() -> None:
+def test_phrasebook_lengths_are_equally_likely() -> None:
     lengths = Counter(len(words(pair.source)) for pair in BOOK.pairs(3000, seed=5, words=(3, 20)))
     assert set(lengths) == set(range(3, 21))
     assert min(lengths.values()) > 3000 / 18 / 3
@@ -81,7 +81,7 @@ def test_one_source_has_one_target_in_every_direction() -> None:
             assert known.setdefault(texts[source], texts[target]) == texts[target]
 
 
-def test_there_are_hundreds_of_words_a_side() -> None:
+def test_each_language_has_hundreds_of_words() -> None:
     counts = {}
     for source, target in (("en", "zh"), ("fr", "de")):
         pairs = list(Phrasebook(source=source, target=target).pairs(5000, seed=1, words=(15, 25)))
@@ -110,7 +110,7 @@ def test_there_are_more_than_a_billion_sentences() -> None:
     assert count > 10**9
 
 
-def test_bad_requests_say_what_is_possible() -> None:
+def test_errors_name_what_is_possible() -> None:
     with pytest.raises(UserError, match="no language 'it'; it has en, fr, de, zh"):
         Phrasebook(source="en", target="it")
     with pytest.raises(UserError, match="between two languages"):

@@ -22,7 +22,7 @@ def rest(pair: Pair) -> list[str]:
     return [word for i, word in enumerate(line) if i != pair.sense.source + pair.sense.distance]
 
 
-def test_there_are_bank_and_a_dozen_more() -> None:
+def test_the_lexicon_has_a_dozen_ambiguous_words() -> None:
     words_ = lexicon()
     assert "bank" in words_.homographs
     assert len(words_.homographs) >= 13
@@ -38,7 +38,7 @@ def test_there_are_bank_and_a_dozen_more() -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_a_translation_of_a_sense_means_nothing_else(target: str) -> None:
+def test_translations_of_senses_are_unambiguous(target: str) -> None:
     """No form of a sense turns up in sentences without the word, so that finding it tells the sense."""
     book = Phrasebook(source="en", target=target)
     plain = [pair.target for pair in book.pairs(3000, seed=1, words=(10, 30)) if pair.sense is None]
@@ -50,7 +50,7 @@ def test_a_translation_of_a_sense_means_nothing_else(target: str) -> None:
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("cue", ["before", "after", "either"])
-def test_distance_side_and_translation_are_as_asked(target: str, cue: str) -> None:
+def test_distance_side_and_translation_are_as_requested(target: str, cue: str) -> None:
     book = Phrasebook(source="en", target=target)
     domains = {topic.name: domain for domain, topics in lexicon().topics.items() for topic in topics}
     domains |= {adjective.name: domain for domain, adjective in lexicon().cue_adjectives.items()}
@@ -70,7 +70,7 @@ def test_distance_side_and_translation_are_as_asked(target: str, cue: str) -> No
 
 
 @pytest.mark.parametrize("distance", [-1, 2, -3, -4, 4, -5, 5, -11, 12, -20, 20, -30, 30])
-def test_any_feasible_distance_can_be_had(distance: int) -> None:
+def test_every_feasible_distance_can_be_drawn(distance: int) -> None:
     book = Phrasebook(source="en", target="fr")
     assert is_feasible(distance)
     cue = "before" if distance < 0 else "after"
@@ -80,7 +80,7 @@ def test_any_feasible_distance_can_be_had(distance: int) -> None:
 
 
 @pytest.mark.slow
-def test_distances_are_spread_evenly_and_senses_fifty_fifty() -> None:
+def test_distances_and_senses_are_equally_likely() -> None:
     pairs = list(Phrasebook(source="en", target="fr").ambiguous(2000, seed=3, distance=(1, 20)))
     senses = [pair.sense for pair in pairs if pair.sense]
     distances = Counter(abs(sense.distance) for sense in senses)
@@ -90,7 +90,7 @@ def test_distances_are_spread_evenly_and_senses_fifty_fifty() -> None:
     assert abs(first - 1000) < 4 * (2000 * 0.25) ** 0.5
 
 
-def test_apart_from_the_cue_both_senses_have_the_same_sentence() -> None:
+def test_sentences_of_both_senses_differ_only_in_the_cue() -> None:
     """The law itself: one draft, both senses, every cue; English differs in the cue alone."""
     sampler = Sampler("train", Random(4).random)
     words_ = lexicon()

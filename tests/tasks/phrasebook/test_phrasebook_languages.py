@@ -63,12 +63,12 @@ def check(said: dict[str, str], en: str, fr: str, de: str, zh: str) -> None:
     assert said == {"en": en, "fr": fr, "de": de, "zh": zh}
 
 
-def test_the_modal_bracket_and_the_dative(b: Build) -> None:
+def test_german_modal_bracket_and_dative(b: Build) -> None:
     said = b.say(b.clause(b.pro(I), "help", mood="want", object=b.np("the", "man")))
     check(said, "I want to help the man.", "je veux aider l'homme.", "ich will dem Mann helfen.", "我想帮助男人。")
 
 
-def test_the_verb_is_last_in_a_subordinate_clause(b: Build) -> None:
+def test_german_verb_is_last_in_a_subordinate_clause(b: Build) -> None:
     reason = b.clause(b.pro(HE), "call", object=b.np("the", "old", "woman"))
     check(
         b.say(b.clause(b.np("the", "dog", plural=True), "sleep"), "because", reason),
@@ -79,7 +79,7 @@ def test_the_verb_is_last_in_a_subordinate_clause(b: Build) -> None:
     )
 
 
-def test_a_condition_first_puts_the_verb_before_the_subject(b: Build) -> None:
+def test_german_verb_precedes_the_subject_after_a_condition(b: Build) -> None:
     check(
         b.say(b.clause(b.pro(WE), "leave", mood="will"), "if", b.clause(b.pro(HE), "sing")),
         "if he sings, we will leave.",
@@ -135,7 +135,7 @@ def test_negation(b: Build) -> None:
     )
 
 
-def test_adjectives_agree_and_take_their_side(b: Build) -> None:
+def test_adjectives_agree_with_their_noun(b: Build) -> None:
     check(
         b.say(
             b.clause(b.np("a", "beautiful", "man"), "have", object=b.np("two", "small", "white", "box", plural=True))
@@ -202,7 +202,7 @@ def test_giving_and_pronouns(b: Build) -> None:
     )
 
 
-def test_owners_and_two_of_them(b: Build) -> None:
+def test_owners_and_coordination(b: Build) -> None:
     car = b.np("the", "car")
     car.of = b.np("my", "neighbour")
     pair = Coordination(b.fresh(), b.np("the", "queen"), b.np("the", "sister"))
@@ -234,7 +234,7 @@ def test_reported_speech_and_time_first(b: Build) -> None:
     )
 
 
-def test_links_join_words_that_say_the_same(b: Build) -> None:
+def test_links_join_words_with_the_same_meaning(b: Build) -> None:
     tree = Sentence([Statement(b.fresh(), b.clause(b.pro(I), "help", mood="want", object=b.np("the", "man")))])
     lines = {language: write().sentence(tree) for language, write in WRITERS.items()}
     # I want to help the man . — ich will dem Mann helfen .

@@ -1,4 +1,4 @@
-"""What is new in a held-out sentence is a combination of words, not a word."""
+"""A held-out sentence has new combinations of words, not new words."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from saccade.tasks.phrasebook.split import split_of
 from saccade.text import words
 
 
-def test_subjects_whose_verb_forms_are_their_own_are_never_held_out() -> None:
+def test_subjects_with_their_own_verb_forms_are_never_held_out() -> None:
     for verb in lexicon().verbs:
         for pronoun in ("I", "you", "we"):
             assert split_of("subject", pronoun, verb.name) == "train"
@@ -16,7 +16,7 @@ def test_subjects_whose_verb_forms_are_their_own_are_never_held_out() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("target", ["fr", "de", "zh"])
-def test_training_shows_nearly_every_word_of_a_test_sentence(target: str) -> None:
+def test_training_has_nearly_all_words_of_the_test(target: str) -> None:
     book = Phrasebook(source="en", target=target)
     seen = {word for pair in book.pairs(15_000, 1) for word in words(pair.target)}
     held_out = [word for pair in book.pairs(300, 3, split="test") for word in words(pair.target)]

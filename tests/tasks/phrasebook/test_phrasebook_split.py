@@ -13,7 +13,7 @@ from saccade.text.words import words
 
 
 @pytest.mark.parametrize("split", SPLITS)
-def test_the_sampler_keeps_to_what_its_split_may_see(split: str) -> None:
+def test_the_sampler_draws_only_combinations_of_its_split(split: str) -> None:
     sampler = Sampler(split, Random(2).random)
     owners = set()
     for i in range(1500):
@@ -24,14 +24,14 @@ def test_the_sampler_keeps_to_what_its_split_may_see(split: str) -> None:
     assert owners == {"train", split}
 
 
-def test_the_shares_are_as_documented() -> None:
+def test_shares_of_reserved_combinations() -> None:
     names = [(verb.name, noun.name) for verb in lexicon().verbs for noun in lexicon().nouns]
     drawn = [split_of("object", *pair) for pair in names]
     assert 0.08 < drawn.count("test") / len(drawn) < 0.12
     assert 0.035 < drawn.count("valid") / len(drawn) < 0.065
 
 
-def test_held_out_pairs_of_words_are_in_every_test_sentence_and_in_no_training_sentence() -> None:
+def test_every_test_sentence_has_a_combination_that_training_lacks() -> None:
     """From the text alone: adjective and noun side by side in English."""
     held_out = {
         (adjective.name, form)
@@ -49,7 +49,7 @@ def test_held_out_pairs_of_words_are_in_every_test_sentence_and_in_no_training_s
     assert shown["test"] > 100
 
 
-def test_training_still_shows_every_word() -> None:
+def test_training_has_every_word() -> None:
     allowed, all_words = choices("train"), lexicon()
     assert all(allowed.subjects[verb] for verb in all_words.verbs)
     assert all(allowed.objects[verb] for verb in all_words.verbs if verb.objects)
