@@ -43,6 +43,11 @@ def check_same_length(**columns: Sequence[object]) -> None:
         raise UserError(f"nothing to score: {' and '.join(counts)} are empty")
 
 
+def plural(number: int, noun: str) -> str:
+    """ "1 pair", "2,000 pairs"."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def say(text: str) -> None:
     """Print one line for people on standard error: standard output may hold data."""
     sys.stderr.write(printable(text) + "\n")

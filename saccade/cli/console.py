@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import typer
 
-from saccade.errors import printable, say
+from saccade.errors import plural, printable, say
 
 __all__ = ["bar", "interruptible", "plural", "print_entry", "print_table", "progress_bar", "put", "say", "show"]
 
@@ -94,8 +94,3 @@ def print_entry(name: str, text: str, about: str = "", example: str = "") -> Non
     console.print(Text.assemble((name, "bold"), "   " if name else "", text))
     if about:
         console.print(Padding(Text.assemble(f"{example}\n" if example else "", (about, "dim")), (0, 0, 0, 4)))
-
-
-def plural(number: int, noun: str) -> str:
-    """ "1 pair", "2,000 pairs"."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

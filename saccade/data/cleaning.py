@@ -11,6 +11,7 @@ from enum import IntEnum
 from typing import Annotated, NamedTuple
 
 from saccade.data.split import is_empty
+from saccade.errors import plural
 from saccade.ranges import Checked, Count, Range
 from saccade.text import HasTexts, letters_by_script, words
 
@@ -115,7 +116,7 @@ class CleaningReport:
 
     def __str__(self) -> str:
         total = self.kept + sum(group.pairs for group in self.left_out)
-        report = f"kept {self.kept:,} of {total:,} pair{'s' * (total != 1)}"
+        report = f"kept {self.kept:,} of {plural(total, 'pair')}"
         for why, count, first in self.left_out:
             places = ", ".join(f"{line:,}" for line in first) + (", …" if count > len(first) else "")
             report += f"; left out {count:,} {why} (line{'s' * (count > 1)} {places})"

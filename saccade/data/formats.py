@@ -15,6 +15,7 @@ import csv
 import hashlib
 import json
 import re
+import shlex
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -45,7 +46,7 @@ from saccade.data.text_files import (
     read_content,
     read_lines,
 )
-from saccade.errors import UserError
+from saccade.errors import UserError, plural
 from saccade.files import atomic_file, parse_json
 from saccade.names import hub_name, is_stdin
 
@@ -171,12 +172,12 @@ def _read_tsv(file: File, fields: Fields | None, start: Mark) -> MarkedPairs:
 
 
 def _explain_tabs(file: File, tabs: int, columns: Sequence[int] | None) -> str:
-    count = f"{tabs} tab{'s' * (tabs != 1)} in the line"
+    count = f"{plural(tabs, 'tab')} in the line"
     if columns is not None:
         return f"{count}; expected at least {max(columns)}, for column {max(columns) + 1}"
     advice = "for two parallel files, give both"
     if tabs > 1:
-        example = "pairs.txt" if is_stdin(str(file)) else display_name(file)
+        example = "pairs.txt" if is_stdin(str(file)) else shlex.quote(str(file))
         advice = f'for the first two columns: --set \'data.fields=["1", "2"]\', or cut -f 1,2 {example} > two.tsv'
     return f"{count}; expected one, between source and target; {advice}"
 
@@ -191,7 +192,7 @@ def _read_parallel(source: File, target: File, start: Mark) -> MarkedPairs:
             yield (*left[0], right[0][1]), TextPair(left[1], right[1])
     if sources != targets or sources == 0:
         (fewer, short), (more, long) = sorted(((sources, source), (targets, target)), key=lambda side: side[0])
-        problem = f"the file ends before line {fewer + 1:,} and {display_name(long)} has {more:,} lines"
+        problem = f"the file ends before line {fewer + 1:,} and {display_name(long)} has {plural(more, 'line')}"
         raise line_error(short, fewer + 1, f"{problem}; expected the same number of lines in both, at least one")
 
 
@@ -261,8 +262,8 @@ def _read_csv(file: File, fields: Fields, start: Mark | None) -> MarkedPairs:
         if max(columns) < len(row):
             yield mark, TextPair(row[columns[0]], row[columns[1]])
         elif any(row):
-            count = f"{len(row)} column{'s' * (len(row) != 1)}"
-            raise line_error(file, mark[0], f"{count}; expected at least {max(columns) + 1}")
+            problem = f"{plural(len(row), 'column')}; expected at least {max(columns) + 1}"
+            raise line_error(file, mark[0], problem)
         else:
             yield mark, _EMPTY
     if mark is None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, Self
 
-from saccade.errors import UserError
+from saccade.errors import UserError, plural
 from saccade.text import HasTexts
 
 SideName = Literal["source", "target"]
@@ -44,10 +44,9 @@ class Split:
             side = "target"
             _, counts = count_groups(side)
         if len(counts) < 2:
-            pairs_found = f"{total} pair{'s' * (total != 1)}" + (", all alike" if total > 1 else "")
             raise UserError(
-                f"{name}: {pairs_found}; expected at least 2 that differ, to hold one out for validation: give more "
-                "pairs, or a validation file (--valid)"
+                f"{name}: {plural(total, 'pair')}{', all alike' * (total > 1)}; expected at least 2 that differ, to "
+                "hold one out for validation: give more pairs, or a validation file (--valid)"
             )
         room = max(1, min(most, round(share * total), total - 1))  # at least one pair is left to train on
         held_out = []

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from saccade.errors import UserError
+from saccade.errors import UserError, plural
 from saccade.names import nearest
 from saccade.text.regex import Expression
 
@@ -42,8 +42,8 @@ class Masked(NamedTuple):
             return ()
         lost = [f"{span!r} is not in the translation" for symbol, span in self.shown.items() if symbol not in written]
         unknown = sum(written.count(symbol) for symbol in SYMBOLS if symbol not in self.shown)
-        noun = f"placeholder{'s' * (unknown != 1)}"
-        return (*lost, *([f"dropped {unknown} {noun} that the source does not have"] if unknown else []))
+        dropped = [f"dropped {plural(unknown, 'placeholder')} that the source does not have"] if unknown else []
+        return (*lost, *dropped)
 
 
 def symbol_replacements(shown: Mapping[str, str]) -> dict[int, str]:

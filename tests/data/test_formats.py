@@ -106,7 +106,7 @@ def test_an_error_names_the_file_and_the_line(case: str, tmp_path: Path) -> None
     [
         (b"1\n2\n3\n", b"1\n2\n", r"right:3: the file ends .*left has 3 lines"),
         (b"1\n", b"1\n2\n\n", r"left:2: the file ends .*right has 3 lines"),
-        (b"", b"1\n", r"left:1: the file ends .*right has 1 lines"),
+        (b"", b"1\n", r"left:1: the file ends .*right has 1 line;"),
         (b"", b"", r"left:1: .*at least one"),
     ],
 )
