@@ -95,7 +95,7 @@ class Checked:
     def __post_init__(self) -> None:
         for name, hint in field_hints(type(self)).items():
             value = getattr(self, name)
-            if (choices := _choices(hint)) and value not in choices:
+            if (choices := choices_of(hint)) and value not in choices:
                 *others, last = [str(choice) for choice in choices if choice is not None]
                 expected = f"{', '.join(others)} or {last}" if others else last
                 raise OptionError(name, f"must be {expected}, got {value!r}")
@@ -181,7 +181,7 @@ def _declared(hint: Any, kind: type[Metadata]) -> Metadata | None:
     return None
 
 
-def _choices(hint: Any) -> tuple[Any, ...]:
+def choices_of(hint: Any) -> tuple[Any, ...]:
     """The values of a `Literal`, or of `Literal | None`; none of any other type."""
     kinds = [without_metadata(member) for member in members(hint)]
     if not all(get_origin(kind) is Literal or kind is type(None) for kind in kinds):

@@ -59,7 +59,7 @@ class AlignOptions(Checked):
     entropy: Annotated[bool, Help("Show how widely each head reads.", group=SCORING)] = False
     count: Annotated[Count, Help("Number of pairs of a task's test split.")] = 500
     seed: Annotated[Seed, Help("Seed of a task's pairs.")] = 1
-    batch_tokens: Annotated[Count, Help("Tokens per batch; fewer need less memory.")] = 8192
+    batch_tokens: Annotated[Count, Help("Tokens per batch; a smaller number needs less memory.")] = 8192
 
     def __post_init__(self) -> None:
         super().__post_init__()

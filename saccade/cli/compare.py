@@ -33,7 +33,9 @@ def compare(
     options: CompareOptions,
     search: Annotated[Search, Only("beam", "length_penalty")] = DEFAULT_SEARCH,
 ) -> None:
-    """Compare models or recipes with equal data and budget and several seeds. The same command continues.
+    """Compare models or recipes with equal data, equal budget and several seeds.
+
+    The same command continues an interrupted comparison.
 
     Example: [bold]saccade compare cho2014 bahdanau2014 vaswani2017 --data task:phrasebook-en-fr --minutes 2[/]
     """

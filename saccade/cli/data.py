@@ -15,17 +15,20 @@ def data(
     pairs: Annotated[
         str,
         typer.Argument(
+            metavar="PAIRS",
             help="A file of pairs (TSV, JSONL, CSV), the source side of two files, - for standard input, task:NAME or "
-            "hf:NAME."
+            "hf:NAME.",
         ),
     ],
-    targets: Annotated[str | None, typer.Argument(help="The target side of two parallel files.")] = None,
+    targets: Annotated[
+        str | None, typer.Argument(metavar="TARGETS", help="The target side of two parallel files.")
+    ] = None,
     fields: Annotated[
         str | None, typer.Option(metavar="A,B", help="The names, or the column numbers, of the source and the target.")
     ] = None,
     clean: Annotated[
         list[str] | None,
-        typer.Option(metavar="KEY[=VALUE]", help="A rule of data.clean, such as ratio=3, or all; can be repeated."),
+        typer.Option(metavar="KEY[=VALUE]", help="A rule of data.clean, such as ratio=3, or all. Can be repeated."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Write the pairs that are kept, as TSV or *.jsonl.")] = None,
     vocab_from: Annotated[

@@ -20,7 +20,9 @@ SystemArgument = Annotated[
 ]
 PairsArgument = Annotated[
     str | None,
-    typer.Argument(help="A TSV file, the sources of two files, or task:NAME; not needed with --reference."),
+    typer.Argument(
+        metavar="PAIRS", help="A TSV file, the sources of two files, or task:NAME; not needed with --reference."
+    ),
 ]
 
 

@@ -14,6 +14,7 @@ from saccade.ranges import (
     Help,
     OptionError,
     change_options,
+    choices_of,
     convert_options,
     field_hints,
     help_of,
@@ -23,9 +24,9 @@ from saccade.ranges import (
 )
 
 ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="The folder of a trained model.")]
-Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]
+Device = Annotated[str, typer.Option(help="The device: auto, cpu, cuda or mps.")]
 BatchTokens = Annotated[
-    int, typer.Option(help="Tokens × hypotheses in one batch; a smaller number needs less memory.", min=1)
+    int, typer.Option(help="Tokens × hypotheses per batch; a smaller number needs less memory.", min=1)
 ]
 ByOption = Annotated[
     str,
@@ -52,11 +53,23 @@ class Only:
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
+    """A command that loads model folders: `with_options`, and `--trust-code`."""
+    expanded = with_options(function)
+
+    def run(trust_code: bool, **values: Any) -> None:
+        with trusting_code(trust_code):
+            expanded(**values)
+
+    trust = inspect.Parameter("trust_code", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=TrustCode)
+    return _with_parameters(run, function, [*inspect.signature(expanded).parameters.values(), trust])
+
+
+def with_options(function: Callable[..., None]) -> Callable[..., None]:
     """`function` as typer takes it. A parameter whose type is a dataclass becomes one option per field, with the name,
     type, default, range and help that the field declares; the function gets an instance of the dataclass.
 
     A field has the default of the parameter's default instance, or else its own. Only the options that were typed
-    change it, through `with_options` where the dataclass has such a method. Every command also has `--trust-code`.
+    change it, through `with_options` where the dataclass has such a method.
     """
     hints = get_type_hints(function, include_extras=True)
     parameters: list[inspect.Parameter] = []
@@ -70,20 +83,25 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         options = _parameters(kind, default, _only(hints[name]))
         groups[name] = (kind, default, [option.name for option in options])
         parameters += options
-    trust = inspect.Parameter("trust_code", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=TrustCode)
-    parameters = sorted([*parameters, trust], key=lambda parameter: parameter.default is not inspect.Parameter.empty)
+    parameters.sort(key=lambda parameter: parameter.default is not inspect.Parameter.empty)
 
-    def run(trust_code: bool, **values: Any) -> None:
+    def run(**values: Any) -> None:
         try:
             for name, (kind, default, fields) in groups.items():
                 typed = {field: value for field in fields if _is_typed(value := values.pop(field))}
                 typed = convert_options(kind, typed)
                 values[name] = kind(**typed) if default is None else change_options(default, typed)
-            with trusting_code(trust_code):
-                function(**values)
+            function(**values)
         except OptionError as error:
             raise UserError(f"{flag(error.field)} {error.message}") from error
 
+    return _with_parameters(run, function, parameters)
+
+
+def _with_parameters(
+    run: Callable[..., None], function: Callable[..., None], parameters: list[inspect.Parameter]
+) -> Callable[..., None]:
+    """`run` with the name and the text of `function`, and with these parameters, which typer reads."""
     run.__name__, run.__doc__ = function.__name__, function.__doc__
     run.__dict__["__signature__"] = inspect.Signature(parameters)
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
@@ -131,9 +149,15 @@ def _option(name: str, hint: Any, help_: Help, default: Any) -> Any:
     if not any(default is nothing for nothing in (None, dataclasses.MISSING, False)) and default not in ((), ""):
         text += f" [dim]\\[default: {default}][/dim]"
     if help_.argument:
-        return typer.Argument(help=text, metavar=help_.metavar, show_default=False)
-    flags = help_.flags or (flag(name),)
-    return typer.Option(*flags, help=text, metavar=help_.metavar, show_default=False, rich_help_panel=help_.group)
+        return typer.Argument(help=text, metavar=help_.metavar or name.upper(), show_default=False)
+    flags, metavar = help_.flags or (flag(name),), help_.metavar or _listed(choices_of(hint))
+    return typer.Option(*flags, help=text, metavar=metavar, show_default=False, rich_help_panel=help_.group)
+
+
+def _listed(choices: tuple[Any, ...]) -> str | None:
+    """The choices where they are short enough to stand beside the option; the help names longer ones."""
+    listed = "|".join(str(choice) for choice in choices if choice is not None)
+    return listed if 0 < len(listed) <= 24 else None
 
 
 def _type(hint: Any) -> Any:

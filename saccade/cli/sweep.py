@@ -18,12 +18,12 @@ def sweep(
     out: Annotated[Path, typer.Option(help="The folder of the table and of the runs, one folder per run.")],
     grid: Annotated[
         list[str] | None,
-        typer.Option(metavar="KEY=VALUES", help="Values to combine, such as train.lr=1e-3,3e-4; can be repeated."),
+        typer.Option(metavar="KEY=VALUES", help="Values to combine, such as train.lr=1e-3,3e-4. Can be repeated."),
     ] = None,
     seeds: Annotated[str, typer.Option(help="The seeds of each combination, such as 1,2,3.")] = "1",
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A setting for all runs; can be repeated."),
+        typer.Option("--set", metavar="KEY=VALUE", help="A setting for all runs. Can be repeated."),
     ] = None,
     as_json: Json = False,
 ) -> None:

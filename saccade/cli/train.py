@@ -16,8 +16,9 @@ def train(
     request: TrainingRequest,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Train a model. Given only pairs, chooses the model, vocabulary, size and schedule, explains the choice, and
-    saves it as a recipe.
+    """Train a model on pairs, or by a recipe.
+
+    Given only pairs, chooses the model, vocabulary, size and schedule, explains the choice, and saves it as a recipe.
 
     Example: [bold]saccade train pairs.tsv --out my-model --budget 30m[/]
     """

@@ -8,10 +8,10 @@ import typer
 
 from saccade.api import TourOptions, run_tour
 from saccade.cli.console import put
-from saccade.cli.options import command
+from saccade.cli.options import with_options
 
 
-@command
+@with_options
 def try_(
     out: Annotated[Path, typer.Option(help="The folder of the models, figures.json and report.html.")] = Path(
         "runs/try"

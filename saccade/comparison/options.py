@@ -17,12 +17,17 @@ class CompareOptions(Checked):
     seeds: Annotated[
         int | str, Help("The number of seeds (4 means 1 to 4), or the seeds themselves (1,5,9).", group=TRAINING)
     ] = 3
-    seed: Annotated[tuple[int, ...], Help("A seed, instead of --seeds; can be repeated.", group=TRAINING)] = ()
-    minutes: Annotated[NotNegative | None, Help("Training time of each run.", group=TRAINING)] = None
-    steps: Annotated[Count | None, Help("Updates of each run.", group=TRAINING)] = None
+    seed: Annotated[tuple[int, ...], Help("A seed, instead of --seeds. Can be repeated.", group=TRAINING)] = ()
+    minutes: Annotated[NotNegative | None, Help("Training time of each run, in minutes.", group=TRAINING)] = None
+    steps: Annotated[Count | None, Help("Number of updates of each run.", group=TRAINING)] = None
     settings: Annotated[
         tuple[str, ...],
-        Help("A setting for every system that is trained.", group=TRAINING, flags=("--set",), metavar="KEY=VALUE"),
+        Help(
+            "A setting of every system that is trained. Can be repeated.",
+            group=TRAINING,
+            flags=("--set",),
+            metavar="KEY=VALUE",
+        ),
     ] = ()
     unequal: Annotated[bool, Help("Allow unequal data and budget; the report says so.", group=TRAINING)] = False
     on: Annotated[
@@ -33,7 +38,7 @@ class CompareOptions(Checked):
         ),
     ] = None
     targets: Annotated[Path | None, Help("The references, if --on has only sources.", group=EVALUATION)] = None
-    count: Annotated[Count, Help("Pairs of a task's test split.", group=EVALUATION)] = 500
+    count: Annotated[Count, Help("Number of pairs of a task's test split.", group=EVALUATION)] = 500
     words: Annotated[
         str | tuple[int, int] | None,
         Help("Lengths of a task's test sources, such as 3-60. By default as in training.", group=EVALUATION),
@@ -51,7 +56,7 @@ class CompareOptions(Checked):
         Literal["auto", "piece", "word"], Help("Units of the heatmaps: word, piece, or auto.", group=MEASUREMENT)
     ] = "auto"
     device: Annotated[str, Help("The device: auto, cpu, cuda or mps.")] = "auto"
-    batch_tokens: Annotated[Count, Help("Tokens × hypotheses per batch; fewer need less memory.")] = 8192
+    batch_tokens: Annotated[Count, Help("Tokens × hypotheses per batch; a smaller number needs less memory.")] = 8192
 
     @property
     def overrides(self) -> list[str]:

@@ -10,7 +10,7 @@ TooLong = Literal["split", "split-or-refuse", "refuse", "keep"]
 FIGURES = (".svg", ".png", ".pdf")
 _JSON, _UNKNOWN, _CHOICE, _ENSEMBLE = "JSON", "Unknown words", "Choosing among the hypotheses", "Ensemble"
 
-BatchTokens = Annotated[Count, Help("Tokens × hypotheses in one batch; a smaller number needs less memory.")]
+BatchTokens = Annotated[Count, Help("Tokens × hypotheses per batch; a smaller number needs less memory.")]
 Chunk = Annotated[Count, Help("Number of lines that are processed, and saved, together.")]
 By = Annotated[
     Literal["auto", "piece", "word"],
@@ -35,7 +35,7 @@ class PairOptions(Checked):
 @dataclass(frozen=True, kw_only=True)
 class EnsembleOptions(Checked):
     ensemble: Annotated[
-        tuple[Path, ...], Help("The folder of another model to translate with; may be repeated.", group=_ENSEMBLE)
+        tuple[Path, ...], Help("The folder of another model to translate with. Can be repeated.", group=_ENSEMBLE)
     ] = ()
     average: Annotated[
         Literal["probabilities", "log-probabilities"],

@@ -18,9 +18,9 @@ class EvaluateOptions(Checked):
     against: Annotated[
         tuple[str, ...], Help("Another SYSTEM to compare with the first. Can be repeated.", group=SYSTEMS)
     ] = ()
-    test: Annotated[Literal["bootstrap", "randomisation"], Help("How differences are tested.", group=SYSTEMS)] = (
-        "bootstrap"
-    )
+    test: Annotated[
+        Literal["bootstrap", "randomisation"], Help("Significance test of the differences.", group=SYSTEMS)
+    ] = "bootstrap"
     metrics: Annotated[
         str | None,
         Help(
@@ -61,5 +61,5 @@ class EvaluateOptions(Checked):
     ] = "auto"
     count: Annotated[Count, Help("Number of pairs of a task's test split.")] = 500
     seed: Annotated[Seed, Help("Seed of a task's pairs.")] = 1
-    device: Annotated[str, Help("auto, cpu, cuda or mps.")] = "auto"
-    batch_tokens: Annotated[Count, Help("Tokens times hypotheses per batch; fewer need less memory.")] = 8192
+    device: Annotated[str, Help("The device: auto, cpu, cuda or mps.")] = "auto"
+    batch_tokens: Annotated[Count, Help("Tokens × hypotheses per batch; a smaller number needs less memory.")] = 8192
