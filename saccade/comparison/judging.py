@@ -126,7 +126,7 @@ def judge_systems(
             )
             for run in runs
         )
-        means = mean_over_seeds([run.texts for run in runs], pairs.references, metrics=metrics, resamples=resamples)
+        means = mean_over_seeds([run.evaluation.counts for run in judged], resamples=resamples)
         systems.append(JudgedSystem(name=name, runs=judged, scores={mean.metric: mean for mean in means}))
     return tuple(systems)
 
@@ -141,13 +141,11 @@ def compare_pairs(
     """Test every pair of systems by every metric, ordered by metric."""
     tested: list[tuple[JudgedSystem, JudgedSystem, Difference, float | None]] = []
     for baseline, system in combinations(systems, 2):
-        first, second = ([run.texts for run in side.runs] for side in (baseline, system))
-        found = significance_over_seeds(first, second, pairs.references, metrics=metrics, resamples=resamples)
+        first, second = ([run.evaluation.counts for run in side.runs] for side in (baseline, system))
+        found = significance_over_seeds(first, second, resamples=resamples)
         randomised: list[float | None] = [None] * len(found)
         if len(first) == len(second):
-            swaps = significance_over_seeds(
-                first, second, pairs.references, metrics=metrics, resamples=resamples, test="randomisation"
-            )
+            swaps = significance_over_seeds(first, second, resamples=resamples, test="randomisation")
             randomised = [difference.p for difference in swaps]
         tested += [(baseline, system, difference, p) for difference, p in zip(found, randomised, strict=True)]
     rows = []

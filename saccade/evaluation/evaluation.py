@@ -26,6 +26,7 @@ RESAMPLES = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
+    counts: Counts  # of the metrics, for significance tests
     scores: Scores
     behaviour: Behaviour
     frequencies: tuple[FrequencyScores, ...]
@@ -70,6 +71,7 @@ def evaluate(
         lengths = by_length(sources, counted, edges=length_edges, longest_trained=longest_trained)
     constrained = include is not None or exclude is not None
     return Evaluation(
+        counts=counted,
         scores=counted.scores(resamples=resamples),
         behaviour=measure_behaviour(hypotheses, references, sources=sources, unread=unread),
         frequencies=by_frequency(hypotheses, references, counts=counts, edges=frequency_edges),

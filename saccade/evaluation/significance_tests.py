@@ -20,8 +20,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from saccade.errors import UserError, check_same_length
-from saccade.metrics import DEFAULT_METRICS, METRICS, Counts, References, Tokenisation
+from saccade.errors import UserError
+from saccade.metrics import METRICS, Counts
 
 Test = Literal["bootstrap", "randomisation"]
 RESAMPLES = 1000  # bootstrap draws
@@ -62,72 +62,46 @@ class MeanScore:
 
 
 def significance(
-    baseline: Sequence[str],
-    system: Sequence[str],
-    references: References,
-    *,
-    metrics: Sequence[str] = DEFAULT_METRICS,
-    test: Test = "bootstrap",
-    resamples: int = 0,
-    tokenise: Tokenisation = "auto",
+    baseline: Counts, system: Counts, *, test: Test = "bootstrap", resamples: int = 0
 ) -> tuple[Difference, ...]:
     """Test the difference in each metric with sacrebleu; 0 `resamples` means 1000 draws or 10,000 swaps."""
     from saccade.metrics.sacrebleu_adapter import paired_p_value
 
-    _check_test(test)
-    check_same_length(baseline=baseline, system=system, references=references)
-    before, after = (Counts(run, references, metrics=metrics, tokenise=tokenise) for run in (baseline, system))
+    _check(test, [baseline], [system])
     differences = []
-    for difference in _differences([before], [after], RESAMPLES):
-        metric = before.metrics[difference.metric]
-        p = paired_p_value(metric, baseline, system, before.references, test=test, resamples=resamples)
+    for difference in _differences([baseline], [system], RESAMPLES):
+        metric = baseline.metrics[difference.metric]
+        p = paired_p_value(metric, baseline.hypotheses, system.hypotheses, baseline.references, test, resamples)
         differences.append(replace(difference, p=p, test=f"paired {test}"))
     return tuple(differences)
 
 
 def significance_over_seeds(
-    baseline: Sequence[Sequence[str]],
-    system: Sequence[Sequence[str]],
-    references: References,
-    *,
-    metrics: Sequence[str] = DEFAULT_METRICS,
-    test: Test = "bootstrap",
-    resamples: int = RESAMPLES,
-    tokenise: Tokenisation = "auto",
+    baseline: Sequence[Counts], system: Sequence[Counts], *, test: Test = "bootstrap", resamples: int = RESAMPLES
 ) -> tuple[Difference, ...]:
     """Test the difference between the means of several runs in each metric, by the hierarchical bootstrap, or by
     randomisation, which needs as many runs of both."""
-    _check_test(test)
-    before = _count_runs("the baseline", baseline, references, metrics, tokenise)
-    after = _count_runs("the system", system, references, metrics, tokenise)
-    differences = _differences(before, after, resamples)
+    _check(test, baseline, system)
+    differences = _differences(baseline, system, resamples)
     if test == "bootstrap":
         return differences
-    if len(before) != len(after):
-        counts = f"{len(before)} and {len(after)}"
+    if len(baseline) != len(system):
+        counts = f"{len(baseline)} and {len(system)}"
         raise UserError(f"randomisation swaps run for run: expected as many of both, got {counts}")
     return tuple(
         replace(difference, p=p, test="randomisation of all runs")
-        for difference, p in zip(differences, _randomise(before, after, resamples), strict=True)
+        for difference, p in zip(differences, _randomise(baseline, system, resamples), strict=True)
     )
 
 
-def mean_over_seeds(
-    runs: Sequence[Sequence[str]],
-    references: References,
-    *,
-    metrics: Sequence[str] = DEFAULT_METRICS,
-    resamples: int = RESAMPLES,
-    tokenise: Tokenisation = "auto",
-) -> tuple[MeanScore, ...]:
+def mean_over_seeds(runs: Sequence[Counts], *, resamples: int = RESAMPLES) -> tuple[MeanScore, ...]:
     """Average each metric over several runs, with its interval over sentences and runs."""
-    counts = _count_runs("the system", runs, references, metrics, tokenise)
     random = np.random.default_rng(SEED)
-    times = _draw_sentences(random, counts[0], resamples)
-    picks = random.integers(len(counts), size=(resamples, len(counts)))
+    times = _draw_sentences(random, runs[0], resamples)
+    picks = random.integers(len(runs), size=(resamples, len(runs)))
     means = []
-    for name in counts[0].rows:
-        scores, draws = _bootstrap(counts, name, times, picks)
+    for name in runs[0].rows:
+        scores, draws = _bootstrap(runs, name, times, picks)
         # A widened draw may exceed the range of a score: error rates have no upper end, all others end at 100.
         low, high = np.quantile(draws, (0.025, 0.975)).clip(0, 100 if METRICS[name].higher_is_better else None)
         means.append(
@@ -143,14 +117,12 @@ def mean_over_seeds(
     return tuple(means)
 
 
-def _count_runs(
-    name: str, runs: Sequence[Sequence[str]], references: References, metrics: Sequence[str], tokenise: Tokenisation
-) -> list[Counts]:
-    if not runs or isinstance(runs, str) or any(isinstance(run, str) for run in runs):
-        raise UserError(f"{name} must be a list of runs, each a list with one output per sentence")
-    for number, run in enumerate(runs):
-        check_same_length(**{f"in run {number} of {name}": run, "references": references})
-    return [Counts(run, references, metrics=metrics, tokenise=tokenise) for run in runs]
+def _check(test: str, baseline: Sequence[Counts], system: Sequence[Counts]) -> None:
+    if test not in get_args(Test):
+        raise UserError(f"unknown test '{test}': choose one of {', '.join(get_args(Test))}")
+    first, *others = (*baseline, *system)
+    if any(run.references != first.references or run.rows.keys() != first.rows.keys() for run in others):
+        raise UserError("only runs that were counted with the same references and metrics can be compared")
 
 
 def _differences(baseline: Sequence[Counts], system: Sequence[Counts], resamples: int) -> tuple[Difference, ...]:
@@ -218,8 +190,3 @@ def _randomise(baseline: Sequence[Counts], system: Sequence[Counts], resamples: 
         as_far = int((np.abs(differences[1:]) >= abs(differences[0]) - 1e-9).sum())
         p_values.append((as_far + 1) / (resamples + 1))
     return p_values
-
-
-def _check_test(test: str) -> None:
-    if test not in get_args(Test):
-        raise UserError(f"unknown test '{test}': choose one of {', '.join(get_args(Test))}")

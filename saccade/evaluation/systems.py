@@ -249,11 +249,10 @@ class _Evaluator:
 
     def _test(self, baseline: EvaluatedSystem, system: EvaluatedSystem) -> tuple[Difference, ...]:
         """Test single runs with sacrebleu, several runs over seeds."""
-        before, after = ([run.texts for run in each.runs] for each in (baseline, system))
-        metrics, test = self.metrics, self.options.test
+        before, after = ([run.evaluation.counts for run in each.runs] for each in (baseline, system))
         if len(before) == len(after) == 1:
-            return significance(before[0], after[0], self.data.references, metrics=metrics, test=test)
-        return significance_over_seeds(before, after, self.data.references, metrics=metrics, test=test)
+            return significance(before[0], after[0], test=self.options.test)
+        return significance_over_seeds(before, after, test=self.options.test)
 
     def _read_constraints(self) -> list[Constraints] | None:
         """The phrases that each output must and must not contain; models translate without them."""

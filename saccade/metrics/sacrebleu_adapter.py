@@ -110,7 +110,6 @@ def paired_p_value(
     baseline: Sequence[str],
     system: Sequence[str],
     references: Alternatives,
-    *,
     test: str,
     resamples: int,
 ) -> float:

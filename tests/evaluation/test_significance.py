@@ -7,7 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from saccade.errors import UserError
-from saccade.evaluation.significance_tests import mean_over_seeds, significance, significance_over_seeds
+from saccade.evaluation import significance_tests as tests
+from saccade.evaluation.significance_tests import Difference, MeanScore
+from saccade.metrics import Counts
 
 WORDS = [f"w{n}" for n in range(40)]
 
@@ -24,6 +26,23 @@ def spoilt(references: list[str], rate: float, seed: int) -> list[str]:
 
 
 REFERENCES = corpus(60)
+
+
+def significance(
+    a: Any, b: Any, references: list[str], metrics: Any = ("wer",), **options: Any
+) -> tuple[Difference, ...]:
+    return tests.significance(*(Counts(run, references, metrics=metrics) for run in (a, b)), **options)
+
+
+def significance_over_seeds(
+    a: Any, b: Any, references: list[str], metrics: Any = ("bleu", "chrf", "exact"), **options: Any
+) -> tuple[Difference, ...]:
+    counted = ([Counts(run, references, metrics=metrics) for run in runs] for runs in (a, b))
+    return tests.significance_over_seeds(*counted, **options)
+
+
+def mean_over_seeds(runs: Any, references: list[str], metrics: Any, **options: Any) -> tuple[MeanScore, ...]:
+    return tests.mean_over_seeds([Counts(run, references, metrics=metrics) for run in runs], **options)
 
 
 @settings(deadline=None, max_examples=10)
@@ -164,9 +183,7 @@ def test_invalid_arguments_are_refused() -> None:
     unknown: Any = "t-test"
     with pytest.raises(UserError, match="unknown test 't-test': choose one of bootstrap, randomisation"):
         significance(["a"], ["a"], ["a"], test=unknown)
-    with pytest.raises(UserError, match="1 baseline and 2 system and 1 references"):
-        significance(["a"], ["a", "b"], ["a"])
-    with pytest.raises(UserError, match="baseline must be a list of runs"):
-        significance_over_seeds(["a"], [["a"]], ["a"])
-    with pytest.raises(UserError, match="2 in run 1 of the system and 1 references"):
-        significance_over_seeds([["a"]], [["a"], ["a", "b"]], ["a"])
+    with pytest.raises(UserError, match="the same references and metrics"):
+        tests.significance(Counts(["a"], ["a"]), Counts(["a"], ["b"]))
+    with pytest.raises(UserError, match="the same references and metrics"):
+        tests.significance_over_seeds([Counts(["a"], ["a"])], [Counts(["a"], ["a"], metrics=["wer"])])
