@@ -14,7 +14,7 @@ from saccade.comparison.tables import (
     settings_tables,
 )
 from saccade.evaluation.tables import behaviour_table, title
-from saccade.inspect import Beside, Interval, Panel, Report
+from saccade.inspect import ComparedSentence, Interval, Panel, Report
 from saccade.text.words import UnitChoice
 
 
@@ -42,9 +42,9 @@ def write_report(comparison: Comparison, path: Path, by: UnitChoice = "auto") ->
     behaviours = {system.name: system.behaviour() for system in comparison.systems}
     report.table("Behaviour", *behaviour_table(behaviours), note="Means over runs; 100 % is all.")
     if comparison.differing:
-        report.beside(
+        report.sentences(
             "Where they differ most",
-            [_beside(comparison, place, by) for place in range(len(comparison.differing))],
+            [_compare_sentence(comparison, place, by) for place in range(len(comparison.differing))],
             note=f"The sentences of at most {LONGEST_SHOWN} words with the widest gap in chrF between systems, each "
             "the mean over runs, with the output of each system's first run.",
         )
@@ -124,10 +124,10 @@ def _lengths(report: Report, comparison: Comparison) -> None:
     )
 
 
-def _beside(comparison: Comparison, place: int, by: UnitChoice) -> Beside:
+def _compare_sentence(comparison: Comparison, place: int, by: UnitChoice) -> ComparedSentence:
     sentence = comparison.differing[place]
     panels = [_panel(name, sentence, comparison.attention[name], place, by) for name in sentence.outputs]
-    return Beside(source=sentence.source, reference=sentence.reference, panels=panels)
+    return ComparedSentence(source=sentence.source, reference=sentence.reference, panels=panels)
 
 
 def _panel(
@@ -136,5 +136,5 @@ def _panel(
     score, text = f"chrF {sentence.chrf[name]:.1f}", sentence.outputs[name]
     if isinstance(attention, str):
         reason = f"No heatmap: this model has no attention. It reads {attention}."
-        return Panel(name=name, score=score, text=text, weights=None, reason=reason)
+        return Panel(name=name, score=score, text=text, reason=reason)
     return Panel.of_attention(name, score, text, attention[place], by)

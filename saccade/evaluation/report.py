@@ -15,7 +15,7 @@ from saccade.evaluation.tables import (
     tests,
     title,
 )
-from saccade.inspect import Beside, Panel, Report
+from saccade.inspect import ComparedSentence, Panel, Report
 from saccade.provenance import provenance
 from saccade.text.words import UnitChoice
 
@@ -27,9 +27,9 @@ def write_report(result: SystemsEvaluation, path: Path, by: UnitChoice = "auto")
     report.table("Scores", *scores_table(result), note=f"{len(data.references)} pairs")
     for heading, differences in tests(result):
         report.table(heading, *difference_table(differences), note=f"by {differences[0].test}")
-    report.beside(
+    report.sentences(
         "Worst sentences first",
-        [_beside(result, number, by) for number in range(len(result.worst))],
+        [_compare_sentence(result, number, by) for number in range(len(result.worst))],
         note=f"The sentences with the lowest chrF of {runs[0].name}.",
     )
     if lengths := runs[0].evaluation.lengths:
@@ -56,7 +56,7 @@ def write_report(result: SystemsEvaluation, path: Path, by: UnitChoice = "auto")
     report.save(path)
 
 
-def _beside(result: SystemsEvaluation, number: int, by: UnitChoice) -> Beside:
+def _compare_sentence(result: SystemsEvaluation, number: int, by: UnitChoice) -> ComparedSentence:
     place, panels = result.worst[number], []
     for run, scores in zip(result.runs, result.sentence_scores, strict=True):
         attention = run.attention
@@ -70,4 +70,4 @@ def _beside(result: SystemsEvaluation, number: int, by: UnitChoice) -> Beside:
             )
         )
     source = result.data.sources[place] if result.data.sources else ""
-    return Beside(source=source, reference=" / ".join(result.data.references[place]), panels=panels)
+    return ComparedSentence(source=source, reference=" / ".join(result.data.references[place]), panels=panels)

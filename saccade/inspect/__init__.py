@@ -2,12 +2,10 @@
 
 from saccade.inspect.chart import Interval
 from saccade.inspect.heatmap import plot_heatmap, terminal_heatmap
-from saccade.inspect.report import MOST_DRAWN, Beside, Example, Panel, Report, Target
+from saccade.inspect.report import ComparedSentence, Panel, Report, Target
 
 __all__ = [
-    "MOST_DRAWN",
-    "Beside",
-    "Example",
+    "ComparedSentence",
     "Interval",
     "Panel",
     "Report",

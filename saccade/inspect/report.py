@@ -38,22 +38,13 @@ class Target:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Example:
-    """A sentence with its reference and the output of each system, by name."""
-
-    source: str
-    reference: str
-    outputs: Mapping[str, str]
-
-
-@dataclass(frozen=True, kw_only=True)
 class Panel:
     """The output of one system for a sentence, with a heatmap of its attention or the reason why there is none."""
 
     name: str
-    score: str
     text: str
-    weights: object | None  # (T, S)
+    score: str = ""
+    weights: object | None = None  # (T, S)
     source: Sequence[str] = ()  # words, or tokens
     target: Sequence[str] = ()
     unit: TextUnit = "word"
@@ -71,7 +62,7 @@ class Panel:
     ) -> "Panel":
         """`reason` is for a system without attention."""
         if attention is None:
-            return cls(name=name, score=score, text=text, weights=None, reason=reason)
+            return cls(name=name, score=score, text=text, reason=reason)
         unit = attention.unit(by)
         source, target = attention.units(unit)
         most = MOST_DRAWN[unit]
@@ -85,7 +76,7 @@ class Panel:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Beside:
+class ComparedSentence:
     """A sentence with its reference, and the panels of all systems."""
 
     source: str
@@ -164,24 +155,17 @@ class Report:
         caption = f"{_inline(note)} {_legend([unit])}"
         self._add(heading, f"<figure>{_scroll(table)}<figcaption>{caption}</figcaption></figure>")
 
-    def beside(self, heading: str, sentences: Sequence[Beside], note: str = "") -> None:
+    def sentences(self, heading: str, sentences: Sequence[ComparedSentence], note: str = "") -> None:
         """Add, for each sentence, the outputs of all systems with their heatmaps side by side."""
         articles = []
         for sentence in sentences:
-            head = (("source", sentence.source), ("reference", sentence.reference))
-            items = "".join(f'<dt>{name}</dt><dd dir="auto" lang="">{escaped(text)}</dd>' for name, text in head)
+            texts = (("source", sentence.source), ("reference", sentence.reference))
+            items = "".join(f'<dt>{name}</dt><dd dir="auto" lang="">{escaped(t)}</dd>' for name, t in texts if t)
             panels = "".join(map(_panel, sentence.panels))
             articles.append(f'<article><dl class="example">{items}</dl><div class="beside">{panels}</div></article>')
-        legend = _legend(panel.unit for sentence in sentences for panel in sentence.panels if panel.weights is not None)
-        self._add(heading, f'{_note(note)}<p class="note">{legend}</p>{"".join(articles)}')
-
-    def examples(self, heading: str, examples: Sequence[Example]) -> None:
-        blocks = []
-        for example in examples:
-            entries = [("source", example.source), ("reference", example.reference), *example.outputs.items()]
-            items = (f'<dt>{_inline(name)}</dt><dd dir="auto" lang="">{escaped(t)}</dd>' for name, t in entries)
-            blocks.append(f'<dl class="example">{"".join(items)}</dl>')
-        self._add(heading, "".join(blocks))
+        units = [panel.unit for sentence in sentences for panel in sentence.panels if panel.weights is not None]
+        legend = f'<p class="note">{_legend(units)}</p>' if units else ""
+        self._add(heading, f"{_note(note)}{legend}{''.join(articles)}")
 
     def provenance(self, heading: str, values: Mapping[str, object]) -> None:
         """Add the result of `saccade.provenance.provenance()`: values, or mappings of values, by name."""
@@ -228,7 +212,7 @@ def _is_numeric(column: Sequence[Cell]) -> bool:
 
 
 def _legend(units: Iterable[TextUnit]) -> str:
-    rows = ", or: ".join(_LEGENDS[unit] for unit in sorted(set(units)) or ["word"])
+    rows = ", or: ".join(_LEGENDS[unit] for unit in sorted(set(units)))
     return (
         f"{rows}; numbers are percent. The weights show where the model read; they are not by themselves an "
         "explanation of what it wrote."

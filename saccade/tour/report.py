@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from saccade.inspect import Example, Report, Target, terminal_heatmap
+from saccade.inspect import ComparedSentence, Panel, Report, Target, terminal_heatmap
 
 FIXED, ATTENTION = "fixed context", "attention"
 GAP_AT = "31–40"
@@ -47,14 +47,14 @@ def _aligners(results: Mapping[str, Any]) -> Rows:
     return rows + [[name, aer, None, None] for name, aer in results["aligners"].items()]
 
 
-def _examples(results: Mapping[str, Any]) -> list[Example]:
+def _examples(results: Mapping[str, Any]) -> list[ComparedSentence]:
     """One sentence from each range of lengths."""
     systems, pairs, count = results["systems"], results["test"], results["effort"]["judged"]
     return [
-        Example(
+        ComparedSentence(
             source=pairs[i]["source"],
             reference=pairs[i]["target"],
-            outputs={name: systems[name]["translations"][i] for name in (FIXED, ATTENTION)},
+            panels=[Panel(name=name, text=systems[name]["translations"][i]) for name in (FIXED, ATTENTION)],
         )
         for i in range(count // 2, len(pairs), count)
     ]
@@ -65,8 +65,8 @@ def show(results: Mapping[str, Any], console: Console) -> None:
     systems, heatmap = results["systems"], results["heatmap"]
     for example in _examples(results)[1:6:2]:
         console.print(f"\n[bold]{example.source}[/]\n  [dim]reference[/]      {example.reference}", highlight=False)
-        for name, text in example.outputs.items():
-            console.print(f"  [dim]{name:13}[/]  {text}", highlight=False)
+        for panel in example.panels:
+            console.print(f"  [dim]{panel.name:13}[/]  {panel.text}", highlight=False)
     if heatmap["target"]:  # a model that has learnt little may write nothing
         console.print("\nWhere attention looked (rows: the translation, columns: the source)")
         terminal_heatmap(heatmap["weights"], heatmap["source"], heatmap["target"], console)
@@ -121,7 +121,7 @@ def write_report(results: Mapping[str, Any], path: Path) -> None:
         _senses(results),
         note="The share of sentences whose translation has the right sense and not the wrong one.",
     )
-    report.examples("Translations", _examples(results))
+    report.sentences("Translations", _examples(results))
     report.table(
         "The models",
         ["model", "parameters", "updates", "seconds", "BLEU up to 20 words"],

@@ -9,7 +9,7 @@ from outline import Outline
 from saccade.errors import UserError
 from saccade.inspect.chart import Interval
 from saccade.inspect.page import shown
-from saccade.inspect.report import Beside, Example, Panel, Report, Target
+from saccade.inspect.report import ComparedSentence, Panel, Report, Target
 from saccade.provenance import provenance
 
 PROVENANCE = provenance(seed=1)
@@ -24,11 +24,10 @@ def full(word: str = "word") -> Report:
         word, [word, "b"], {word: [1.0, None], "a second line": [3.0, 4.0]}, x=word, y=word, counts=[5, 6], note=word
     )
     report.heatmap(word, [[0.25, 0.75]], [word, "b"], [word], note=word)
-    report.examples(word, [Example(source=word, reference=word, outputs={word: word})])
     report.intervals(word, {word: Interval(1.0, 0.5, 2.0, (1.0,))}, x=word, note=word)
     seen = Panel(name=word, score=word, text=word, weights=[[1.0]], source=[word], target=[word])
-    blind = Panel(name=word, score=word, text=word, weights=None, reason=word)
-    report.beside(word, [Beside(source=word, reference=word, panels=[seen, blind])], note=word)
+    blind = Panel(name=word, score=word, text=word, reason=word)
+    report.sentences(word, [ComparedSentence(source=word, reference=word, panels=[seen, blind])], note=word)
     report.table(word, [word], [["93.1 ± 0.4"], ["+1"]], folded=word)
     report.provenance(word, {**PROVENANCE, "command": word, "more": {word: word}})
     return report
@@ -50,7 +49,7 @@ def test_the_page_has_all_content() -> None:
     for expected in ("déjà 我", "96.83", "0.0763", "✓ met", "✗ not met", "n = 5", "–", "75"):
         assert expected in outline.text
     assert ("title", "déjà 我 ← b: 0.7500") in outline.attributes
-    assert outline.tags.count("section") == 10
+    assert outline.tags.count("section") == 9
     assert outline.tags.count("article") == 1 and ("class", "heat") in outline.attributes
 
 
