@@ -45,7 +45,7 @@ class Cell:
     length: int
     call: Callable[[], object]
     peak: int = 0
-    calls: int = 1  # back to back in one sample
+    calls: int = 1  # per sample
     samples: list[float] = field(default_factory=list)
     skipped: str | None = None
 
@@ -112,7 +112,7 @@ class Run:
                 progress.advance(f"{direction} of {length}: time of {cell.contender.label}")
 
     def _open(self, contender: Contender, direction: str, length: int) -> Cell:
-        """A cell with its peak memory, its call warmed up; or with the reason why it is not measured."""
+        """A cell with its peak memory and a warmed-up call, or with the reason why it is not measured."""
         previous = next((c for c in reversed(self.cells) if (c.contender, c.direction) == (contender, direction)), None)
         cell = self._cell(contender, direction, length)
         try:
@@ -121,7 +121,7 @@ class Run:
                 previous.peak = peak_bytes(previous.call, self.device)
             cell.skipped = None if previous is None else self._why_skip(previous, length)
             if cell.skipped is None and self.device.type == "cuda":
-                cell.call()  # compiles, and chooses kernels: that must not count
+                cell.call()  # compiles and chooses kernels, which must not count
             if cell.skipped is None:
                 cell.peak = peak_bytes(cell.call, self.device)
         except ModuleNotFoundError as missing:
@@ -132,7 +132,7 @@ class Run:
         return cell
 
     def _why_skip(self, previous: Cell, length: int) -> str | None:
-        """Judged by the last length: one too slow ends the row, and memory grows at most with n²."""
+        """Predict from the last length: a slow one ends the row, and memory grows at most with n²."""
         most_seconds, most_gib = self.options.seconds_per_cell, self.options.gib_per_cell
         if previous.skipped is not None:
             return previous.skipped
@@ -196,7 +196,7 @@ class Run:
 
 
 def write(path: Path, result: dict[str, Any]) -> None:
-    """Whole or not at all."""
+    """Write atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(".part")
     unfinished.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Who is timed: every named attention, with and without its weights, and three that are not ours."""
+"""What is timed: every named attention, with and without its weights, and three others for comparison."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -17,9 +17,9 @@ NAMES = (SDPA, TORCH, LOOP, *ATTENTIONS)
 @dataclass(frozen=True, kw_only=True)
 class Contender:
     name: str
-    weights: bool = False  # whether the weights are asked for
+    weights: bool = False  # whether the weights are requested
     module: nn.Module
-    read: Callable[[Tensor], list[Tensor]]  # (B, n, width) → what a loss would be made of
+    read: Callable[[Tensor], list[Tensor]]  # (B, n, width) → the inputs of a loss
 
     @property
     def label(self) -> str:
@@ -27,7 +27,7 @@ class Contender:
 
 
 def contenders(width: int, heads: int, only: tuple[str, ...] = ()) -> Iterator[Contender]:
-    """Bare SDPA always comes first: the others are compared with it."""
+    """SDPA alone comes first: the others are compared with it."""
     yield Contender(name=SDPA, module=nn.Identity(), read=_bare(heads))
     for name in NAMES[1:]:
         if only and name not in only:
@@ -43,7 +43,7 @@ def contenders(width: int, heads: int, only: tuple[str, ...] = ()) -> Iterator[C
 def _named(name: str, width: int, heads: int) -> Iterator[Contender]:
     factory: Callable[..., Attention] = ATTENTIONS[name]
     attention = factory(query_dim=width, memory_dim=width, width=width)
-    if attention.heads > 1:  # the others have one head by their paper
+    if attention.heads > 1:  # the others have one head in their papers
         attention = factory(query_dim=width, memory_dim=width, width=width, heads=heads)
 
     def reader(weights: bool) -> Callable[[Tensor], list[Tensor]]:
@@ -54,7 +54,7 @@ def _named(name: str, width: int, heads: int) -> Iterator[Contender]:
         return read
 
     yield Contender(name=name, module=attention, read=reader(False))
-    # Where a kernel, a band or a span spares the weights, asking for them costs; elsewhere they are there anyway.
+    # Where a kernel, a band or a span avoids the weights, requesting them costs time; elsewhere they exist anyway.
     window = attention.window
     if attention.why_not_fused() is None or window.band is not None or window.span is not None:
         yield Contender(name=name, weights=True, module=attention, read=reader(True))

@@ -1,4 +1,4 @@
-"""What a call costs: seconds, the most bytes that it holds at once, and how either grows with length."""
+"""The cost of a call in seconds and in bytes at its peak, and how both grow with length."""
 
 import math
 import os
@@ -9,13 +9,13 @@ from itertools import accumulate
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # the profiler would announce each start and stop
+os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # the profiler would log each start and stop
 
 FITTED = 4  # how many of the longest lengths an exponent is fitted to
 
 
 def seconds(call: Callable[[], object], device: torch.device, calls: int = 1) -> float:
-    """Wall-clock seconds a call, of `calls` back to back."""
+    """Wall-clock seconds per call, for `calls` calls in a row."""
     _finish(device)
     start = time.perf_counter()
     for _ in range(calls):
@@ -27,7 +27,7 @@ def seconds(call: Callable[[], object], device: torch.device, calls: int = 1) ->
 def peak_bytes(call: Callable[[], object], device: torch.device) -> int:
     """The most bytes allocated at once during a call, above what was allocated before it.
 
-    Both ways ask torch's allocator, so what a kernel allocates for itself inside counts, and what lived before
+    Both ways ask torch's allocator: temporary memory of a kernel counts, and memory allocated before the call
     (inputs, parameters) does not. On CUDA the allocator keeps its own peak, in blocks of 512 bytes. On the CPU the
     profiler records every allocation and release; a math library's own workspace is beyond torch's allocator.
     """

@@ -18,7 +18,7 @@ Rows = list[list[str]]
 
 
 class Progress:
-    """A bar, or a line a new direction or length where there is no rich."""
+    """A progress bar, or without rich, one line per direction and length."""
 
     def __init__(self, total: int) -> None:
         self._said = ""
@@ -61,7 +61,7 @@ def show(result: dict[str, Any]) -> None:
 
 
 def markdown(result: dict[str, Any]) -> str:
-    """The exponents, and the costs at the longest length, a row a contender."""
+    """The exponents and the costs at the longest length, one row per contender."""
     longest = max(cell["length"] for cell in result["cells"])
     grown = {(fit["label"], fit["direction"]): fit for fit in result["growth"]}
     cells = {(c["label"], c["direction"]): c for c in result["cells"] if c["length"] == longest}
@@ -95,7 +95,7 @@ def _where(result: dict[str, Any]) -> str:
 
 
 def refresh(page: str, results: Path) -> str:
-    """The page with each table between `<!-- table: FILE -->` and `<!-- end of table -->` made anew of that file."""
+    """The page with each table between `<!-- table: FILE -->` and `<!-- end of table -->` refreshed from that file."""
 
     def made(found: re.Match[str]) -> str:
         result = json.loads((results / found[2]).read_text(encoding="utf-8"))
@@ -128,12 +128,12 @@ def _memory(cell: dict[str, Any]) -> str:
 
 
 def _three(value: float) -> str:
-    """Three digits, but never a power of ten."""
+    """Three digits, without an exponent."""
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _exponent(fit: dict[str, Any] | None, result: dict[str, Any]) -> str:
-    """With the lengths that it was fitted to, where they are not the longest of the run."""
+    """The exponent, with the lengths it was fitted to if they are not the longest of the run."""
     if fit is None:
         return "—"
     fitted = fit["lengths"]
@@ -142,7 +142,7 @@ def _exponent(fit: dict[str, Any] | None, result: dict[str, Any]) -> str:
 
 
 def _reasons(result: dict[str, Any]) -> dict[str, list[str]]:
-    """What was not measured, by the reason."""
+    """The cells that were not measured, by reason."""
     labels: dict[str, list[str]] = {}
     for cell in result["cells"]:
         if "skipped" in cell:

@@ -23,13 +23,13 @@ MARK = "pytest.mark.gpu"
 
 
 def files_with_gpu_tests() -> list[str]:
-    """Only these are imported: the others need packages that a machine with a GPU may lack."""
+    """The test files to import: others need packages that a machine with a GPU may lack."""
     tests = sorted((ROOT / "tests").rglob("test_*.py"))
     return [str(path.relative_to(ROOT)) for path in tests if MARK in path.read_text(encoding="utf-8")]
 
 
 def pytest_command(report: Path, workers: int) -> list[str]:
-    # The options of pyproject.toml leave these tests out, and ask for pytest-xdist.
+    # The options in pyproject.toml exclude these tests, and require pytest-xdist.
     command = [
         sys.executable,
         "-m",
@@ -42,7 +42,7 @@ def pytest_command(report: Path, workers: int) -> list[str]:
         "-m",
         "gpu",
         "-p",
-        "no:benchmark",  # a plugin of some machines that warns of every parallel run
+        "no:benchmark",  # a plugin that warns about parallel runs
     ]
     if workers > 1 and find_spec("xdist"):
         command += ["-n", str(workers), "--dist", "worksteal"]

@@ -1,8 +1,8 @@
-"""How soon each model learns `reverse` and `dates`: exact matches on unseen items, beside the same model untrained.
+"""How fast each model learns `reverse` and `dates`: exact matches on unseen items, compared with the untrained model.
 
     python benchmarks/learning.py --figures docs/images/models       # every model on both, one after another
     python benchmarks/learning.py --models cho2014 --tasks dates --steps 4000 --out cho2014.json
-    python benchmarks/learning.py --join one.json other.json         # the rows of runs made side by side
+    python benchmarks/learning.py --join one.json other.json         # joins the rows of parallel runs
 
 The word-by-word RNN writes a word for each word that it reads: it learns `copy`, which keeps the order, and is shown
 to fail at `reverse`. A run ends at the first check with 99 % right, or with its updates. The system tests in
@@ -30,13 +30,13 @@ from saccade.train.learner import TrainingState
 from saccade.train.recipe import Recipe, recipe_of
 from saccade.train.translation import train
 
-ENOUGH = 0.99  # of the validation items: then the run ends
-ITEMS = 300  # unseen ones, on which a model is judged in the end
+ENOUGH = 0.99  # share of correct validation items at which a run ends
+ITEMS = 300  # unseen items for the final evaluation
 LENGTHS = {"reverse": (3, 6), "copy": (3, 6)}
 TASKS = ("reverse", "dates")
-ORDER_KEEPING = {"aligned-rnn": ("copy", "reverse")}  # what such a model is asked instead
+ORDER_KEEPING = {"aligned-rnn": ("copy", "reverse")}  # the tasks of such a model
 
-# Beside its tiny preset, what a model wants in order to read the dates of 48 locales.
+# Settings that a model needs, besides its tiny preset, for the dates of 48 locales.
 FOR_DATES: Mapping[str, Mapping[str, Any]] = {
     "kalchbrenner2013": {"embedding": 256, "hidden": 128, "cell": "gru", "first": "last"},
     "cho2014": {"hidden": 128, "maxout": 128},
@@ -47,8 +47,8 @@ FOR_DATES: Mapping[str, Mapping[str, Any]] = {
 }
 FOR_LETTERS: Mapping[str, Mapping[str, Any]] = {name: FOR_DATES[name] for name in ("cho2014", "vaswani2017")}
 RATES = {"kalchbrenner2013": 6e-3, "vaswani2017": 2e-3}
-MORE_DATES = ("kalchbrenner2013",)  # which learns half of them by heart
-SMALLER_BATCHES = ("kalchbrenner2013", "cho2014", "sutskever2014")  # one vector wants more updates
+MORE_DATES = ("kalchbrenner2013",)  # it would memorise half of them
+SMALLER_BATCHES = ("kalchbrenner2013", "cho2014", "sutskever2014")  # a single vector needs more updates
 STEPS = {"reverse": 2500, "copy": 2500, "dates": 6000}
 
 
@@ -65,11 +65,11 @@ class Learnt:
 
 
 class _EnoughError(Exception):
-    """Raised by the observer to end a run that has learnt what it should."""
+    """Raised by the observer to end a run that has learnt the task."""
 
 
 def recipe(model: str, name: str, steps: int, like: Path | None = None) -> Recipe:
-    """`like` a model in a folder, whose vocabulary is used: then a few pairs will do."""
+    """`like` is a model folder whose vocabulary is reused: then a few pairs suffice."""
     sequences = name in LENGTHS
     own = (FOR_LETTERS if sequences else FOR_DATES).get(model, {})
     tiny = config.to_dict(MODELS[model].PRESETS["tiny"])
@@ -105,14 +105,14 @@ def recipe(model: str, name: str, steps: int, like: Path | None = None) -> Recip
 
 
 def exact(translator: Translator, name: str, split: str, count: int = ITEMS) -> float:
-    """The share of items of a split that are translated letter by letter right."""
+    """The share of items of a split that are translated exactly."""
     pairs = list(task(name).pairs(count, seed=2, split=split, **({"words": LENGTHS[name]} if name in LENGTHS else {})))
     found = translator.translate([pair.source for pair in pairs])
     return sum(one.text == pair.target for one, pair in zip(found, pairs, strict=True)) / len(pairs)
 
 
 def learn(model: str, name: str, out: Path, steps: int | None = None, say: bool = False) -> Learnt:
-    """Train in `out`, which then holds the model in `trained`."""
+    """Train in `out`; the model is then in `trained` there."""
     curve: list[tuple[int, float]] = []
 
     def observe(state: TrainingState, translator: Translator) -> None:
@@ -141,7 +141,7 @@ def learn(model: str, name: str, out: Path, steps: int | None = None, say: bool 
 
 
 def draw(rows: list[Learnt], trained: Translator, path: Path) -> None:
-    """How one model learnt, and where it looks where it can look anywhere, at a date or at letters."""
+    """Plot how a model learnt and, if it has attention, where it looks."""
     from matplotlib import pyplot
 
     attends = trained.attends

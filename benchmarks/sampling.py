@@ -1,4 +1,4 @@
-"""What subword sampling costs: target tokens per second of training, without it, with it, and with pairs cut ahead.
+"""The cost of subword sampling: target tokens per second in training, without it, with it, and with prefetching.
 
     python benchmarks/sampling.py --pairs train.tsv --device cuda --set model.width=128
     python benchmarks/sampling.py --count 5000 --epochs 1 --kinds unigram
@@ -83,7 +83,7 @@ def recipe(asked: argparse.Namespace, kind: str, data: dict[str, Any]) -> Recipe
 
 
 def measured(recipe: Recipe, folder: Path, epochs: int) -> dict[str, Any]:
-    """Target tokens per second, and of which numbers that was made."""
+    """Target tokens per second, and the numbers behind it."""
     run = start(recipe, folder, log=Log(folder, Console(file=io.StringIO())))
     processes = choose_processes(run.material.corpus, recipe.data.processes)
     tokens, updates, began = 0, 0, 0.0
