@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 from saccade.align.options import AlignOptions
 from saccade.catalogue import list_attentions, list_models, list_tasks
 from saccade.comparison.options import CompareOptions
-from saccade.decode.constraints.options import Constraints
 from saccade.decode.file_options import EnsembleOptions, FileOptions, PairOptions, RerankingModels, ScoreOptions
-from saccade.decode.search.options import DEFAULT_SEARCH, Search
+from saccade.decode.search.options import DEFAULT_SEARCH, Constraints, Search
 from saccade.errors import UserError, say
 from saccade.evaluation.options import EvaluateOptions
 from saccade.ranges import change_options, take_options

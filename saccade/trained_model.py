@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from saccade.align.options import AlignOptions
-from saccade.decode.constraints.options import Constraints
 from saccade.decode.file_options import EnsembleOptions, FileOptions, RerankingModels, ScoreOptions
-from saccade.decode.search.options import DEFAULT_SEARCH, Search
+from saccade.decode.search.options import DEFAULT_SEARCH, Constraints, Search
 from saccade.errors import UserError, say
 from saccade.evaluation.options import EvaluateOptions
 from saccade.ranges import change_options, refuse_unknown, take_options

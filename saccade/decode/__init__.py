@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from saccade.decode.calibrating import calibrate as calibrate
     from saccade.decode.confidence import Calibration as Calibration
-    from saccade.decode.constraints.options import Constraints as Constraints
     from saccade.decode.ensemble import Ensemble as Ensemble
     from saccade.decode.ensemble import combine as combine
     from saccade.decode.loading import load as load
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from saccade.decode.search.hypotheses import Hypothesis as Hypothesis
     from saccade.decode.search.loop import run_search as run_search
     from saccade.decode.search.options import DEFAULT_SEARCH as DEFAULT_SEARCH
+    from saccade.decode.search.options import Constraints as Constraints
     from saccade.decode.search.options import Search as Search
     from saccade.decode.search.recording import Recorder as Recorder
     from saccade.decode.search.recording import SearchTree as SearchTree
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 _MODULES = {
     "calibrating": ("calibrate",),
     "confidence": ("Calibration",),
-    "constraints.options": ("Constraints",),
     "ensemble": ("Ensemble", "combine"),
     "loading": ("load", "load_vocabularies", "save"),
     "mbr": ("minimise_risk",),
@@ -41,7 +40,7 @@ _MODULES = {
     "scoring": ("PairScore", "score_pairs"),
     "search.hypotheses": ("Hypothesis",),
     "search.loop": ("run_search",),
-    "search.options": ("DEFAULT_SEARCH", "Search"),
+    "search.options": ("DEFAULT_SEARCH", "Constraints", "Search"),
     "search.recording": ("Recorder", "SearchTree"),
     "translation": ("Translation",),
     "translator": ("Translator",),

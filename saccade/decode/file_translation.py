@@ -12,7 +12,6 @@ from time import monotonic
 from typing import Any
 
 from saccade.align.attention import NO_ATTENTION
-from saccade.decode.constraints.options import Constraints
 from saccade.decode.file_options import FileOptions, RerankingModels
 from saccade.decode.loading import load
 from saccade.decode.long_texts import SplitText, split_text
@@ -20,7 +19,7 @@ from saccade.decode.mbr import minimise_risk
 from saccade.decode.records import JsonOutput, Record, RecordFile, read_constraints
 from saccade.decode.reranking import Reranker, RerankingWeights
 from saccade.decode.search.loop import OnStep
-from saccade.decode.search.options import Search
+from saccade.decode.search.options import Constraints, Search
 from saccade.decode.translation import Translation
 from saccade.decode.translator import Translator
 from saccade.decode.unknown_words import read_dictionary, replace_unknown

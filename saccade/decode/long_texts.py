@@ -14,8 +14,7 @@ import numpy as np
 from saccade.align.attention import PairAttention, SegmentedText, TokenWeights
 from saccade.attention import Learned
 from saccade.attention.scores import LocationOnly
-from saccade.decode.constraints.options import Constraints
-from saccade.decode.search.options import Search
+from saccade.decode.search.options import Constraints, Search
 from saccade.decode.translation import Translation
 from saccade.errors import UserError
 from saccade.models.contract import Seq2Seq

@@ -11,7 +11,7 @@ from saccade.data import read_lines
 from saccade.data.formats import is_read_once
 from saccade.data.sources import get_text
 from saccade.data.text_files import display_name, line_error
-from saccade.decode.constraints.options import Constraints
+from saccade.decode.search.options import Constraints
 from saccade.errors import UserError
 from saccade.files import parse_json
 

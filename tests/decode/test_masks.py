@@ -7,15 +7,15 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from saccade.decode.search import masks
-from saccade.decode.search.masks import mask_early_end, mask_loops, mask_repeated_ngrams
+from saccade.decode.search import expansion
+from saccade.decode.search.expansion import mask_early_end, mask_loops, mask_repeated_ngrams
 from saccade.text import EOS
 
 V = 6
 written = st.lists(st.lists(st.integers(4, 5), min_size=7, max_size=7), min_size=2, max_size=2)
 
 
-def forbidden(mask: masks.Mask, rows: list[list[int]], length: int) -> list[set[int]]:
+def forbidden(mask: expansion.Mask, rows: list[list[int]], length: int) -> list[set[int]]:
     log_probs = torch.zeros(1, len(rows), V)
     masked = mask(log_probs, torch.tensor([[row[:length] for row in rows]]))
     assert not log_probs.any()  # the caller's own is left alone
@@ -51,13 +51,13 @@ def test_loops_are_masked(rows: list[list[int]], length: int, most: int) -> None
 
 def test_loop_mask_examines_few_sizes_in_a_long_text(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
-    forbid = masks._forbid
+    forbid = expansion._forbid
 
     def counted(log_probs: torch.Tensor, tokens: torch.Tensor, where: torch.Tensor) -> torch.Tensor:
         sizes.append(tokens.numel())
         return forbid(log_probs, tokens, where)
 
-    monkeypatch.setattr(masks, "_forbid", counted)
+    monkeypatch.setattr(expansion, "_forbid", counted)
     text = torch.randint(4, 500, (1, 2, 6000), generator=torch.Generator().manual_seed(1))
     mask_loops(torch.zeros(1, 2, 500), text, most=8)
     assert not sizes  # nothing is in a row, so no size is looked at more closely

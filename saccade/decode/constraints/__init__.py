@@ -1,1 +1,1 @@
-"""Constraints on the text of a translation: their options, and how a search meets them."""
+"""How a search meets the constraints on a translation."""

@@ -4,9 +4,9 @@ written. A constraint is met, or reported in `Hypothesis.unmet` with the reason.
 import math
 from typing import NamedTuple
 
-from saccade.decode.constraints.options import GAP, Constraints
 from saccade.decode.constraints.outline import Outline, contains_phrase
 from saccade.decode.constraints.segmentations import TokenBytes
+from saccade.decode.search.options import GAP, Constraints
 from saccade.text import EOS
 
 
