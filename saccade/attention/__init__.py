@@ -1,97 +1,51 @@
 """Every attention of 2014–2017, and the useful ones since, as compositions of the same few parts."""
 
-from saccade.attention.attention import Attention, ScoredSlots
-from saccade.attention.bias import ALiBi, Bias, Buckets, RelativeKeys
-from saccade.attention.bidirectional import BidirectionalAttention, BothWays
-from saccade.attention.hops import MultiHopAttention, hop_penalty
-from saccade.attention.memory import History, Memory, Reading
-from saccade.attention.normalisers import (
-    Entmax15,
-    GumbelStraightThrough,
-    Monotonic,
-    Normaliser,
-    Sampled,
-    Sigmoid,
-    Softmax,
-    SoftmaxOrNothing,
-    Sparsemax,
-)
-from saccade.attention.positions import Learned, Rotary, Sinusoidal
-from saccade.attention.scores import (
-    Additive,
-    Bilinear,
-    Cosine,
-    Coverage,
-    Dot,
-    DotScore,
-    LocationAware,
-    LocationOnly,
-    ScaledDot,
-    Score,
-    Trilinear,
-)
-from saccade.attention.table import ATTENTIONS, Factory, describe
-from saccade.attention.windows import (
-    Block,
-    Causal,
-    Everywhere,
-    Graph,
-    Intersection,
-    Near,
-    Predicted,
-    Sliding,
-    View,
-    Window,
-)
-
-__all__ = [
-    "ATTENTIONS",
-    "ALiBi",
-    "Additive",
-    "Attention",
-    "Bias",
-    "BidirectionalAttention",
-    "Bilinear",
-    "Block",
-    "Intersection",
-    "BothWays",
-    "Buckets",
-    "Causal",
-    "Cosine",
-    "Coverage",
-    "Dot",
-    "DotScore",
-    "Entmax15",
-    "Everywhere",
-    "Factory",
-    "Graph",
-    "GumbelStraightThrough",
-    "History",
-    "Learned",
-    "LocationAware",
-    "LocationOnly",
-    "Memory",
-    "Monotonic",
-    "MultiHopAttention",
-    "Near",
-    "Normaliser",
-    "Predicted",
-    "Reading",
-    "RelativeKeys",
-    "Rotary",
-    "Sampled",
-    "ScaledDot",
-    "Score",
-    "ScoredSlots",
-    "Sigmoid",
-    "Sinusoidal",
-    "Sliding",
-    "Softmax",
-    "SoftmaxOrNothing",
-    "Sparsemax",
-    "Trilinear",
-    "View",
-    "Window",
-    "describe",
-    "hop_penalty",
-]
+from saccade.attention.attention import Attention as Attention
+from saccade.attention.attention import ScoredSlots as ScoredSlots
+from saccade.attention.bias import ALiBi as ALiBi
+from saccade.attention.bias import Bias as Bias
+from saccade.attention.bias import Buckets as Buckets
+from saccade.attention.bias import RelativeKeys as RelativeKeys
+from saccade.attention.bidirectional import BidirectionalAttention as BidirectionalAttention
+from saccade.attention.bidirectional import BothWays as BothWays
+from saccade.attention.hops import MultiHopAttention as MultiHopAttention
+from saccade.attention.hops import hop_penalty as hop_penalty
+from saccade.attention.memory import History as History
+from saccade.attention.memory import Memory as Memory
+from saccade.attention.memory import Reading as Reading
+from saccade.attention.normalisers import Entmax15 as Entmax15
+from saccade.attention.normalisers import GumbelStraightThrough as GumbelStraightThrough
+from saccade.attention.normalisers import Monotonic as Monotonic
+from saccade.attention.normalisers import Normaliser as Normaliser
+from saccade.attention.normalisers import Sampled as Sampled
+from saccade.attention.normalisers import Sigmoid as Sigmoid
+from saccade.attention.normalisers import Softmax as Softmax
+from saccade.attention.normalisers import SoftmaxOrNothing as SoftmaxOrNothing
+from saccade.attention.normalisers import Sparsemax as Sparsemax
+from saccade.attention.positions import Learned as Learned
+from saccade.attention.positions import Rotary as Rotary
+from saccade.attention.positions import Sinusoidal as Sinusoidal
+from saccade.attention.scores import Additive as Additive
+from saccade.attention.scores import Bilinear as Bilinear
+from saccade.attention.scores import Cosine as Cosine
+from saccade.attention.scores import Coverage as Coverage
+from saccade.attention.scores import Dot as Dot
+from saccade.attention.scores import DotScore as DotScore
+from saccade.attention.scores import LocationAware as LocationAware
+from saccade.attention.scores import LocationOnly as LocationOnly
+from saccade.attention.scores import ScaledDot as ScaledDot
+from saccade.attention.scores import Score as Score
+from saccade.attention.scores import Trilinear as Trilinear
+from saccade.attention.table import ATTENTIONS as ATTENTIONS
+from saccade.attention.table import Factory as Factory
+from saccade.attention.table import describe as describe
+from saccade.attention.windows import Block as Block
+from saccade.attention.windows import Causal as Causal
+from saccade.attention.windows import Everywhere as Everywhere
+from saccade.attention.windows import Graph as Graph
+from saccade.attention.windows import Intersection as Intersection
+from saccade.attention.windows import Near as Near
+from saccade.attention.windows import Predicted as Predicted
+from saccade.attention.windows import Sliding as Sliding
+from saccade.attention.windows import View as View
+from saccade.attention.windows import Window as Window

@@ -50,8 +50,7 @@ class Paper:
     title: str
 
 
-_PAPERS: dict[Callable[..., Attention], Paper] = {}
-_TEXTBOOK: set[Callable[..., Attention]] = set()
+_PAPERS: dict[Callable[..., Attention], Paper | None] = {}  # None: common knowledge
 _F = TypeVar("_F", bound=Callable[..., Attention])
 
 
@@ -67,7 +66,7 @@ def paper(authors: str, year: int, title: str) -> Callable[[_F], _F]:
 
 def textbook(factory: _F) -> _F:
     """Record that a factory's composition is common knowledge: no paper proposed it."""
-    _TEXTBOOK.add(factory)
+    _PAPERS[factory] = None
     return factory
 
 
@@ -77,10 +76,14 @@ def paper_of(factory: Callable[..., Attention]) -> Paper | None:
 
 def origin_of(factory: Callable[..., Attention]) -> str | None:
     """Where a composition comes from, in words; None where nothing is recorded."""
-    if _without_arguments(factory) in _TEXTBOOK:
-        return "a textbook construction; no paper of its own"
+    if _without_arguments(factory) not in _PAPERS:
+        return None
     source = paper_of(factory)
-    return None if source is None else f"{source.authors}: {source.title} ({source.year})"
+    return (
+        f"{source.authors}: {source.title} ({source.year})"
+        if source
+        else "a textbook construction; no paper of its own"
+    )
 
 
 def _without_arguments(factory: Callable[..., Attention]) -> Callable[..., Attention]:

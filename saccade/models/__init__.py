@@ -1,4 +1,4 @@
-"""The encoder-decoders of the record, one file a paper, on one contract."""
+"""Encoder-decoders from the literature, one file per paper, with one contract."""
 
 from saccade.models.contract import PaperInfo, Seq2Seq
 from saccade.models.table import MODELS, build_model
