@@ -39,7 +39,7 @@ def make_edit(path: Path, code: str) -> None:
     text = path.read_text(encoding="utf-8")
     if re.search(r'^    "[\w-]+":', code, re.MULTILINE):
         imports, entry = code.split("\n\n")
-        table = re.search(r"^[A-Z]+: .* = \{\n", text, re.MULTILINE)
+        table = re.search(r"^[A-Z]+: .* = .*\{\n", text, re.MULTILINE)
         assert table is not None, f"{path} has no table"
         end = text.index("\n}\n", table.end()) + 1
         first = text.index("\nfrom saccade.") + 1
