@@ -1,17 +1,17 @@
-"""Pick a recipe from the data, the hardware and the time there is, and say why; nobody needs to know hyper-parameters.
+"""Choose a recipe by the data, the hardware and the time, and give the reasons.
 
-The rules come from runs on real data (benchmarks/automatic.py). Small data wants a small model, strong dropout, tied
-embeddings, label smoothing and averaged weights, and several thousand updates: batches shrink with the data until an
-epoch has enough of them. Where the time is limited, the pace of this machine is measured first, and the model, the
-batches and the average are made to fit the updates that it allows.
+The rules come from runs on real data (benchmarks/automatic.py). Small data needs a small model, strong dropout, tied
+embeddings, label smoothing, averaged weights and several thousand updates: batches shrink with the data until an epoch
+has enough of them. If the time is limited, the speed of this machine is measured first, and the model, the batches and
+the average are chosen for the number of updates that it allows.
 """
 
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
-from typing import Any
+from itertools import chain, islice
+from typing import Any, Literal
 
 import torch
 
@@ -23,42 +23,49 @@ from saccade.text import HasTexts, Policy, words
 from saccade.train.losses import updates_per_second
 from saccade.train.recipe import Data, Recipe, Training
 
-_LOOKED_AT = 20_000  # pairs, to estimate lengths
-_FURTHER = 0.3  # of the learning rate, where a trained model is trained further
-_FEWEST_PER_EPOCH = 50  # updates; batches shrink until an epoch has as many
-_SMALLEST_BATCH = 250  # pieces
-_ONE_ALPHABET = 0.3  # overlap of two alphabets from which on a joint vocabulary is worth having
+_SAMPLE = 20_000  # pairs, to estimate lengths
+_FURTHER = 0.3  # share of the usual learning rate when a trained model is trained further
+_FEWEST_PER_EPOCH = 50  # updates; batches shrink until an epoch has so many
+_SMALLEST_BATCH = 250  # tokens
+_ONE_ALPHABET = 0.3  # overlap of two alphabets above which a joint vocabulary pays
 _WORTHWHILE = 1_500  # updates; with fewer, smaller batches learn more
-_FOR_UPDATES = 0.85  # of the time; the rest goes to checks and saves
-_CHARACTERS = {"char": 1.0, "word": 2.0}  # of a piece, about; 3 of a subword
+_FOR_UPDATES = 0.85  # share of the time; the rest is for validations and saves
+_CHARACTERS = {"char": 1.0, "word": 2.0}  # per token, about; 3 per subword
+_MOST_SYMBOLS = 300  # different phones, with stress and tone
+_SINGLE_WORD = 1.5  # mean words of a side at most, for texts that are single words
 
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """What picking looks at."""
+    """What the choice depends on."""
 
     pairs: int
-    mean_words: float  # of a source
-    mean_characters: float  # of a source and its target together
+    mean_words: float  # per source
+    mean_characters: float  # per pair, both sides together
     alphabet: int  # different characters
     cuda: bool
-    rule: bool = False  # made by a rule, without end and without exception: there is nothing to learn by heart
-    overlap: float = 1.0  # of the distributions of letters on the two sides: 0 for two scripts, 1 for one language
+    mean_target_words: float = 9.0
+    target_words: int = 10_000  # different words on the target side
+    rule: bool = False  # drawn by a rule without exceptions, so that there is nothing to memorise
+    overlap: float = 1.0  # of the letters' distributions on the two sides: 0 for two scripts, 1 for one language
 
     @classmethod
     def of(cls, pairs: Iterable[HasTexts], *, cuda: bool | None = None) -> "Facts":
         iterator = iter(pairs)
-        some = list(islice(iterator, _LOOKED_AT))
-        count = len(some) + sum(1 for _ in iterator)
-        looked = max(1, len(some))
-        sides = [Counter(c for pair in some for c in text(pair)) for text in (_source, _target)]
+        sample = list(islice(iterator, _SAMPLE))
+        count = len(sample) + sum(1 for _ in iterator)
+        size = max(1, len(sample))
+        letters = [Counter(chain.from_iterable(texts)) for texts in _sides(sample)]
+        source_words, target_words = ([word for text in texts for word in words(text)] for texts in _sides(sample))
         return cls(
             pairs=count,
-            mean_words=sum(len(words(pair.source)) for pair in some) / looked,
-            mean_characters=sum(side.total() for side in sides) / looked,
-            alphabet=len(sides[0].keys() | sides[1].keys()),
+            mean_words=len(source_words) / size,
+            mean_characters=sum(side.total() for side in letters) / size,
+            alphabet=len(letters[0].keys() | letters[1].keys()),
             cuda=torch.cuda.is_available() if cuda is None else cuda,
-            overlap=_overlap(*sides),
+            mean_target_words=len(target_words) / size,
+            target_words=len(set(target_words)),
+            overlap=_overlap(*letters),
         )
 
     @classmethod
@@ -70,21 +77,27 @@ class Facts:
         facts = cls.of(data.drawn("train", min(2000, data.count)), cuda=cuda)
         return replace(facts, pairs=data.count, rule=known.rule)
 
-    def pieces(self, policy: Policy) -> float:
-        """Of a text, about, its end included."""
+    @property
+    def judge(self) -> Literal["bleu", "exact"]:
+        """Words and their pronunciations, dates and numbers are right or wrong; BLEU would count words of one."""
+        return "exact" if min(self.mean_words, self.mean_target_words) <= _SINGLE_WORD else "bleu"
+
+    @property
+    def is_pronunciation(self) -> bool:
+        """Whether targets spell single words in symbols between spaces, such as phones."""
+        return self.mean_words <= _SINGLE_WORD and self.mean_target_words >= 2.5 and self.target_words <= _MOST_SYMBOLS
+
+    def tokens(self, policy: Policy) -> float:
+        """Tokens of a text, about, with the end."""
         return max(8.0, self.mean_characters / 2 / _CHARACTERS.get(policy.kind, 3.0))
 
 
-def _source(pair: HasTexts) -> str:
-    return pair.source
-
-
-def _target(pair: HasTexts) -> str:
-    return pair.target
+def _sides(pairs: list[HasTexts]) -> tuple[list[str], list[str]]:
+    return [pair.source for pair in pairs], [pair.target for pair in pairs]
 
 
 def _overlap(first: Counter[str], second: Counter[str]) -> float:
-    """Σ min(p(c), q(c)) over the letters c, which p and q are the shares of."""
+    """Σ min(p(c), q(c)) over the letters c, where p and q are their shares on the two sides."""
     letters = [{c: n for c, n in side.items() if c.isalpha()} for side in (first, second)]
     totals = [sum(side.values()) for side in letters]
     if not all(totals):
@@ -110,82 +123,86 @@ def choose_recipe(
     data: Data,
     facts: Facts,
     model: str | None = None,
-    begun: ModelConfig | None = None,
+    initial: ModelConfig | None = None,
     *,
     minutes: float | None = None,
 ) -> ChosenRecipe:
-    """The recipe for these pairs on this machine. `model` is the user's choice, where there is one; `begun` is what is
-    to be trained further, where there is anything; `minutes` is the time for training, where it is limited.
-    """
-    if begun is not None:
-        return _further(data, facts, begun)
+    """Choose the recipe for these pairs on this machine. `model` is the user's choice, `initial` a model to train
+    further, `minutes` the time for training; each may be None."""
+    if initial is not None:
+        return _further(data, facts, initial)
     reasons = [_counted(facts)]
-    known = None if data.task is None else tasks.find_task(data.task)
-    policy, joint, reason = _vocabulary(data, facts)
+    data, reason = _with_vocabulary(data, facts)
     reasons.append(reason)
-    candidates = _candidates(model or _usual_model(facts), facts, "all" if joint else "target")
-    usual = _training(candidates[0].model, candidates[0].settings, facts, policy)
+    name, why = _usual_model(facts) if model is None else (model, "as requested")
+    candidates = _candidates(name, facts, "all" if data.joint else "target")
     if minutes is None:
-        chosen, train = candidates[0], usual
+        chosen = candidates[0]
+        train = _training(name, chosen.settings, facts, data.vocabulary)
     else:
-        chosen, train, reason = _within(minutes, candidates, facts, policy)
+        chosen, train, reason = _within(minutes, candidates, facts, data.vocabulary)
         reasons.append(reason)
-    if model is None:
-        reasons.append(f"model {chosen.model}: {_why(facts)}")
+    reasons.append(f"model {name}: {why}")
     reasons.append(f"{chosen.size}, dropout {chosen.settings.dropout}")
     device = "CUDA" if facts.cuda else "the CPU"
-    reasons.append(f"batches of {train.tokens:,} pieces, at most {train.max_steps:,} updates, on {device}")
-    data = replace(data, vocabulary=policy, joint=joint, longest=256)
-    if known is not None:
-        data = replace(data, words=data.words or known.words)
+    if facts.judge == "exact":
+        reasons.append("texts are single words, so the best model is chosen by exact matches (train.judge)")
+    reasons.append(f"batches of {train.tokens:,} tokens, at most {train.max_steps:,} updates, on {device}")
+    lengths = None if data.task is None else data.words or tasks.find_task(data.task).words
+    data = replace(data, longest=256, words=lengths)
     recipe = Recipe(data=data, model=chosen.model, settings=chosen.settings, train=train)
     return ChosenRecipe(recipe=recipe, reasons=tuple(reasons))
 
 
-def _further(data: Data, facts: Facts, begun: ModelConfig) -> ChosenRecipe:
-    """Model and settings as they are; smaller steps, so that what was learnt is not lost in the first of them."""
-    settings = config.from_dict(find_model(begun.model).config_type, begun.config, "config.json", "config")
-    usual = _training(begun.model, settings, facts, data.vocabulary)
+def _further(data: Data, facts: Facts, initial: ModelConfig) -> ChosenRecipe:
+    """Keep the model and its settings; smaller steps, so that the first of them do not undo what was learnt."""
+    settings = config.from_dict(find_model(initial.model).config_type, initial.config, "config.json", "config")
+    usual = _training(initial.model, settings, facts, data.vocabulary)
     train = replace(usual, lr=usual.lr * _FURTHER)
     reasons = (
         _counted(facts),
-        f"{begun.model} trained further: its vocabulary and settings, and {_FURTHER:g} of the usual rate",
-        f"batches of {train.tokens:,} pieces, at most {train.max_steps:,} updates",
+        f"{initial.model} trained further: its vocabulary and settings, and {_FURTHER:g} of the usual learning rate",
+        f"batches of {train.tokens:,} tokens, at most {train.max_steps:,} updates",
     )
-    return ChosenRecipe(recipe=Recipe(data=data, model=begun.model, settings=settings, train=train), reasons=reasons)
+    return ChosenRecipe(recipe=Recipe(data=data, model=initial.model, settings=settings, train=train), reasons=reasons)
 
 
 def _counted(facts: Facts) -> str:
     return f"{facts.pairs:,} pair{'s' * (facts.pairs != 1)} of about {facts.mean_words:.0f} source words"
 
 
-def _vocabulary(data: Data, facts: Facts) -> tuple[Policy, bool, str]:
-    """How texts are cut, whether both sides share the pieces, and why."""
-    known = None if data.task is None else tasks.find_task(data.task)
-    joint = data.joint and (known is None or known.joint)
-    if known is not None and known.pieces != "unigram":
-        kind = "characters" if known.pieces == "char" else "words"
-        return Policy(kind=known.pieces, size=2000), joint, f"pieces are {kind}, as suits task:{data.task}"
-    if known is None and facts.mean_words <= 2.5:  # spelling, pronunciation
-        return Policy(kind="char", size=2000), joint, "sources are single words, so pieces are characters"
+def _with_vocabulary(data: Data, facts: Facts) -> tuple[Data, str]:
+    """The data with the kind and the size of the vocabulary, and the reason."""
+    task = None if data.task is None else tasks.find_task(data.task)
+    joint = data.joint and (task is None or task.joint)
+    if task is not None and task.pieces != "unigram":
+        kind = "characters" if task.pieces == "char" else "words"
+        data = replace(data, vocabulary=Policy(kind=task.pieces, size=2000), joint=joint)
+        return data, f"tokens are {kind}, as suits task:{data.task}"
+    if task is None and facts.is_pronunciation:
+        data = replace(data, vocabulary=Policy(kind="char", size=2000), joint=False)
+        data = replace(data, target_vocabulary=Policy(kind="word", size=2000))
+        return data, "sources are single words and targets are symbols between spaces: from characters to symbols"
+    if task is None and facts.mean_words <= 2.5:  # spelling, for example
+        data = replace(data, vocabulary=Policy(kind="char", size=2000), joint=joint)
+        return data, "sources are single words, so tokens are characters"
     joint = joint and facts.overlap >= _ONE_ALPHABET
     size = 100 * round(0.47 * math.sqrt(facts.pairs) * (1.0 if joint else 0.6))
     spelling = 260 + facts.alphabet  # special and byte ids, and every character
     size = max(400, min(16_000, size), spelling + facts.alphabet // 4)
-    one = f"a joint vocabulary of at most {size:,} pieces"
-    two = f"a vocabulary of at most {size:,} pieces for each side"
-    return Policy(kind="unigram", size=size), joint, one if joint else two + (": two alphabets" if data.joint else "")
+    reason = f"a joint vocabulary of at most {size:,} tokens"
+    if not joint:
+        reason = f"a vocabulary of at most {size:,} tokens for each side" + (": two alphabets" if data.joint else "")
+    return replace(data, vocabulary=Policy(kind="unigram", size=size), joint=joint), reason
 
 
-def _usual_model(facts: Facts) -> str:
-    large = facts.cuda if facts.rule else facts.pairs >= 10_000
-    return "vaswani2017" if large else "bahdanau2014"
-
-
-def _why(facts: Facts) -> str:
+def _usual_model(facts: Facts) -> tuple[str, str]:
+    """The model, and why."""
     if facts.rule:
-        return "a GPU is there" if facts.cuda else "soonest done without a GPU"
-    return "enough pairs for a Transformer" if facts.pairs >= 10_000 else "few pairs"
+        return ("vaswani2017", "there is a GPU") if facts.cuda else ("bahdanau2014", "the fastest without a GPU")
+    if facts.pairs >= 10_000:
+        return "vaswani2017", "enough pairs for a Transformer"
+    return "bahdanau2014", "few pairs"
 
 
 def _candidates(name: str, facts: Facts, tie: Tie) -> list[_Candidate]:
@@ -202,7 +219,7 @@ def _candidates(name: str, facts: Facts, tie: Tie) -> list[_Candidate]:
 
 
 def _transformer_sizes(facts: Facts) -> Iterator[tuple[dict[str, int], int]]:
-    """Settings, and the fewest updates that such a Transformer wants."""
+    """Settings, and the fewest updates that such a Transformer needs."""
 
     def size(width: int, inner: int, layers: int) -> dict[str, int]:
         return {"width": width, "inner": inner, "heads": 4, "encoder_layers": layers, "decoder_layers": layers}
@@ -224,27 +241,33 @@ def _sized(
     settings = (
         config.to_dict(kind.PRESETS[preset]) | size | {"dropout": dropout} | ({} if tie is None else {"tie": tie})
     )
-    said = f"size {size}" if size else f"preset {preset}"
     settings = config.from_dict(kind.config_type, settings, "picked", "model")
-    return _Candidate(model=name, settings=settings, size=said, least_updates=least_updates)
+    return _Candidate(model=name, settings=settings, size=_describe_size(size, preset), least_updates=least_updates)
+
+
+def _describe_size(size: dict[str, Any], preset: str) -> str:
+    if "heads" in size:
+        layers = f"{size['encoder_layers']} + {size['decoder_layers']} layers"
+        return f"width {size['width']}, inner {size['inner']}, {size['heads']} heads, {layers}"
+    return ", ".join(f"{name} {value}" for name, value in size.items()) or f"preset {preset}"
 
 
 def _within(
     minutes: float, candidates: list[_Candidate], facts: Facts, policy: Policy
 ) -> tuple[_Candidate, Training, str]:
-    """The first candidate that the time allows enough updates, if need be in smaller batches; else the last."""
+    """The first candidate for which the time allows enough updates, if need be in smaller batches; else the last."""
     for candidate in candidates:
         usual = _training(candidate.model, candidate.settings, facts, policy)
         tokens, allowed = _batches_within(minutes, candidate, usual, facts, policy)
         if allowed >= candidate.least_updates:
             break
     updates = max(1, min(allowed, usual.max_steps or allowed))
-    epochs = updates * tokens / (facts.pairs * facts.pieces(policy))
+    epochs = updates * tokens / (facts.pairs * facts.tokens(policy))
     dropout = min(candidate.settings.dropout, 0.1 if epochs < 10 else 0.2 if epochs < 20 else 1.0)
     candidate = replace(candidate, settings=replace(candidate.settings, dropout=dropout))
     train = _training(candidate.model, candidate.settings, facts, policy, tokens=tokens, updates=updates)
     train = replace(train, max_steps=usual.max_steps, max_minutes=minutes)
-    reason = f"{minutes:g} minutes allow about {allowed:,} updates of {tokens:,} pieces here, {epochs:.1f} epochs"
+    reason = f"{minutes:g} minutes allow about {allowed:,} updates of {tokens:,} tokens here, {epochs:.1f} epochs"
     return candidate, train, reason
 
 
@@ -262,7 +285,7 @@ def _batches_within(
             replace(usual, tokens=tokens),
             device=torch.device("cuda" if facts.cuda else "cpu"),
             vocabulary=policy.size,
-            length=round(facts.pieces(policy)),
+            length=round(facts.tokens(policy)),
             seconds=min(1.0, 0.2 * minutes),
         )
         return 1 / pace
@@ -280,8 +303,8 @@ def _batches_within(
 def _training(
     name: str, settings: Any, facts: Facts, policy: Policy, *, tokens: int | None = None, updates: int | None = None
 ) -> Training:
-    """For so many `updates` of batches of `tokens` pieces, or for as many as the data wants."""
-    epoch = facts.pairs * facts.pieces(policy)
+    """The settings for so many `updates` of so many `tokens`; by default, as many as suit the data."""
+    epoch = facts.pairs * facts.tokens(policy)
     tokens = tokens or _batch_tokens(epoch, facts)
     most = _updates(name, epoch / tokens, facts)
     updates = updates or most
@@ -296,6 +319,7 @@ def _training(
         max_steps=most,
         check_every=max(20, min(1000, updates // 20 if updates == most else updates // 8)),
         patience=10,
+        judge=facts.judge,
         judge_on=200 if updates == most else 100,
     )
 
@@ -308,7 +332,7 @@ def _batch_tokens(epoch: float, facts: Facts) -> int:
 
 
 def _updates(name: str, per_epoch: float, facts: Facts) -> int:
-    """Those of so many epochs, but thousands for small data, and an end for large."""
+    """Several epochs, but thousands of updates for small data, and a limit for large data."""
     if facts.rule:
         return 20_000 if facts.cuda else 5_000
     epochs, fewest, most = (32, 5_000, 40_000) if name in ("vaswani2017", "gehring2017") else (20, 3_000, 30_000)

@@ -29,17 +29,17 @@ from saccade.text import Placeholders, Policy
 
 @dataclass(frozen=True, kw_only=True)
 class Ingredient(Checked):
-    """One corpus of several."""
+    """One of several corpora."""
 
     pairs: str  # as data.pairs
     targets: str | None = None
     fields: Fields | None = None
     reverse: bool = False  # from target to source
-    tag: str | None = None  # before every source, such as "<fr>": tells the model what is asked of it
-    weight: Annotated[float, Range(above=0, most=1_000_000)] = 1.0  # passes over this corpus in an epoch
-    valid: str | None = None  # validation pairs, tagged and reversed likewise; none: some of the pairs are held out
+    tag: str | None = None  # written before each source, such as "<fr>", to tell the model what to do
+    weight: Annotated[float, Range(above=0, most=1_000_000)] = 1.0  # how often an epoch passes over this corpus
+    valid: str | None = None  # validation pairs, tagged and reversed alike; none: some of the pairs are held out
     valid_targets: str | None = None
-    count: Count | None = None  # of a task; none: data.count
+    count: Count | None = None  # pairs to draw from a task; none: data.count
     words: tuple[Length, Length] | None = None
 
     def __post_init__(self) -> None:
@@ -72,7 +72,7 @@ class Ingredient(Checked):
         return open_pairs(self.valid, self.valid_targets, fields=fields, reverse=self.reverse)
 
     def copied_to(self, folder: Path) -> "Ingredient":
-        """With what can be read only once copied into `folder`."""
+        """Copy input that can be read only once (standard input, a pipe) into `folder`."""
         if self.task is not None or hub_name(self.pairs) is not None:
             return self
         kept = PairFiles(self.pairs, self.targets).buffered_in(folder)
@@ -81,30 +81,32 @@ class Ingredient(Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class Data(Checked):
-    pairs: str = ""  # a file (TSV, JSONL, CSV), one of two parallel ones, "-" for standard input, task:NAME or hf:NAME
+    pairs: str = ""  # a file (TSV, JSONL, CSV), one of two parallel files, "-" for standard input, task:NAME or hf:NAME
     targets: str | None = None  # the target side of two parallel files
-    fields: Fields | None = None  # of JSONL, CSV or hf:, where they are not "source" and "target"; or column numbers
-    corpora: tuple[Ingredient, ...] = ()  # in place of data.pairs: several, mixed
+    fields: Fields | None = None  # in JSONL, CSV or hf:, if not "source" and "target"; or column numbers
+    corpora: tuple[Ingredient, ...] = ()  # several corpora to mix, instead of data.pairs
     valid: str | None = None  # validation pairs; none: some of the training pairs are held out
     valid_targets: str | None = None
     valid_share: BetweenZeroAndOne = 0.05
     valid_most: Count = 2000
-    count: Count = 100_000  # pairs drawn of a task
-    words: tuple[Length, Length] | None = None  # lengths of a task's sources; none: those usual for it
+    count: Count = 100_000  # pairs to draw from a task
+    words: tuple[Length, Length] | None = None  # shortest and longest source of a task; none: the task's usual lengths
     clean: Cleaning = field(default_factory=Cleaning)
-    longest: Length = 256  # pieces on a side; longer pairs are left out and reported
+    longest: Length = 256  # tokens per side; longer pairs are left out and reported
     vocabulary: Policy = field(default_factory=Policy)
-    target_vocabulary: Policy | None = None  # of the target side, where it is another kind; then joint is false
+    target_vocabulary: Policy | None = None  # for the target side, if it is of another kind; then joint is false
     joint: bool = True  # one vocabulary for both sides
-    right_to_left: bool = False  # targets are read and written from their end; what a user sees is as ever
-    vocab_from: str | None = None  # a model folder whose vocabulary to use
-    vocab_lines: Count | None = None  # texts drawn to make a vocabulary; none: a million, or 100,000 when streaming
-    placeholders: tuple[str, ...] = ()  # kept intact: "markup", "url", "email", "number", or regular expressions
-    sampling: Share = 0.0  # subword sampling: unigram's smoothing, or BPE's dropout, such as 0.1; 0: none
-    streaming: bool | Literal["auto"] = "auto"  # read pairs as they are needed; auto: of more than a gigabyte
+    right_to_left: bool = False  # the model writes targets from their end; users see them as usual
+    vocab_from: str | None = None  # use the vocabulary of this model folder
+    vocab_lines: Count | None = None  # texts to train the vocabulary on; none: a million, or 100,000 when streaming
+    placeholders: tuple[str, ...] = ()  # copied unchanged: "markup", "url", "email", "number", or regular expressions
+    sampling: Share = 0.0  # subword sampling: unigram's smoothing or BPE's dropout, such as 0.1; 0 disables it
+    streaming: bool | Literal["auto"] = (
+        "auto"  # read pairs when they are needed; auto: if there is more than a gigabyte
+    )
     buffer: Count = 50_000  # pairs that are shuffled together when streaming
-    processes: CountOrZero | Literal["auto"] = "auto"  # that read and cut pairs ahead when streaming; auto: at most 8
-    alignments: str | None = None  # links i-j between words, a line a pair, for train.guided; or "task"
+    processes: CountOrZero | Literal["auto"] = "auto"  # that prepare batches when streaming; auto: at most 8
+    alignments: str | None = None  # a file of links i-j between words, one line per pair, for train.guided; or "task"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -118,7 +120,7 @@ class Data(Checked):
             policy = getattr(self, key)
             if self.sampling and policy is not None and policy.kind in ("char", "word"):
                 raise ValueError(
-                    f"sampling needs pieces that a word can be cut into, got {self.sampling} with a vocabulary of kind "
+                    f"sampling needs subwords, got {self.sampling} with a vocabulary of kind "
                     f"{policy.kind!r}: set {key}.kind = 'unigram' or 'bpe', or sampling = 0"
                 )
         if self.alignments is not None and (self.corpora or self.placeholders or self.streams):
@@ -145,7 +147,7 @@ class Data(Checked):
 
     @property
     def streams(self) -> bool:
-        """Whether it must: sampling cuts texts anew each epoch, and so needs them, not their ids."""
+        """Whether it must stream: sampling segments the texts again in each epoch."""
         return self.streaming is True or bool(self.sampling)
 
     @property
@@ -158,7 +160,7 @@ class Data(Checked):
         return self.ingredients[0].drawn(split, count, self.words)
 
     def mixed_with(self, other: str, share: float) -> "Data":
-        """With so many passes over the pairs of `other` that they are `share` of all that is seen."""
+        """Mix in the pairs of `other`, so often that they are `share` of all pairs."""
         if self.corpora or not 0 < share < 1:
             raise ValueError(f"the share to mix in must be between 0 and 1, and the corpus one, got {share}")
         own, added = replace(self.ingredients[0], valid=None, valid_targets=None), Ingredient(pairs=other)
@@ -168,7 +170,7 @@ class Data(Checked):
         return replace(self, pairs="", targets=None, fields=None, corpora=corpora)
 
     def copied_to(self, folder: Path) -> "Data":
-        """With what can be read only once copied into `folder`."""
+        """Copy input that can be read only once (standard input, a pipe) into `folder`."""
         if self.corpora:
             return self
         kept = self.ingredients[0].copied_to(folder)
@@ -176,7 +178,7 @@ class Data(Checked):
 
 
 def _has_names(pairs: str) -> bool:
-    """Whether texts are found by a name there, not by their place."""
+    """Whether texts are found by a field's name, not by its position."""
     return hub_name(pairs) is not None or has_named_fields(pairs)
 
 
@@ -187,54 +189,54 @@ RECIPE = "recipe.toml"  # in the folder of a run
 _Place = Annotated[int, Range(least=-1_000, most=1_000)]  # in a list, from 0, or from its end by -1
 _Threads = Annotated[int, Range(least=1, most=1_000)]
 
-MEASURED = ("tokens", "threads")  # of Training: where they are "auto", the run decides when it begins, once
+MEASURED = ("tokens", "threads")  # settings of Training that the run decides once, when it begins, if they are "auto"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Training(Checked):
     optimiser: Literal["adamw", "adadelta", "sgd", "muon"] = "adamw"
-    lr: Positive = 1e-3  # the highest; Adadelta's usual one is 1, SGD's from 0.1 to 1
-    momentum: Share | None = None  # none: 0 of SGD, 0.95 of Muon
-    nesterov: bool = False  # of SGD's momentum; Muon's always is
+    lr: Positive = 1e-3  # the highest learning rate; usual: 1 for Adadelta, 0.1 to 1 for SGD
+    momentum: Share | None = None  # none: 0 for SGD, 0.95 for Muon
+    nesterov: bool = False  # Nesterov momentum for SGD; Muon always uses it
     betas: tuple[Share, Share] = (0.9, 0.98)
     weight_decay: NotNegative = 1e-4
     schedule: Literal["constant", "inverse-sqrt", "cosine", "staircase", "plateau"] = "cosine"
-    warmup: CountOrZero = 200  # steps in which the rate rises to lr
-    decay: BetweenZeroAndOne = 0.5  # what a staircase or a plateau multiplies the rate by
-    decay_after: NotNegative = 5.0  # epochs before the first step of a staircase
-    decay_every: Annotated[float, Range(least=0.001)] = 1.0  # epochs of each further step
-    decay_patience: Count = 1  # checks without a lower validation loss that make a plateau
-    least_lr: Positive = 1e-5  # a plateau that leads below it ends the run
-    clip: Positive | None = 1.0  # of the gradient's norm
-    smoothing: Share = 0.1  # of labels
-    sampling: Literal["linear", "exponential", "inverse-sigmoid"] | None = None  # the decoder reads its own words, too
-    sampling_half: Count = 5000  # steps after which it reads as many of its own words as true ones
-    sampling_least: Share = 0.0  # share of true words that stays
+    warmup: CountOrZero = 200  # updates in which the learning rate rises to lr
+    decay: BetweenZeroAndOne = 0.5  # factor by which a staircase or a plateau lowers the learning rate
+    decay_after: NotNegative = 5.0  # epochs before a staircase first lowers it
+    decay_every: Annotated[float, Range(least=0.001)] = 1.0  # epochs between the further steps
+    decay_patience: Count = 1  # validations without a lower loss that make a plateau
+    least_lr: Positive = 1e-5  # a plateau that would lower the rate further ends the run
+    clip: Positive | None = 1.0  # the largest norm of the gradient
+    smoothing: Share = 0.1  # label smoothing
+    sampling: Literal["linear", "exponential", "inverse-sigmoid"] | None = None  # scheduled sampling
+    sampling_half: Count = 5000  # updates until the decoder reads as many of its own words as true ones
+    sampling_least: Share = 0.0  # the smallest share of true words
     guided: NotNegative = 0.0  # weight of the loss that draws the attention to data.alignments
-    guided_decay: UpToOne = 1.0  # what that weight is multiplied by after each epoch
-    guided_layer: _Place | None = None  # of the decoder's attentions, from 0; -1: the last; none: the mean of all
-    guided_head: _Place | None = None  # likewise of its heads
+    guided_decay: UpToOne = 1.0  # factor of that weight after each epoch
+    guided_layer: _Place | None = None  # which of the decoder's attentions, from 0; -1: the last; none: their mean
+    guided_head: _Place | None = None  # which of its heads, in the same way
     reinforce: NotNegative = 0.1  # weight of REINFORCE, by which a sampled attention learns what to read
-    reinforce_entropy: NotNegative = 0.002  # weight of the entropy of what it draws from
-    reinforce_expected: Share = 0.5  # share of the sentences that it reads by the expected value instead of drawing
-    init_from: str | None = None  # a model folder whose weights to begin with
-    freeze: tuple[str, ...] = ()  # names, or patterns such as "encoder.*", of parameters that stay as they are
-    tokens: Count | Literal["auto"] = 4096  # of a batch, over all workers: pairs × the longest side; auto: what fits
-    accumulate: Annotated[int, Range(least=1, most=10_000)] = 1  # batches an update
-    ema: BetweenZeroAndOne | None = None  # decay of a running mean of the weights, which is then judged and kept
-    average: CountOrZero = 0  # of so many last checks, the mean of the weights is tried at the end
-    max_steps: CountOrZero | None = None  # the run ends at whichever of the three comes first
+    reinforce_entropy: NotNegative = 0.002  # weight of the entropy of its distribution
+    reinforce_expected: Share = 0.5  # share of sentences read by the expected value instead of a draw
+    init_from: str | None = None  # start with the weights of this model folder
+    freeze: tuple[str, ...] = ()  # names of parameters that do not change, or patterns such as "encoder.*"
+    tokens: Count | Literal["auto"] = 4096  # per batch, all workers: pairs × longest side; auto: what fits in memory
+    accumulate: Annotated[int, Range(least=1, most=10_000)] = 1  # batches per update
+    ema: BetweenZeroAndOne | None = None  # decay of a running average of the weights, which is then judged and saved
+    average: CountOrZero = 0  # at the end, try the mean weights of so many last validations
+    max_steps: CountOrZero | None = None  # updates; the run ends when the first of the three limits is reached
     max_epochs: CountOrZero | None = None
     max_minutes: NotNegative | None = None
-    check_every: Count = 500  # steps between validations; each also saves
-    patience: Count = 10  # checks without a better score before the run ends
+    check_every: Count = 500  # updates between validations; each also saves the run
+    patience: Count = 10  # validations without a better score before the run ends
     judge: Literal["bleu", "chrf", "exact", "loss"] = "bleu"  # the metric that chooses the best model
-    judge_on: Count = 200  # validation sentences that are translated for it
+    judge_on: Count = 200  # validation sentences to translate for it
     precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"
-    compile: bool = False  # the model's forward pass, by torch.compile
-    tensorboard: bool = False  # also writes what is measured for TensorBoard, in the folder tensorboard
+    compile: bool = False  # compile the forward pass with torch.compile
+    tensorboard: bool = False  # also write the metrics for TensorBoard, to tensorboard/
     device: str = "auto"
-    threads: _Threads | Literal["auto"] | None = "auto"  # of the CPU; auto: one or all, whichever is faster; none: all
+    threads: _Threads | Literal["auto"] | None = "auto"  # CPU threads; auto: one or all, whichever is faster; none: all
     seed: Seed = 1
 
     def __post_init__(self) -> None:
@@ -242,11 +244,11 @@ class Training(Checked):
         if self.max_steps is None and self.max_epochs is None and self.max_minutes is None:
             object.__setattr__(self, "max_epochs", 30)
         if self.nesterov and (self.optimiser != "sgd" or not self.momentum):
-            raise ValueError("nesterov is of SGD's momentum: set optimiser = 'sgd' and momentum = 0.9")
+            raise ValueError("nesterov needs SGD with momentum: set optimiser = 'sgd' and momentum = 0.9")
 
     @property
     def batch_tokens(self) -> int:
-        """`tokens` as a number, also while memory is still to decide."""
+        """`tokens`, or a usual number while it is "auto"."""
         return self.tokens if isinstance(self.tokens, int) else 4096
 
 
@@ -254,7 +256,7 @@ class Training(Checked):
 class Recipe:
     data: Data
     model: str
-    settings: Any  # the model's own Config
+    settings: Any  # the model's Config
     train: Training
 
     def to_dict(self) -> dict[str, Any]:

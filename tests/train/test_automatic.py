@@ -125,7 +125,7 @@ def test_embeddings_are_tied_over_one_vocabulary_only() -> None:
 def test_what_is_trained_further_stays_what_it_is() -> None:
     settings = config.to_dict(MODELS["luong2015"].PRESETS["tiny"])
     usual = choose_recipe(DATA, SENTENCES, "luong2015").recipe
-    chosen = choose_recipe(DATA, SENTENCES, begun=ModelConfig(model="luong2015", config=settings))
+    chosen = choose_recipe(DATA, SENTENCES, initial=ModelConfig(model="luong2015", config=settings))
     assert chosen.recipe.settings == MODELS["luong2015"].PRESETS["tiny"] and chosen.recipe.data == DATA
     assert chosen.recipe.train == replace(usual.train, lr=usual.train.lr * 0.3)
     assert "luong2015 trained further" in "\n".join(chosen.reasons)
@@ -133,7 +133,8 @@ def test_what_is_trained_further_stays_what_it_is() -> None:
 
 def test_facts() -> None:
     facts = Facts.of([TextPair("a bb", "c"), TextPair("dd", "ee")] * 15_000, cuda=False)
-    assert facts == Facts(pairs=30_000, mean_words=1.5, mean_characters=4.5, alphabet=6, cuda=False, overlap=0.0)
+    lengths = {"mean_words": 1.5, "mean_characters": 4.5, "mean_target_words": 1.0}
+    assert facts == Facts(pairs=30_000, **lengths, target_words=2, alphabet=6, cuda=False, overlap=0.0)
 
 
 @pytest.mark.parametrize(
@@ -172,3 +173,16 @@ def test_what_is_picked_trains(pairs_file: Path, tmp_path: Path) -> None:
     outcome = train(short, tmp_path / "run")
     assert outcome.finished and outcome.step == 2
     assert load_recipe(tmp_path / "run" / "recipe.toml") == short
+
+
+def test_single_words_are_judged_by_exact_matches() -> None:
+    phones = [TextPair("cat", "K AE1 T"), TextPair("dog", "D AO1 G")] * 100
+    recipe, reasons = (chosen := choose_recipe(DATA, Facts.of(phones, cuda=False))).recipe, "\n".join(chosen.reasons)
+    assert recipe.train.judge == "exact" and "exact matches" in reasons
+    assert recipe.data.vocabulary.kind == "char" and recipe.data.target_vocabulary is not None
+    assert recipe.data.target_vocabulary.kind == "word" and not recipe.data.joint and "symbols" in reasons
+    spelling = choose_recipe(DATA, Facts.of([TextPair("recieve", "receive")], cuda=False))
+    assert spelling.recipe.train.judge == "exact" and spelling.recipe.data.target_vocabulary is None
+    assert "1 pair of" in spelling.reasons[0] and choose_recipe(DATA, SENTENCES).recipe.train.judge == "bleu"
+    large = choose_recipe(DATA, replace(SENTENCES, pairs=29_000)).reasons
+    assert any(reason.startswith("width 128, inner 256, 4 heads, 3 + 3 layers, dropout") for reason in large)
