@@ -52,7 +52,7 @@ def test_a_preset_and_what_it_is_changed_by(name: str, preset: str, tmp_path: Pa
         ("model.output_dropout = 2", "model.output_dropout: 2 given, expected a number at least 0 and below 1"),
         ("train.schedule = 'cosin'", "train.schedule"),
         ("train.tokens = 0", "train.tokens: 0 given, expected a whole number from 1 to"),
-        ("train.nesterov = true", "nesterov is of SGD's momentum: set optimiser = 'sgd' and momentum = 0.9"),
+        ("train.nesterov = true", "nesterov needs SGD with momentum: set optimiser = 'sgd' and momentum = 0.9"),
         ("train.sampling = 'cubic'", "train.sampling"),
         ("train.freeze = 'encoder'", 'train.freeze: "encoder" given, expected a list of a string'),
         ("train.precision = 'fp8'", "train.precision"),
