@@ -101,9 +101,7 @@ class Data(Checked):
     vocab_lines: Count | None = None  # texts to train the vocabulary on; none: a million, or 100,000 when streaming
     placeholders: tuple[str, ...] = ()  # copied unchanged: "markup", "url", "email", "number", or regular expressions
     sampling: Share = 0.0  # subword sampling: unigram's smoothing or BPE's dropout, such as 0.1; 0 disables it
-    streaming: bool | Literal["auto"] = (
-        "auto"  # read pairs when they are needed; auto: if there is more than a gigabyte
-    )
+    streaming: bool | Literal["auto"] = "auto"  # read pairs when needed; auto: if more than a gigabyte
     buffer: Count = 50_000  # pairs that are shuffled together when streaming
     processes: CountOrZero | Literal["auto"] = "auto"  # that prepare batches when streaming; auto: at most 8
     alignments: str | None = None  # a file of links i-j between words, one line per pair, for train.guided; or "task"

@@ -139,7 +139,7 @@ def test_further_training(run: Run, tsv: bytes, tmp_path: Path) -> None:
     (tmp_path / "new.tsv").write_text("the dog sleeps\tle chien dort\na cat eats\tun chat mange\n", encoding="utf-8")
     done = run("new.tsv", "--out", "n", "--init-from", "m", "--set", "model.dropout=0.4", *SHORT)
     assert_trained(done, tmp_path / "n")
-    assert "cho2014 trained further: its vocabulary and settings, and 0.3 of the usual rate" in done.err
+    assert "cho2014 trained further: its vocabulary and settings, and 0.3 of the usual learning rate" in done.err
     old, new = load(tmp_path / "m", device="cpu"), load(tmp_path / "n", device="cpu")
     assert new.vocabularies.hash == old.vocabularies.hash
     assert new.model.config == replace(old.model.config, dropout=0.4)
