@@ -7,7 +7,7 @@ from saccade.attention.fused import _many_variants
 
 
 def test_with_parts_leaves_the_original_unchanged() -> None:
-    attention = ATTENTIONS["vaswani2017"](query_dim=8, memory_dim=8, width=8)
+    attention = ATTENTIONS["vaswani2017"](query_dim=16, memory_dim=16, width=16)
     names = set(attention.state_dict())
     other = attention.with_parts(window=Causal(), dropout=0.5, positions=Rotary(attention.head_width))
     assert (attention.window.name, attention.dropout, attention.positions) == ("everywhere", 0.0, None)
