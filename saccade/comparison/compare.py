@@ -147,7 +147,7 @@ class _Comparer:
             search=self.search,
             metrics=metrics,
             systems=systems,
-            pairwise=compare_pairs(systems, pairs, metrics, resamples=options.resamples),
+            pairwise=compare_pairs(systems, resamples=options.resamples),
             costs=self._measure(first_runs),
             differing=differing,
             attention={name: self._attend(name, folder, differing) for name, folder in first_runs.items()},

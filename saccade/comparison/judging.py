@@ -1,7 +1,8 @@
 """Scores of each system, tests of every pair of systems, and the sentences on which they differ most."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean
@@ -131,39 +132,33 @@ def judge_systems(
     return tuple(systems)
 
 
-def compare_pairs(
-    systems: Sequence[JudgedSystem],
-    pairs: EvaluationSet,
-    metrics: Sequence[str] = SENTENCE_METRICS,
-    *,
-    resamples: int,
-) -> tuple[PairTest, ...]:
+def compare_pairs(systems: Sequence[JudgedSystem], *, resamples: int) -> tuple[PairTest, ...]:
     """Test every pair of systems by every metric, ordered by metric."""
-    tested: list[tuple[JudgedSystem, JudgedSystem, Difference, float | None]] = []
+    tests: list[PairTest] = []
+    metrics = list(systems[0].scores)
     for baseline, system in combinations(systems, 2):
         first, second = ([run.evaluation.counts for run in side.runs] for side in (baseline, system))
-        found = significance_over_seeds(first, second, resamples=resamples)
-        randomised: list[float | None] = [None] * len(found)
+        run = partial(significance_over_seeds, first, second, resamples=resamples)
+        randomised: list[float | None] = [None] * len(metrics)
         if len(first) == len(second):
-            swaps = significance_over_seeds(first, second, resamples=resamples, test="randomisation")
-            randomised = [difference.p for difference in swaps]
-        tested += [(baseline, system, difference, p) for difference, p in zip(found, randomised, strict=True)]
-    rows = []
-    for metric in metrics:
-        of_metric = [row for row in tested if row[2].metric == metric]
-        corrected = correct_by_holm([difference.p for _, _, difference, _ in of_metric])
-        rows += [
+            randomised = [difference.p for difference in run(test="randomisation")]
+        tests += [
             PairTest(
                 baseline=baseline.name,
                 system=system.name,
                 difference=difference,
-                corrected=p,
-                randomised=swapped,
-                runs=min(len(baseline.runs), len(system.runs)),
+                corrected=difference.p,
+                randomised=p,
+                runs=min(len(first), len(second)),
             )
-            for (baseline, system, difference, swapped), p in zip(of_metric, corrected, strict=True)
+            for difference, p in zip(run(), randomised, strict=True)
         ]
-    return tuple(rows)
+    corrected = []
+    for metric in metrics:
+        of_metric = [test for test in tests if test.difference.metric == metric]
+        ps = correct_by_holm([test.difference.p for test in of_metric])
+        corrected += [replace(test, corrected=p) for test, p in zip(of_metric, ps, strict=True)]
+    return tuple(corrected)
 
 
 def correct_by_holm(ps: Sequence[float]) -> list[float]:

@@ -1,4 +1,4 @@
-"""Ambiguous words of the phrasebook, by the distance of the word that decides them."""
+"""Ambiguous words of the phrasebook, by the distance of their cue."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from saccade.tasks import Pair, Phrasebook
 
 @dataclass(frozen=True, kw_only=True)
 class AmbiguitySet:
-    """Test sentences with a cue, and others in which a neutral word stands in its place: nothing decides there."""
+    """Test sentences with a cue, and control sentences with a neutral word in its place."""
 
     pairs: Sequence[Pair]
     control: Sequence[Pair]
@@ -30,11 +30,11 @@ class AmbiguitySet:
 
 
 def _judge(translator: Translator, pairs: Sequence[Pair], edges: Sequence[int]) -> tuple[DistanceScores, ...]:
-    found = translator.translate([pair.source for pair in pairs], Search())
-    return by_distance([one.text for one in found], [_item(pair) for pair in pairs], edges=tuple(edges))
+    translations = translator.translate([pair.source for pair in pairs], Search())
+    return by_distance([t.text for t in translations], [_ambiguous_word(pair) for pair in pairs], edges=tuple(edges))
 
 
-def _item(pair: Pair) -> AmbiguousWord:
+def _ambiguous_word(pair: Pair) -> AmbiguousWord:
     sense = pair.sense
     assert sense is not None
     wrong = [form for name, forms in sense.forms.items() if name != sense.name for form in forms]

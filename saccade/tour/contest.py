@@ -21,9 +21,10 @@ from typing import Any
 from rich.console import Console
 
 from saccade import files
-from saccade.align import GoldLinks, diagonal_links, score_alignments, score_uniform
+from saccade.align import GoldLinks, score_alignments
+from saccade.align.scores import score_baselines
 from saccade.errors import UserError
-from saccade.evaluation import by_length, score
+from saccade.evaluation import LengthScores, by_length, score
 from saccade.locking import entries, locked
 from saccade.metrics import Counts
 from saccade.models import MODELS
@@ -169,19 +170,16 @@ def compete(system: str, options: TourOptions, folder: Path) -> dict[str, Any]:
         "steps": outcome.step,
         "seconds": outcome.seconds,
         "up_to_20_words": score([texts[i] for i in inside], [references[i] for i in inside]).to_dict(),
-        "by_length": [
-            {
-                "label": row.bucket.label,
-                "beyond": row.beyond,
-                "count": row.sentences,
-                "scores": row.scores and row.scores.to_dict(),
-            }
-            for row in rows
-        ],
+        "by_length": [_length_row(row) for row in rows],
         "alignment": aligned,
         "ambiguity": [row.to_dict() for row in senses],
         "translations": texts,
     }
+
+
+def _length_row(row: LengthScores) -> dict[str, Any]:
+    scores = row.scores and row.scores.to_dict()
+    return {"label": row.bucket.label, "beyond": row.beyond, "count": row.sentences, "scores": scores}
 
 
 def _aligned_pairs(options: TourOptions) -> list[Pair]:
@@ -192,14 +190,11 @@ def _gold_links(pairs: list[Pair]) -> list[GoldLinks]:
     return [GoldLinks.all_sure(frozenset(pair.alignment or ())) for pair in pairs]
 
 
-def score_baselines(options: TourOptions) -> dict[str, float]:
+def baseline_errors(options: TourOptions) -> dict[str, float]:
     """AER of an aligner that knows only the lengths, and of one that knows nothing."""
     pairs = _aligned_pairs(options)
-    sizes = [(len(words(pair.source)), len(words(pair.target))) for pair in pairs]
-    return {
-        "diagonal": score_alignments([diagonal_links(*size) for size in sizes], _gold_links(pairs)).aer,
-        "uniform": score_uniform(_gold_links(pairs), sizes).aer,
-    }
+    lengths = [(len(words(pair.source)), len(words(pair.target))) for pair in pairs]
+    return {name: scores.aer for name, scores in score_baselines(_gold_links(pairs), lengths).items()}
 
 
 def contest(options: TourOptions, folder: Path, progress: Callable[[ContestProgress], None]) -> dict[str, Any]:
@@ -220,15 +215,15 @@ def contest(options: TourOptions, folder: Path, progress: Callable[[ContestProgr
     return {
         "effort": asdict(options),
         "systems": results,
-        "aligners": score_baselines(options),
+        "aligners": baseline_errors(options),
         "test": [asdict(replace(pair, sense=None)) for pair in unseen_pairs(options)],
     }
 
 
 @contextmanager
 def _ignoring_interrupts() -> Iterator[None]:
-    """A terminal sends Ctrl-C to every process. Those started here inherit that it is ignored, even while they still
-    import; the process that started them ends them, and prints one message."""
+    """Ctrl-C reaches every process of a terminal. Processes started here ignore it, even while they still import; this
+    process ends them and prints one message."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield

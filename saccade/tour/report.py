@@ -60,6 +60,13 @@ def _examples(results: Mapping[str, Any]) -> list[ComparedSentence]:
     ]
 
 
+def _tables(results: Mapping[str, Any]) -> list[tuple[str, list[str], Rows]]:
+    return [
+        ("Alignment against gold", ALIGNERS, _aligners(results)),
+        ("Ambiguous words translated correctly, by the distance of their cue", SENSES, _senses(results)),
+    ]
+
+
 def show(results: Mapping[str, Any], console: Console) -> None:
     """Print the results as examples, a heatmap and tables."""
     systems, heatmap = results["systems"], results["heatmap"]
@@ -75,11 +82,8 @@ def show(results: Mapping[str, Any], console: Console) -> None:
         + [f"{row['scores']['bleu']:.1f}" for row in (fixed, attention)]
         for fixed, attention in zip(systems[FIXED]["by_length"], systems[ATTENTION]["by_length"], strict=True)
     ]
-    for title, columns, rows in (
-        ("BLEU on unseen sentences, by length", ["source words", "", FIXED, ATTENTION], lengths),
-        ("Alignment against gold", ALIGNERS, _aligners(results)),
-        ("Ambiguous words translated correctly, by the distance of their cue", SENSES, _senses(results)),
-    ):
+    by_length = ("BLEU on unseen sentences, by length", ["source words", "", FIXED, ATTENTION], lengths)
+    for title, columns, rows in (by_length, *_tables(results)):
         table = Table(*columns, title=title)
         for row in rows:
             cells = ("–" if cell is None else f"{cell:.2f}" if isinstance(cell, float) else str(cell) for cell in row)
@@ -114,13 +118,8 @@ def write_report(results: Mapping[str, Any], path: Path) -> None:
     )
     if heatmap["target"]:
         report.heatmap("Where attention looked", heatmap["weights"], heatmap["source"], heatmap["target"])
-    report.table("Alignment against gold", ALIGNERS, _aligners(results))
-    report.table(
-        "Ambiguous words, by the distance of their cue",
-        SENSES,
-        _senses(results),
-        note="The share of sentences whose translation has the right sense and not the wrong one.",
-    )
+    for table in _tables(results):
+        report.table(*table)
     report.sentences("Translations", _examples(results))
     report.table(
         "The models",

@@ -58,7 +58,7 @@ def test_scores_are_means_over_runs() -> None:
 def test_every_pair_is_tested_by_every_metric() -> None:
     wrong = ["x"] * len(RIGHT)
     systems = judged(good=[RIGHT], bad=[wrong], both=[RIGHT, wrong])
-    found = compare_pairs(systems, PAIRS, resamples=50)
+    found = compare_pairs(systems, resamples=50)
     assert [(one.baseline, one.system) for one in found[:3]] == [("good", "bad"), ("good", "both"), ("bad", "both")]
     assert [one.difference.metric for one in found] == ["bleu"] * 3 + ["chrf"] * 3 + ["exact"] * 3
     exact = found[6:]
@@ -79,10 +79,10 @@ def test_differing_sentences_are_sorted_and_unique() -> None:
 
 def test_one_seed_is_never_called_better() -> None:
     wrong = ["x"] * len(RIGHT)
-    single, several = (compare_pairs(judged(a=[RIGHT] * runs, b=[wrong] * 2), PAIRS, resamples=200) for runs in (1, 2))
+    single, several = (compare_pairs(judged(a=[RIGHT] * runs, b=[wrong] * 2), resamples=200) for runs in (1, 2))
     assert single[0].corrected < 0.05 and verdict(single[0]) == "one seed cannot tell"
     assert several[0].corrected < 0.05 and verdict(several[0]) == "a is better"
-    same = compare_pairs(judged(a=[RIGHT] * 2, b=[RIGHT] * 2), PAIRS, resamples=50)
+    same = compare_pairs(judged(a=[RIGHT] * 2, b=[RIGHT] * 2), resamples=50)
     assert verdict(same[0]) == "no clear difference"
 
 

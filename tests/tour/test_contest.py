@@ -21,9 +21,9 @@ from saccade.tour.contest import (
     EXAMPLE,
     SYSTEMS,
     TRAINED,
+    baseline_errors,
     build_recipe,
     compete,
-    score_baselines,
     unseen_pairs,
 )
 from saccade.tour.report import GAP_AT, look, show, targets, write_report
@@ -40,7 +40,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return {
         "effort": vars(TINY),
         "systems": systems,
-        "aligners": score_baselines(TINY),
+        "aligners": baseline_errors(TINY),
         "test": [{"source": pair.source, "target": pair.target} for pair in unseen_pairs(TINY)],
         "provenance": {"command": "saccade try"},
         "folder": folder,
@@ -64,7 +64,7 @@ def test_both_systems_have_equal_settings(results: dict[str, Any]) -> None:
 
 
 def test_the_diagonal_aligns_better_than_uniform() -> None:
-    baselines = score_baselines(TourOptions())
+    baselines = baseline_errors(TourOptions())
     assert baselines["diagonal"] < baselines["uniform"]
 
 
