@@ -98,12 +98,12 @@ def fits(text: str, parts: list[str]) -> bool:
 
 def required(text: str, constraints: Constraints) -> list[tuple[str, bool]]:
     """What must be said, and whether it is."""
-    found = [(phrase, has(text, phrase)) for phrase in constraints.include]
+    texts = [(phrase, has(text, phrase)) for phrase in constraints.include]
     if constraints.prefix:
-        found.append((constraints.prefix, text.startswith(constraints.prefix)))
+        texts.append((constraints.prefix, text.startswith(constraints.prefix)))
     if constraints.outline:
-        found.append((constraints.outline, fits(text, constraints.outline.split("…"))))
-    return found
+        texts.append((constraints.outline, fits(text, constraints.outline.split("…"))))
+    return texts
 
 
 def contains_excluded(text: str, constraints: Constraints) -> bool:
@@ -128,12 +128,12 @@ def well_formed(tokens: Tokens, search: Search, exempt: int) -> bool:
 def begun_with(tokens: Tokens, constraints: Constraints, tokeniser: Spelled) -> int:
     """How many tokens it takes to write what must be written first: rules of form do not ask about them."""
     parts = constraints.outline.split("…")
-    kept = parts[-1].strip() if tokeniser.right_to_left else (constraints.prefix or parts[0].strip())
-    if not kept:
+    allowed = parts[-1].strip() if tokeniser.right_to_left else (constraints.prefix or parts[0].strip())
+    if not allowed:
         return 0
     for count in range(len(tokens) + 1):
         text = tokeniser.decode(tokens[:count])
-        if text.endswith(kept) if tokeniser.right_to_left else text.startswith(kept):
+        if text.endswith(allowed) if tokeniser.right_to_left else text.startswith(allowed):
             return count
     return len(tokens)
 

@@ -68,7 +68,7 @@ def tiny(name: str, seed: int = 1, vocabulary: int = VOCABULARY) -> Model:
     return built
 
 
-def one(*tokens: int) -> tuple[Tensor, Tensor]:
+def single(*tokens: int) -> tuple[Tensor, Tensor]:
     """A source of one sentence, and its readable"""
     return torch.tensor([tokens]), torch.ones(1, len(tokens), dtype=torch.bool)
 

@@ -41,12 +41,12 @@ def arrangements(lengths: list[int]) -> Iterator[tuple[list[list[int]], int]]:
 def found_in(
     model: Seq2Seq[Any, Any], rows: list[list[int]], search: Search, batches: list[list[int]], padding: int
 ) -> dict[int, Hypothesis]:
-    found = {}
+    results = {}
     for places in batches:
         source, readable = (pad(part, (0, padding)) for part in pad_sources([rows[place] for place in places]))
         for place, (best, *_) in zip(places, run_search(model, source, readable, search), strict=True):
-            found[place] = best
-    return found
+            results[place] = best
+    return results
 
 
 @pytest.mark.slow

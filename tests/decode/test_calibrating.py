@@ -28,7 +28,7 @@ def test_confidence_separates_learnt_from_unknown_sentences(learnt: Translator, 
     assert known.token_confidences is not None and len(known.token_confidences) == len(known.token_log_probs)
     assert known.word_confidences is not None
     assert [word for word, _ in known.word_confidences] == words(known.text)
-    assert all(0 < one < 1 for _, one in known.word_confidences)
+    assert all(0 < result < 1 for _, result in known.word_confidences)
     shown = known.as_dict()
     assert shown["confidence"] == known.confidence and len(shown["word_confidences"]) == 4
     assert shown["alternatives"][0]["confidence"] == known.alternatives[0].confidence
@@ -38,9 +38,9 @@ def test_confidence_separates_learnt_from_unknown_sentences(learnt: Translator, 
 
 
 def test_confidence_is_none_without_calibration(learnt: Translator) -> None:
-    (one,) = learnt.translate(["it sleeps"])
-    assert one.confidence is None and one.token_confidences is None and one.word_confidences is None
-    assert one.as_dict()["confidence"] is None and one.as_dict()["word_confidences"] is None
+    (result,) = learnt.translate(["it sleeps"])
+    assert result.confidence is None and result.token_confidences is None and result.word_confidences is None
+    assert result.as_dict()["confidence"] is None and result.as_dict()["word_confidences"] is None
 
 
 def test_calibration_is_saved_with_the_model(learnt: Translator, calibration: Calibration, tmp_path: Path) -> None:
@@ -59,18 +59,18 @@ def test_calibration_is_saved_with_the_model(learnt: Translator, calibration: Ca
 
 def test_word_confidences_of_a_right_to_left_model_are_in_order(learnt: Translator, calibration: Calibration) -> None:
     turned = learnt.vocabularies.towards(right_to_left=True)
-    (one,) = Translator(learnt.model, turned, "cpu", calibration=calibration).translate(["the black cat sleeps"])
-    assert one.word_confidences is not None and [word for word, _ in one.word_confidences] == words(one.text)
+    (result,) = Translator(learnt.model, turned, "cpu", calibration=calibration).translate(["the black cat sleeps"])
+    assert result.word_confidences is not None and [word for word, _ in result.word_confidences] == words(result.text)
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_any_model_is_calibrated(name: str, untrained: Any, vocabularies: Vocabularies, pairs: list[TextPair]) -> None:
     translator = Translator(untrained(name), vocabularies, "cpu")
-    found = calibrate(translator, pairs[:5] * 4, Search(longest=4))
-    assert found.sentences == 20 and found.token_error[1] <= 1
-    sure = Translator(translator.model, vocabularies, "cpu", calibration=found)
-    (one,) = sure.translate(["it sleeps"], Search(longest=4))
-    assert one.confidence is not None and one.confidence < 0.5
+    calibration = calibrate(translator, pairs[:5] * 4, Search(longest=4))
+    assert calibration.sentences == 20 and calibration.token_error[1] <= 1
+    sure = Translator(translator.model, vocabularies, "cpu", calibration=calibration)
+    (result,) = sure.translate(["it sleeps"], Search(longest=4))
+    assert result.confidence is not None and result.confidence < 0.5
 
 
 def test_too_few_pairs_are_refused(learnt: Translator, pairs: list[TextPair]) -> None:

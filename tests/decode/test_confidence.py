@@ -23,21 +23,21 @@ def test_fit_recovers_the_true_parameters() -> None:
     random = np.random.default_rng(1)
     x = random.normal(1, 2, 20_000)
     y = (random.random(20_000) < Logistic(slope=0.7, offset=-0.4)(x)).astype(float)
-    found = Logistic.fit(x, y)
-    assert found.slope == pytest.approx(0.7, abs=0.05) and found.offset == pytest.approx(-0.4, abs=0.05)
-    assert calibration_error(found(x), y) < 0.02
+    fitted = Logistic.fit(x, y)
+    assert fitted.slope == pytest.approx(0.7, abs=0.05) and fitted.offset == pytest.approx(-0.4, abs=0.05)
+    assert calibration_error(fitted(x), y) < 0.02
 
 
 @settings(deadline=None, max_examples=40)
 @given(st.lists(st.tuples(st.floats(-30, 0), st.floats(0, 1)), min_size=2, max_size=40))
 def test_fit_is_finite_monotone_and_keeps_the_mean(data: list[tuple[float, float]]) -> None:
     x, y = (np.array(side) for side in zip(*data, strict=True))
-    found = Logistic.fit(x, y)
-    said = found(np.linspace(-40, 5, 50))
-    assert math.isfinite(found.slope) and math.isfinite(found.offset) and found.slope >= 0
-    assert (np.diff(said) >= 0).all() and ((said >= 0) & (said <= 1)).all()
+    fitted = Logistic.fit(x, y)
+    predicted = fitted(np.linspace(-40, 5, 50))
+    assert math.isfinite(fitted.slope) and math.isfinite(fitted.offset) and fitted.slope >= 0
+    assert (np.diff(predicted) >= 0).all() and ((predicted >= 0) & (predicted <= 1)).all()
     # But for a prior worth a fraction of a sentence, what is said is on average what came true.
-    assert found(x).mean() == pytest.approx(y.mean(), abs=1.5 / len(x) + 1e-6)
+    assert fitted(x).mean() == pytest.approx(y.mean(), abs=1.5 / len(x) + 1e-6)
 
 
 def test_fit_without_evidence_is_constant_and_below_one() -> None:
@@ -49,9 +49,9 @@ def test_fit_without_evidence_is_constant_and_below_one() -> None:
 
 
 def test_calibration_error_is_the_gap_in_each_bin() -> None:
-    said, true = np.array([0.05, 0.95, 0.95, 1.0]), np.array([0.0, 1.0, 0.0, 1.0])
+    predicted, true = np.array([0.05, 0.95, 0.95, 1.0]), np.array([0.0, 1.0, 0.0, 1.0])
     # |0.05| in the first bin; |0.95 + 0.95 + 1.0 − 2| in the last
-    assert calibration_error(said, true) == pytest.approx((0.05 + 0.9) / 4)
+    assert calibration_error(predicted, true) == pytest.approx((0.05 + 0.9) / 4)
     assert calibration_error(true, true) == 0
     # Too sure in one bin does not make good for too modest in another.
     assert calibration_error(np.array([0.25, 0.75]), np.array([1.0, 0.0])) == pytest.approx(0.75)

@@ -9,7 +9,7 @@ import pytest
 from brute_force import Spelled, Watched, contains_excluded, required
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from search_models import one
+from search_models import single
 from test_exhaustive import OUTLINES, PHRASES, SOURCE
 
 from saccade.data import TextPair
@@ -31,11 +31,11 @@ SEARCHES = [
 ]
 phrases = st.lists(st.sampled_from(PHRASES[:-1]), max_size=3, unique=True).map(tuple)
 wanted = st.one_of(
-    phrases.map(lambda some: Constraints(include=some)),
+    phrases.map(lambda included: Constraints(include=included)),
     st.builds(Constraints, prefix=st.sampled_from(["a", "ab", "a ", " a", "b b a"]), include=phrases),
     st.builds(Constraints, outline=st.sampled_from(OUTLINES[:7] + OUTLINES[9:]), include=phrases),
 )
-some, many = (settings(deadline=None, max_examples=count, derandomize=True) for count in (40, 500))
+few, many = (settings(deadline=None, max_examples=count, derandomize=True) for count in (40, 500))
 
 
 asking = given(
@@ -57,9 +57,9 @@ asking_much = given(
 
 def check_met(seed: int, scale: float, search: Search, constraints: Constraints, reverse: bool) -> None:
     tokeniser, chain = Spelled(reverse), Watched(seed, scale, places=40)
-    (found,) = run_search(chain, *one(*SOURCE), search, rules=[Rules(constraints, tokeniser.token_bytes)])
-    assert found and not found[0].unmet
-    for hypothesis in found[: search.n_best]:
+    (results,) = run_search(chain, *single(*SOURCE), search, rules=[Rules(constraints, tokeniser.token_bytes)])
+    assert results and not results[0].unmet
+    for hypothesis in results[: search.n_best]:
         text = tokeniser.decode(hypothesis.tokens)
         missing = [label for label, met in required(text, constraints) if not met]
         assert not missing or not hypothesis.ended
@@ -71,21 +71,21 @@ def check_reported(
 ) -> None:
     tokeniser, chain = Spelled(reverse), Watched(seed, 2.0, places=40)
     constraints = replace(constraints, exclude=excluded)
-    (found,) = run_search(
-        chain, *one(*SOURCE), replace(search, **form), rules=[Rules(constraints, tokeniser.token_bytes)]
+    (results,) = run_search(
+        chain, *single(*SOURCE), replace(search, **form), rules=[Rules(constraints, tokeniser.token_bytes)]
     )
-    assert found
-    for hypothesis in found:
+    assert results
+    for hypothesis in results:
         text = tokeniser.decode(hypothesis.tokens)
         for label, met in required(text, constraints):
-            assert met or any(said.startswith(f"{label!r}: ") for said in hypothesis.unmet)
+            assert met or any(message.startswith(f"{label!r}: ") for message in hypothesis.unmet)
         if contains_excluded(text, constraints):
-            assert not hypothesis.ended and any("which is excluded" in said for said in hypothesis.unmet)
-        barred_now = sum("which is excluded: " in said for said in hypothesis.unmet)
-        assert len(hypothesis.unmet) - barred_now == sum(not met for _, met in required(text, constraints))
+            assert not hypothesis.ended and any("which is excluded" in message for message in hypothesis.unmet)
+        excluded_now = sum("which is excluded: " in message for message in hypothesis.unmet)
+        assert len(hypothesis.unmet) - excluded_now == sum(not met for _, met in required(text, constraints))
 
 
-@some
+@few
 @asking
 def test_required_phrases_are_written(**case: Any) -> None:
     """There is room for it, and nothing stands against it: so it must be there."""
@@ -99,7 +99,7 @@ def test_required_phrases_are_written_in_many_cases(**case: Any) -> None:
     check_met(**case)
 
 
-@some
+@few
 @asking_much
 def test_unmet_constraints_are_reported(**case: Any) -> None:
     check_reported(**case)
@@ -120,10 +120,10 @@ def test_text_that_is_cut_off_contains_no_excluded_phrase(search: Search, revers
     for seed in range(4):
         chain = Watched(seed, 3.0)
         chain.logits[..., EOS] = -math.inf
-        (found,) = run_search(
-            chain, *one(*SOURCE), replace(search, longest=4), rules=[Rules(constraints, tokeniser.token_bytes)]
+        (results,) = run_search(
+            chain, *single(*SOURCE), replace(search, longest=4), rules=[Rules(constraints, tokeniser.token_bytes)]
         )
-        for hypothesis in found:
+        for hypothesis in results:
             assert not hypothesis.ended and hypothesis.unmet == ()
             assert not contains_excluded(tokeniser.decode(hypothesis.tokens), constraints)
 
@@ -138,8 +138,8 @@ def test_an_excluded_word_at_the_end_needs_one_more_token() -> None:
         state = after
         seen.append((state.left, state.is_met, rules.advance(state, EOS, is_last=True) is not None))
     assert seen[1:] == [(0.0, True, True), (1.0, False, False), (0.0, True, True)]
-    said = rules.advance(rules.start, 4, is_last=False)
-    assert said is not None and rules.advance(said, 7, is_last=False) is None  # a space makes it the word *a*
+    state = rules.advance(rules.start, 4, is_last=False)
+    assert state is not None and rules.advance(state, 7, is_last=False) is None  # a space makes it the word *a*
     assert rules.advance(rules.start, 4, is_last=True) is None  # and so does the longest length
 
 
@@ -147,9 +147,11 @@ def test_an_impossible_phrase_that_was_written_is_not_missing() -> None:
     """It is asked for and barred; and no two pieces may come twice, so that in the end only it can follow."""
     tokeniser, constraints = Spelled(), Constraints(include=("a", "b"), exclude=("a",))
     chain = Watched(0, 2.0, places=40)
-    (found,) = run_search(chain, *one(*SOURCE), Search(no_repeat=2), rules=[Rules(constraints, tokeniser.token_bytes)])
-    (said,) = found[0].unmet
-    assert contains_excluded(tokeniser.decode(found[0].tokens), constraints) and said.startswith(
+    (results,) = run_search(
+        chain, *single(*SOURCE), Search(no_repeat=2), rules=[Rules(constraints, tokeniser.token_bytes)]
+    )
+    (message,) = results[0].unmet
+    assert contains_excluded(tokeniser.decode(results[0].tokens), constraints) and message.startswith(
         "'a', which is excluded: "
     )
 
@@ -185,25 +187,25 @@ def test_outline_is_completed(learnt: Translator) -> None:
     assert translated(learnt, source, outline="le … dort") == "le chat noir dort"
     assert translated(learnt, source, outline="… n… dort") == "le chat noir dort"
     assert translated(learnt, source, outline="le chat") == "le chat"
-    kept = translated(learnt, source, outline="le … mange …")
-    assert kept.startswith("le ") and " mange" in kept
+    text = translated(learnt, source, outline="le … mange …")
+    assert text.startswith("le ") and " mange" in text
     assert translated(learnt, source, outline="… mange").endswith(" mange")
 
 
 def test_each_text_has_its_own_constraints(learnt: Translator, pairs: list[TextPair]) -> None:
     """And they do not change what the others are."""
     sources = [pair.source for pair in pairs] + [""]
-    every = [None, Constraints(include=("chien",)), None, Constraints(exclude=("mange",))] + [None] * 5
-    found = learnt.translate(sources, constraints=every)
+    by_text = [None, Constraints(include=("chien",)), None, Constraints(exclude=("mange",))] + [None] * 5
+    results = learnt.translate(sources, constraints=by_text)
     free = learnt.translate(sources)
-    assert [one.text for one, asked_ in zip(found, every) if asked_ is None] == [
-        one.text for one, asked_ in zip(free, every) if asked_ is None
+    assert [each.text for each, asked_ in zip(results, by_text) if asked_ is None] == [
+        each.text for each, asked_ in zip(free, by_text) if asked_ is None
     ]
-    assert "chien" in found[1].text.split() and "mange" not in found[3].text.split()
-    stream = learnt.translate_stream(zip(sources, every), chunk=2)
-    assert [one.text for one in stream] == [one.text for one in found]
+    assert "chien" in results[1].text.split() and "mange" not in results[3].text.split()
+    stream = learnt.translate_stream(zip(sources, by_text), chunk=2)
+    assert [each.text for each in stream] == [each.text for each in results]
     with pytest.raises(UserError, match="constraints"):
-        learnt.translate(sources, constraints=every[:2])
+        learnt.translate(sources, constraints=by_text[:2])
 
 
 def test_unmet_constraints_have_reasons(learnt: Translator) -> None:
@@ -213,11 +215,11 @@ def test_unmet_constraints_have_reasons(learnt: Translator) -> None:
         return result.unmet
 
     assert unmet(include=("chat noir",), exclude=("noir",)) == ("'chat noir': it contains 'noir', which is excluded",)
-    (said,) = unmet(Search(longest=2), include=("extraordinairement chien",))
-    assert said == "'extraordinairement chien': not written within the maximum length of 2 tokens"
+    (message,) = unmet(Search(longest=2), include=("extraordinairement chien",))
+    assert message == "'extraordinairement chien': not written within the maximum length of 2 tokens"
     assert unmet(source=" ", include=("a",), exclude=("b",)) == ("'a': the source is blank",)
-    (said,) = unmet(Search(beam=2, no_repeat=1), include=("a a a a",))
-    assert said.startswith("'a a a a': ")
+    (message,) = unmet(Search(beam=2, no_repeat=1), include=("a a a a",))
+    assert message.startswith("'a a a a': ")
 
 
 def test_an_unwritable_phrase_is_reported(untrained: Callable[..., Seq2Seq[Any, Any]], pairs: list[TextPair]) -> None:
@@ -256,19 +258,19 @@ def test_constraints_apply_to_the_text_of_placeholders(
 
 
 def test_invalid_constraints_are_refused() -> None:
-    for given_, said in (
+    for options, message in (
         ({"prefix": "a", "outline": "b …"}, "prefix cannot be combined with an outline"),
         ({"outline": " … "}, "got only gaps"),
         ({"include": "chat"}, "include takes a list"),
         ({"exclude": (" ",)}, "exclude takes a list"),
     ):
-        with pytest.raises(OptionError, match=said):
-            Constraints(**given_)  # type: ignore[arg-type]
+        with pytest.raises(OptionError, match=message):
+            Constraints(**options)  # type: ignore[arg-type]
     assert Constraints.from_json({"include": ["a"], "prefix": "b"}) == Constraints(include=("a",), prefix="b")
-    for bad, said in (
+    for bad, message in (
         ([], "expected an object"),
         ({"includes": []}, "expected an object"),
         ({"include": "a"}, "a list"),
     ):
-        with pytest.raises(UserError, match=said):
+        with pytest.raises(UserError, match=message):
             Constraints.from_json(bad)

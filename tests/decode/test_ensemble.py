@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from search_models import TINY, batch, log_probs, one, random_chain, tiny
+from search_models import TINY, batch, log_probs, random_chain, single, tiny
 
 from saccade.decode import Ensemble, Search, Translator, combine, run_search
 from saccade.decode.ensemble import EnsembleConfig
@@ -28,12 +28,13 @@ def test_ensemble_averages_any_two_models(pair: tuple[str, str], average: Any) -
     """A recurrent network and a Transformer, a convolution and a fixed vector …: the mean of what they think."""
     both = members(*pair)
     ensemble = Ensemble(both, EnsembleConfig(average=average, weights=(3.0, 1.0)))
-    for row, found in zip(SOURCES, run_search(ensemble, *batch(*SOURCES), Search(beam=2, n_best=2, longest=6))):
-        for hypothesis in found:
+    for row, results in zip(SOURCES, run_search(ensemble, *batch(*SOURCES), Search(beam=2, n_best=2, longest=6))):
+        for hypothesis in results:
             written = (*hypothesis.tokens, EOS) if hypothesis.ended else hypothesis.tokens
             with torch.no_grad():
                 steps = [
-                    torch.log_softmax(model(*one(*row), torch.tensor([[BOS, *written[:-1]]]))[0], -1) for model in both
+                    torch.log_softmax(model(*single(*row), torch.tensor([[BOS, *written[:-1]]]))[0], -1)
+                    for model in both
                 ]
             mean = (
                 (0.75 * steps[0].exp() + 0.25 * steps[1].exp()).log()
@@ -72,7 +73,9 @@ def test_ensemble_of_equal_models_equals_the_model(name: str) -> None:
     alone = run_search(model, *batch(*SOURCES), search)
     for config in (EnsembleConfig(), EnsembleConfig(average="log-probabilities"), EnsembleConfig(weights=(1.0, 0.0))):
         together = run_search(Ensemble([model, model], config), *batch(*SOURCES), search)
-        assert [[h.tokens for h in found] for found in together] == [[h.tokens for h in found] for found in alone]
+        assert [[h.tokens for h in results] for results in together] == [
+            [h.tokens for h in results] for results in alone
+        ]
 
 
 @pytest.mark.parametrize("average", ["probabilities", "log-probabilities"])
@@ -80,7 +83,7 @@ def test_a_member_without_weight_has_no_veto(average: Any) -> None:
     never, other = random_chain(1), tiny("bahdanau2014")
     never.logits[..., [4, EOS]] = -math.inf
     ensemble = Ensemble([never, other], EnsembleConfig(average=average, weights=(0.0, 2.0)))
-    source, written = one(4, 5, EOS), (4, 5, EOS)
+    source, written = single(4, 5, EOS), (4, 5, EOS)
     assert log_probs(ensemble, *source, written) == pytest.approx(log_probs(other, *source, written), abs=1e-6)
 
 
@@ -100,14 +103,14 @@ def test_invalid_ensembles_are_refused(learnt: Translator, untrained: Any, vocab
         with pytest.raises(UserError, match="share their vocabularies"):
             Ensemble([tiny("cho2014", vocabulary=size) for size in sizes])
     two = members("cho2014", "cho2014")
-    for given, said in (
+    for given, message in (
         ({"average": "median"}, "average"),
         ({"weights": (1.0,)}, "expected 2"),
         ({"weights": (1.0, -1.0)}, "none negative"),
         ({"weights": (0.0, 0.0)}, "weights"),
         ({"weights": (float("nan"), 1.0)}, "weights"),
     ):
-        with pytest.raises(UserError, match=said):
+        with pytest.raises(UserError, match=message):
             Ensemble(two, EnsembleConfig(**given))  # type: ignore[arg-type]
     with pytest.raises(UserError, match="at least one"):
         Ensemble([])

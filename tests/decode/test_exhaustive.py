@@ -6,7 +6,7 @@ import pytest
 from brute_force import PIECES, Spelled, Watched, begun_with, contains_excluded, every, required, well_formed
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from search_models import one
+from search_models import single
 
 from saccade.decode import Constraints, Search, run_search
 from saccade.decode.constraints.rules import Rules
@@ -45,10 +45,12 @@ def check(seed: int, scale: float, given_: dict[str, Any], wanted: dict[str, Any
     beam = wide * given_.get("groups", 1)
     search = Search(**{**given_, "beam": beam, "longest": longest, "shortest": shortest})
     rules = Rules(constraints, tokeniser.token_bytes)
-    ((best, *_),) = run_search(chain, *one(*SOURCE), search, rules=[rules])
+    ((best, *_),) = run_search(chain, *single(*SOURCE), search, rules=[rules])
     possible = {written: tokeniser.decode(written[:-1]) for written in every(longest)}
     possible = {written: text for written, text in possible.items() if not contains_excluded(text, constraints)}
-    impossible = {label for label, _ in required("", constraints) if any(repr(label) in said for said in best.unmet)}
+    impossible = {
+        label for label, _ in required("", constraints) if any(repr(label) in message for message in best.unmet)
+    }
     if best.ended:  # then what it lacks was known to be impossible from the start
         for text in possible.values():
             assert not any(met for label, met in required(text, constraints) if label in impossible)

@@ -118,8 +118,8 @@ def test_a_trusted_model_is_imported(
 def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x", encoding="utf-8")
     (tmp_path / "empty").mkdir()
-    for name, said in (("none", "no such folder"), ("file", "not a folder"), ("empty", "not a model folder")):
-        with pytest.raises(UserError, match=said):
+    for name, message in (("none", "no such folder"), ("file", "not a folder"), ("empty", "not a model folder")):
+        with pytest.raises(UserError, match=message):
             load(tmp_path / name)
 
 
@@ -163,8 +163,8 @@ def test_only_the_files_that_the_config_lists_are_read(folder: Path, pairs: list
     expected = load(folder, device="cpu").vocabularies.hash
     Vocabularies.train(pairs, Policy(kind="char", size=400), joint=False).save(folder)
     (folder / "placeholders.json").write_text('{"kinds": ["("]}', encoding="utf-8")
-    found = load(folder, device="cpu").vocabularies
-    assert found.hash == expected and found.placeholders is None
+    results = load(folder, device="cpu").vocabularies
+    assert results.hash == expected and results.placeholders is None
     assert load_vocabularies(folder).hash == expected
 
 
@@ -293,7 +293,7 @@ def test_settings_are_saved_and_loaded_unchanged(folder: Path) -> None:
 
 
 def test_an_ensemble_cannot_be_saved(learnt: Translator, tmp_path: Path) -> None:
-    both = Ensemble([learnt.model, learnt.model])
+    pair = Ensemble([learnt.model, learnt.model])
     with pytest.raises(UserError, match="save its members"):
-        save(tmp_path / "both", both, learnt.vocabularies)
+        save(tmp_path / "both", pair, learnt.vocabularies)
     assert not (tmp_path / "both").exists()

@@ -27,9 +27,9 @@ def test_parts_equal_the_translations_of_their_sentences(translator: Translator)
     whole, blank, short = translator.translate([TEXT, "", "It sleeps."], HOW, too_long="split")
     alone = translator.translate(SENTENCES, HOW)
     assert [part.source for part in whole.parts] == SENTENCES
-    assert [part.text for part in whole.parts] == [one.text for one in alone]
-    assert whole.tokens == tuple(token for one in alone for token in one.tokens)
-    assert whole.log_prob == pytest.approx(sum(one.log_prob for one in alone), abs=1e-4)
+    assert [part.text for part in whole.parts] == [each.text for each in alone]
+    assert whole.tokens == tuple(token for each in alone for token in each.tokens)
+    assert whole.log_prob == pytest.approx(sum(each.log_prob for each in alone), abs=1e-4)
     assert whole.log_prob == pytest.approx(sum(whole.token_log_probs), abs=1e-4)
     assert whole.score == pytest.approx(HOW.score(whole.log_prob, len(whole.token_log_probs)), abs=1e-5)
     assert (
@@ -38,30 +38,30 @@ def test_parts_equal_the_translations_of_their_sentences(translator: Translator)
         and "more than the 5" in whole.notes[0]
     )
     assert short.parts == blank.parts == () and short.notes == ()
-    scores = [one.score for one in (whole, *whole.alternatives) if one.ended]
+    scores = [each.score for each in (whole, *whole.alternatives) if each.ended]
     assert len(whole.alternatives) == 2 and scores == sorted(scores, reverse=True)
-    assert len({one.tokens for one in (whole, *whole.alternatives)}) == 3
+    assert len({each.tokens for each in (whole, *whole.alternatives)}) == 3
     assert whole.as_dict()["parts"] == [{"source": part.source, "text": part.text} for part in whole.parts]
 
 
 def test_attention_of_the_whole_consists_of_the_parts(translator: Translator) -> None:
     (whole,) = translator.translate([TEXT], HOW, too_long="split", weights=True)
-    for one in (whole, *whole.alternatives):
+    for each in (whole, *whole.alternatives):
         if not translator.attends:
-            assert one.attention is None
+            assert each.attention is None
             continue
-        assert one.attention is not None and one.weights is not None and one.token_weights is not None
-        assert list(one.attention.source.words) == words(TEXT)
-        assert one.weights.shape == (len(one.attention.target.words), len(words(TEXT)))
-        assert one.token_weights.shape[1:] == (len(one.tokens), len(one.attention.source_tokens))
-        assert one.token_weights.sum(-1) == pytest.approx(1, abs=1e-4)
+        assert each.attention is not None and each.weights is not None and each.token_weights is not None
+        assert list(each.attention.source.words) == words(TEXT)
+        assert each.weights.shape == (len(each.attention.target.words), len(words(TEXT)))
+        assert each.token_weights.shape[1:] == (len(each.tokens), len(each.attention.source_tokens))
+        assert each.token_weights.sum(-1) == pytest.approx(1, abs=1e-4)
         row = column = 0
-        for part in one.parts:
+        for part in each.parts:
             assert part.weights is not None
             rows, columns = part.weights.shape
-            block = one.weights[row : row + rows, column : column + columns]
+            block = each.weights[row : row + rows, column : column + columns]
             np.testing.assert_allclose(block, part.weights, atol=1e-6)
-            assert one.weights[row : row + rows].sum() == pytest.approx(block.sum(), abs=1e-5)
+            assert each.weights[row : row + rows].sum() == pytest.approx(block.sum(), abs=1e-5)
             row, column = row + rows, column + columns
 
 
@@ -81,26 +81,26 @@ def test_a_whole_ends_if_all_parts_end_and_comes_first() -> None:
         return Translation(source="x", text="y", tokens=(), ended=ended, alternatives=alternatives, **numbers)
 
     search = Search(beam=4, n_best=4, length_norm="none")
-    found = join_parts("x x", [part(-1.0, True), part(-2.0, False, part(-3.0, True))], search)
-    assert [(one.ended, one.score) for one in found.n_best] == [(True, -4.0), (False, -3.0)]
+    results = join_parts("x x", [part(-1.0, True), part(-2.0, False, part(-3.0, True))], search)
+    assert [(each.ended, each.score) for each in results.n_best] == [(True, -4.0), (False, -3.0)]
 
 
 def test_samples_of_parts_do_not_depend_on_other_texts(translator: Translator) -> None:
     search = Search(sample=True, longest=6, beam=2, n_best=2)
     again = "It sleeps. It sleeps. It sleeps. It sleeps."
-    one, other = (
+    each, other = (
         [result.text for result in translator.translate([TEXT, again], search, too_long="split", batch_tokens=tokens)]
         for tokens in (1, 8192)
     )
-    assert one == other
+    assert each == other
     (drawn,) = translator.translate([again], search, too_long="split")
     assert len({part.tokens for part in drawn.parts}) > 1  # each from a stream of its own
 
 
 def test_long_texts_are_kept_or_refused(learnt: Translator) -> None:
     translator = Translator(learnt.model, learnt.vocabularies, "cpu", longest_trained=5)
-    (kept,) = translator.translate([TEXT])
-    assert kept.parts == () and kept.notes == ()
+    (saved,) = translator.translate([TEXT])
+    assert saved.parts == () and saved.notes == ()
     with pytest.raises(UserError, match=r"^text 2: 16 words, more than the 5 .*too_long='split'"):
         translator.translate(["It sleeps.", TEXT], too_long="refuse")
     with pytest.raises(UserError, match="text 12: "):
@@ -112,23 +112,23 @@ def test_long_texts_are_kept_or_refused(learnt: Translator) -> None:
 def test_a_text_that_cannot_be_split_is_kept_with_a_note_or_refused(learnt: Translator) -> None:
     translator = Translator(learnt.model, learnt.vocabularies, "cpu", longest_trained=4)
     endless, mixed = "a big dog eats an apple", "It sleeps. A big dog eats an apple."
-    one, two = translator.translate([endless, mixed], too_long="split")
-    assert one.parts == () and "no sentence boundaries" in one.notes[0]
+    each, two = translator.translate([endless, mixed], too_long="split")
+    assert each.parts == () and "no sentence boundaries" in each.notes[0]
     assert len(two.parts) == 2 and "in 2 parts, one of which still has 7 words" in two.notes[0]
-    for text, said in ((endless, "6 words"), (mixed, "one of its sentences still has 7 words")):
-        with pytest.raises(UserError, match=said):
+    for text, message in ((endless, "6 words"), (mixed, "one of its sentences still has 7 words")):
+        with pytest.raises(UserError, match=message):
             translator.translate([text], too_long="split-or-refuse")
     assert len(translator.translate(["It sleeps. It sleeps. It."], too_long="split-or-refuse")[0].parts) == 3
 
 
 def test_a_text_with_constraints_is_not_split(learnt: Translator) -> None:
     translator = Translator(learnt.model, learnt.vocabularies, "cpu", longest_trained=5)
-    asked = Constraints(include=("chien",))
-    (kept,) = translator.translate([TEXT], constraints=asked, too_long="split")
-    assert kept.parts == () and "its constraints apply to the whole text" in kept.notes[0]
-    assert "chien" in words(kept.text) or kept.unmet
+    requested = Constraints(include=("chien",))
+    (saved,) = translator.translate([TEXT], constraints=requested, too_long="split")
+    assert saved.parts == () and "its constraints apply to the whole text" in saved.notes[0]
+    assert "chien" in words(saved.text) or saved.unmet
     with pytest.raises(UserError, match="constraints apply to the whole text"):
-        translator.translate([TEXT], constraints=asked, too_long="split-or-refuse")
+        translator.translate([TEXT], constraints=requested, too_long="split-or-refuse")
     assert translator.translate([TEXT], constraints=Constraints(), too_long="split")[0].parts
 
 
@@ -140,9 +140,9 @@ def test_each_part_has_its_tree(learnt: Translator) -> None:
 
 def test_progress_counts_texts_not_parts(learnt: Translator) -> None:
     translator = Translator(learnt.model, learnt.vocabularies, "cpu", longest_trained=5)
-    told: list[int] = []
-    translator.translate([TEXT, "", "It sleeps.", TEXT], too_long="split", batch_tokens=1, progress=told.append)
-    assert sum(told) == 4 and max(told) == 1
+    counts: list[int] = []
+    translator.translate([TEXT, "", "It sleeps.", TEXT], too_long="split", batch_tokens=1, progress=counts.append)
+    assert sum(counts) == 4 and max(counts) == 1
 
 
 def test_learned_positions_limit_the_tokens(untrained: Untrained, vocabularies: Vocabularies) -> None:
@@ -181,8 +181,8 @@ def test_an_ensemble_has_the_lowest_limits(untrained: Untrained, vocabularies: V
 
 def test_a_tag_is_put_before_each_part(pairs: Any) -> None:
     vocabularies = Vocabularies.train(pairs, Policy(kind="bpe", size=330), tags=["<fr>"])
-    found = split_text("<fr> It sleeps. It eats.", "split", LengthLimits(words=3), vocabularies)
-    assert found.parts == ["<fr> It sleeps.", "<fr> It eats."] and found.note is not None
+    results = split_text("<fr> It sleeps. It eats.", "split", LengthLimits(words=3), vocabularies)
+    assert results.parts == ["<fr> It sleeps.", "<fr> It eats."] and results.note is not None
     assert (
         split_text("<fr> It sleeps.", "split", LengthLimits(words=3), vocabularies).note is None
     )  # the tag is no word

@@ -25,20 +25,20 @@ def forbidden(mask: expansion.Mask, rows: list[list[int]], length: int) -> list[
 @settings(deadline=None, max_examples=60)
 @given(rows=written, length=st.integers(0, 7), size=st.integers(1, 4))
 def test_repeated_ngrams_are_masked(rows: list[list[int]], length: int, size: int) -> None:
-    for row, found in zip(rows, forbidden(partial(mask_repeated_ngrams, size=size), rows, length)):
+    for row, forbidden_tokens in zip(rows, forbidden(partial(mask_repeated_ngrams, size=size), rows, length)):
         expected = set()
         for token in range(V):
             after = [*row[:length], token]
             runs = [tuple(after[i : i + size]) for i in range(len(after) - size + 1)]
             if runs and runs[-1] in runs[:-1]:
                 expected.add(token)
-        assert found == expected
+        assert forbidden_tokens == expected
 
 
 @settings(deadline=None, max_examples=60)
 @given(rows=written, length=st.integers(0, 7), most=st.integers(1, 3))
 def test_loops_are_masked(rows: list[list[int]], length: int, most: int) -> None:
-    for row, found in zip(rows, forbidden(partial(mask_loops, most=most), rows, length)):
+    for row, forbidden_tokens in zip(rows, forbidden(partial(mask_loops, most=most), rows, length)):
         expected = set()
         for token in range(V):
             after = [*row[:length], token]
@@ -46,7 +46,7 @@ def test_loops_are_masked(rows: list[list[int]], length: int, most: int) -> None
                 run = after[len(after) - size :]
                 if after[len(after) - size * (most + 1) :] == run * (most + 1):
                     expected.add(token)
-        assert found == expected
+        assert forbidden_tokens == expected
 
 
 def test_loop_mask_examines_few_sizes_in_a_long_text(monkeypatch: pytest.MonkeyPatch) -> None:

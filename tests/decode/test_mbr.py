@@ -33,7 +33,7 @@ def listed(texts: list[str], probabilities: list[float] | None = None) -> Transl
 
 
 def ranked(result: Translation) -> list[tuple[str, float]]:
-    return [(one.text, one.score) for one in (result, *result.alternatives)]
+    return [(each.text, each.score) for each in (result, *result.alternatives)]
 
 
 @settings(deadline=None, max_examples=25)
@@ -55,11 +55,11 @@ def test_score_is_the_expected_utility(texts: list[str], by_count: bool, by_chrf
         likeness = [100.0 if text == other else metric.sentence_score(text, [other]).score for other in texts]
         return sum(u * w for u, w in zip(likeness, weights, strict=True)) / sum(weights)
 
-    found = minimise_risk(
+    results = minimise_risk(
         listed(texts, probabilities), "chrf" if by_chrf else "bleu", weigh="count" if by_count else "probability"
     )
-    assert dict(ranked(found)) == pytest.approx({text: expected(text) for text in texts})
-    scores = [score for _, score in ranked(found)]
+    assert dict(ranked(results)) == pytest.approx({text: expected(text) for text in texts})
+    scores = [score for _, score in ranked(results)]
     assert scores == sorted(scores, reverse=True) and len(scores) == len(set(texts))
 
 
@@ -71,25 +71,25 @@ def test_the_most_similar_candidate_wins_and_counts_are_weights() -> None:
 
 
 def test_ties_stay_in_order_and_unmet_constraints_stay_last() -> None:
-    found = minimise_risk(listed(["xx", "yy", "zz", "vv", "ww"]))
-    assert [text for text, _ in ranked(found)] == ["xx", "yy", "zz", "vv", "ww"] and found.score == 20
+    results = minimise_risk(listed(["xx", "yy", "zz", "vv", "ww"]))
+    assert [text for text, _ in ranked(results)] == ["xx", "yy", "zz", "vv", "ww"] and results.score == 20
     first = listed(["xx", "yy"])
     broken = replace(first, unmet=("zz",))
     assert minimise_risk(broken).text == "yy"
 
 
 def test_equal_texts_in_other_tokens_are_merged() -> None:
-    found = minimise_risk(listed(["xx", "yy", "yy", "xx"], [0.4, 0.3, 0.2, 0.1]))
-    assert [(one.text, one.log_prob) for one in found.n_best] == [("xx", math.log(0.4)), ("yy", math.log(0.3))]
+    results = minimise_risk(listed(["xx", "yy", "yy", "xx"], [0.4, 0.3, 0.2, 0.1]))
+    assert [(each.text, each.log_prob) for each in results.n_best] == [("xx", math.log(0.4)), ("yy", math.log(0.3))]
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_samples_of_any_model_are_accepted(name: str, untrained: Any, vocabularies: Vocabularies) -> None:
     translator = Translator(untrained(name), vocabularies, "cpu")
     (drawn,) = translator.translate(["the cat sleeps"], Search(sample=True, beam=6, n_best=6, longest=6))
-    one = minimise_risk(drawn)
-    assert one == minimise_risk(drawn) and 100 / 6 <= one.score <= 100
-    assert {text for text, _ in ranked(one)} == {text for text, _ in ranked(drawn)}
+    each = minimise_risk(drawn)
+    assert each == minimise_risk(drawn) and 100 / 6 <= each.score <= 100
+    assert {text for text, _ in ranked(each)} == {text for text, _ in ranked(drawn)}
 
 
 def test_a_trained_model_keeps_its_translation(learnt: Translator) -> None:

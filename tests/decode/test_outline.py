@@ -121,8 +121,8 @@ def test_progress_of_an_outline_by_hand() -> None:
     outline = Outline.from_parts("a … b", ["a ", " b"], token_bytes)
 
     def progress(text: str) -> tuple[bool, float, float, bool]:
-        found = outline.progress(text.encode())
-        return found.is_met, found.needed, found.begun, found.must_wait
+        state = outline.progress(text.encode())
+        return state.is_met, state.needed, state.begun, state.must_wait
 
     assert outline.fewest == 1 + 2  # "▁a", then "▁" and "b"
     assert progress("") == (False, 3, 0, False)

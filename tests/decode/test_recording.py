@@ -33,11 +33,11 @@ def test_tree_contains_the_results(search: Search) -> None:
     chain.rows.clear()
     recorder = Recorder()
     assert run_search(chain, *source, search, indices=numbers, recorder=recorder) == expected
-    for number, found in zip(numbers, expected):
+    for number, hypotheses in zip(numbers, expected):
         tree = recorder.trees[number]
         root, *others = tree.nodes
         assert (root.token, root.parent, root.step, root.total) == (BOS, None, 0, 0.0)
-        results = {(*h.tokens, *([EOS] if h.ended else [])): h for h in found}
+        results = {(*h.tokens, *([EOS] if h.ended else [])): h for h in hypotheses}
         for node in others:
             assert node.parent is not None and node.parent < node.id
             parent = tree.nodes[node.parent]
@@ -56,13 +56,15 @@ def test_tree_contains_the_results(search: Search) -> None:
 
 
 def test_translation_has_its_tree(learnt: Translator) -> None:
-    one, blank = learnt.translate(["it sleeps", " "], Search(beam=2), record=True)
-    assert blank.tree is None and one.tree is not None
-    kept = json.loads(json.dumps(one.tree.as_dict(), allow_nan=False))
-    assert kept["version"] == 1 and kept["nodes"][0]["piece"] == "<s>"
-    (best,) = [node for node in kept["nodes"] if node["score"] is not None and math.isclose(node["score"], one.score)]
+    result, blank = learnt.translate(["it sleeps", " "], Search(beam=2), record=True)
+    assert blank.tree is None and result.tree is not None
+    tree_json = json.loads(json.dumps(result.tree.as_dict(), allow_nan=False))
+    assert tree_json["version"] == 1 and tree_json["nodes"][0]["piece"] == "<s>"
+    (best,) = [
+        node for node in tree_json["nodes"] if node["score"] is not None and math.isclose(node["score"], result.score)
+    ]
     pieces: list[str] = []
     while best["parent"] is not None:
-        pieces, best = [best["piece"], *pieces], kept["nodes"][best["parent"]]
-    assert pieces == [*one.tokens, "</s>"]
+        pieces, best = [best["piece"], *pieces], tree_json["nodes"][best["parent"]]
+    assert pieces == [*result.tokens, "</s>"]
     assert learnt.translate(["it sleeps"], Search(beam=2))[0].tree is None

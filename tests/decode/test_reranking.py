@@ -35,44 +35,44 @@ def test_score_is_the_weighted_sum_of_features(learnt: Translator, channel: Tran
         prior_source="text",
         weights=weights,
     )
-    found = learnt.translate(["the black cat sleeps", "", "a dog eats"], FIVE)
-    ranked = reranker.rerank(found)
-    assert [one.source for one in ranked] == [one.source for one in found] and ranked[1].text == ""
-    for before, after in zip(found, ranked, strict=True):
-        assert {one.text for one in before.n_best} == {one.text for one in after.n_best}
-        scores = [one.score for one in after.n_best if one.ended]
+    results = learnt.translate(["the black cat sleeps", "", "a dog eats"], FIVE)
+    ranked = reranker.rerank(results)
+    assert [result.source for result in ranked] == [result.source for result in results] and ranked[1].text == ""
+    for before, after in zip(results, ranked, strict=True):
+        assert {result.text for result in before.n_best} == {result.text for result in after.n_best}
+        scores = [result.score for result in after.n_best if result.ended]
         assert scores == sorted(scores, reverse=True)
         if not before.source:
             continue
-        for one in after.n_best:
-            pairs = [(one.source, one.text), (one.text, one.source), ("text", one.text)]
+        for result in after.n_best:
+            pairs = [(result.source, result.text), (result.text, result.source), ("text", result.text)]
             (right,), (back,), (alone,) = (
                 score_pairs(model, [pair])
                 for model, pair in zip((turned(learnt), channel, channel), pairs, strict=True)
             )
-            expected = np.mean(one.token_log_probs) + 0.5 * len(words(one.text)) / len(words(one.source))
+            expected = np.mean(result.token_log_probs) + 0.5 * len(words(result.text)) / len(words(result.source))
             expected += 0.3 * right.mean + 2 * back.mean + 0.7 * alone.mean
-            assert one.score == pytest.approx(expected, abs=1e-4)
-    streamed = [*reranker.rerank_stream(iter(found), chunk=2)]
-    assert [[one.text for one in some.n_best] for some in streamed] == [
-        [one.text for one in some.n_best] for some in ranked
+            assert result.score == pytest.approx(expected, abs=1e-4)
+    streamed = [*reranker.rerank_stream(iter(results), chunk=2)]
+    assert [[result.text for result in few.n_best] for few in streamed] == [
+        [result.text for result in few.n_best] for few in ranked
     ]
 
 
 def test_default_weights_are_equal_and_ignore_the_length(learnt: Translator, channel: Translator) -> None:
     reranker = Reranker(translator=learnt, channel=channel)
-    found = learnt.translate(["the black cat sleeps"], FIVE)
-    (features,), (ranked,) = reranker.features(found), reranker.rerank(found)
+    results = learnt.translate(["the black cat sleeps"], FIVE)
+    (features,), (ranked,) = reranker.features(results), reranker.rerank(results)
     assert reranker.names == ("model", "length", "channel")
-    sums = {one.text: row[0] + row[2] for one, row in zip(found[0].n_best, features, strict=True)}
-    assert {one.text: one.score for one in ranked.n_best} == pytest.approx(sums)
+    sums = {result.text: row[0] + row[2] for result, row in zip(results[0].n_best, features, strict=True)}
+    assert {result.text: result.score for result in ranked.n_best} == pytest.approx(sums)
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_any_model_can_score(name: str, learnt: Translator, untrained: Any, vocabularies: Vocabularies) -> None:
     other = Translator(untrained(name), vocabularies.towards(right_to_left=True), "cpu")
-    found = learnt.translate(["it sleeps"], FIVE)
-    (features,) = Reranker(translator=learnt, right_to_left=other).features(found)
+    results = learnt.translate(["it sleeps"], FIVE)
+    (features,) = Reranker(translator=learnt, right_to_left=other).features(results)
     assert features.shape == (5, 3) and np.isfinite(features).all() and (features[:, 2] < 0).all()
 
 
@@ -81,7 +81,7 @@ def test_tuning_improves_the_metric(learnt: Translator, tmp_path: Path) -> None:
     sources = ["the black cat sleeps", "a dog eats", "it sleeps"] * 2
     references = ["le chat noir dort", "un chien mange", "il dort"] * 2
     drawn = learnt.translate(sources, Search(sample=True, temperature=1.3, beam=8, n_best=8))
-    worst_first = [one.rescore([-other.log_prob for other in one.n_best]) for one in drawn]
+    worst_first = [result.rescore([-other.log_prob for other in result.n_best]) for result in drawn]
     reranker = Reranker(translator=turned(learnt), right_to_left=learnt)  # by the order in which it was trained
     tuned = reranker.tune(worst_first, references)
     assert tuned == reranker.tune(worst_first, references) and tuned.after > tuned.before
@@ -89,8 +89,8 @@ def test_tuning_improves_the_metric(learnt: Translator, tmp_path: Path) -> None:
     chosen = Reranker(translator=turned(learnt), right_to_left=learnt, weights=tuned.weights).rerank(worst_first)
     from saccade.evaluation import score
 
-    assert score([one.text for one in chosen], references).chrf == pytest.approx(tuned.after)
-    assert tuned.candidates == sum(len(one.n_best) for one in drawn) and tuned.sentences == 6
+    assert score([result.text for result in chosen], references).chrf == pytest.approx(tuned.after)
+    assert tuned.candidates == sum(len(result.n_best) for result in drawn) and tuned.sentences == 6
     tuned.save(tmp_path / "weights.json")
     assert RerankingWeights.load(tmp_path / "weights.json") == tuned
     with pytest.raises(UserError, match="chrf or bleu, got 'ter'"):
@@ -101,10 +101,10 @@ def test_channel_does_not_score_the_tag(learnt: Translator) -> None:
     sides = Vocabularies.train([TextPair("the cat", "le chat")] * 3, Policy(kind="char", size=300), tags=["<fr>"])
     kind = MODELS["cho2014"]
     tagged = Translator(kind(kind.PRESETS["tiny"], len(sides.source), len(sides.target)).eval(), sides, "cpu")
-    one = Translation(
+    result = Translation(
         source="<fr> the cat", text="le chat", tokens=(), score=0, log_prob=-1, token_log_probs=(-1,), ended=True
     )
-    (features,) = Reranker(translator=tagged, channel=learnt).features([one])
+    (features,) = Reranker(translator=tagged, channel=learnt).features([result])
     (back,) = score_pairs(learnt, [("le chat", "the cat")])
     assert features[0].tolist() == pytest.approx([-1, 1, back.mean])
 
@@ -117,9 +117,9 @@ def test_models_and_weights_that_do_not_fit_are_refused(learnt: Translator, tmp_
     greek = Vocabularies.train([TextPair("γάτα", "σπίτι")] * 3, Policy(kind="char", size=300))
     kind = MODELS["cho2014"]
     other = Translator(kind(kind.PRESETS["tiny"], len(greek.source), len(greek.target)).eval(), greek, "cpu")
-    found = learnt.translate([f"the black cat sleeps {n}" for n in range(4)], FIVE)
+    results = learnt.translate([f"the black cat sleeps {n}" for n in range(4)], FIVE)
     with pytest.raises(UserError, match=r"channel: .* of the source tokens are unknown"):
-        Reranker(translator=learnt, channel=other).rerank(found)
+        Reranker(translator=learnt, channel=other).rerank(results)
     path = tmp_path / "weights.json"
     with pytest.raises(UserError, match="cannot be read"):
         RerankingWeights.load(path)

@@ -24,15 +24,15 @@ def test_hypotheses_have_the_log_probs_of_their_search(
     sides = vocabularies.towards(right_to_left=right_to_left)
     translator = Translator(untrained(name), sides, "cpu")
     ids = [sides.source.encode(pair.source) for pair in pairs[:4]]
-    found = run_search(translator.model, *pad_sources(ids), Search(beam=3, n_best=3, length_penalty=0, longest=12))
-    every = [(row, hypothesis) for row, some in zip(ids, found) for hypothesis in some]
+    scored = run_search(translator.model, *pad_sources(ids), Search(beam=3, n_best=3, length_penalty=0, longest=12))
+    written = [(row, hypothesis) for row, hypotheses in zip(ids, scored) for hypothesis in hypotheses]
     rows = force_targets(
-        translator, [(row, hypothesis.tokens) for row, hypothesis in every], log_probs, batch_tokens=60
+        translator, [(row, hypothesis.tokens) for row, hypothesis in written], log_probs, batch_tokens=60
     )
-    for (_, hypothesis), forced in zip(every, rows):
-        asked = forced.tolist()[: len(hypothesis.token_log_probs)]  # one that was cut off has no end
-        assert asked == pytest.approx(hypothesis.token_log_probs, abs=2e-4)
-        assert sum(asked) == pytest.approx(hypothesis.log_prob, abs=1e-3)
+    for (_, hypothesis), forced in zip(written, rows):
+        requested = forced.tolist()[: len(hypothesis.token_log_probs)]  # one that was cut off has no end
+        assert requested == pytest.approx(hypothesis.token_log_probs, abs=2e-4)
+        assert sum(requested) == pytest.approx(hypothesis.log_prob, abs=1e-3)
 
 
 @pytest.mark.parametrize("right_to_left", [False, True])
@@ -40,11 +40,11 @@ def test_a_translation_is_scored_as_its_text(right_to_left: bool, learnt: Transl
     sides = learnt.vocabularies.towards(right_to_left=right_to_left)
     translator = Translator(learnt.model, sides, "cpu")
     results = translator.translate([pair.source for pair in pairs])
-    scored = score_pairs(translator, [(one.source, one.text) for one in results])
-    same = [(one, result) for one, result in zip(scored, results) if one.segments.tokens == result.tokens]
+    scored = score_pairs(translator, [(each.source, each.text) for each in results])
+    same = [(each, result) for each, result in zip(scored, results) if each.segments.tokens == result.tokens]
     assert len(same) >= 3  # a search may write a text in other pieces than it is cut into
-    for one, result in same:
-        assert one.log_prob == pytest.approx(result.log_prob, abs=1e-4)
+    for each, result in same:
+        assert each.log_prob == pytest.approx(result.log_prob, abs=1e-4)
 
 
 @settings(deadline=None, max_examples=20)
@@ -57,14 +57,14 @@ def test_a_score_does_not_depend_on_other_pairs(
     learnt: Translator, texts: list[tuple[str, str]], batch_tokens: int, chunk: int
 ) -> None:
     together = [*score_pairs(learnt, texts, batch_tokens=batch_tokens, chunk=chunk)]
-    assert [(one.source, one.target) for one in together] == texts
-    for one, text in zip(together, texts):
+    assert [(each.source, each.target) for each in together] == texts
+    for each, text in zip(together, texts):
         (alone,) = score_pairs(learnt, [text])
-        assert one.token_log_probs == pytest.approx(alone.token_log_probs, abs=1e-4)
-        assert one.segments == alone.segments and len(one.word_log_probs) == len(one.segments.words)
-        lone = [p for p, span in zip(one.token_log_probs, one.segments.spans) if span[0] == span[1]]
-        rest = math.fsum([*lone, *one.token_log_probs[len(one.segments.spans) :]])  # lone spaces, and the end
-        assert math.fsum(one.word_log_probs) + rest == pytest.approx(one.log_prob, abs=1e-6)
+        assert each.token_log_probs == pytest.approx(alone.token_log_probs, abs=1e-4)
+        assert each.segments == alone.segments and len(each.word_log_probs) == len(each.segments.words)
+        lone = [p for p, span in zip(each.token_log_probs, each.segments.spans) if span[0] == span[1]]
+        rest = math.fsum([*lone, *each.token_log_probs[len(each.segments.spans) :]])  # lone spaces, and the end
+        assert math.fsum(each.word_log_probs) + rest == pytest.approx(each.log_prob, abs=1e-6)
 
 
 def test_word_log_probs_in_either_direction(learnt: Translator) -> None:
@@ -86,8 +86,8 @@ def test_an_endless_stream_is_read_in_chunks(learnt: Translator) -> None:
             taken.append(number)
             yield "it sleeps", "il dort"
 
-    found = [*islice(score_pairs(learnt, pairs(), chunk=4), 6)]
-    assert len({round(one.log_prob, 4) for one in found}) == 1 and len(taken) == 8
+    scored = [*islice(score_pairs(learnt, pairs(), chunk=4), 6)]
+    assert len({round(each.log_prob, 4) for each in scored}) == 1 and len(taken) == 8
 
 
 def test_blank_pairs_are_scored(learnt: Translator) -> None:
@@ -103,24 +103,24 @@ def test_tags_placeholders_and_ensembles_are_scored(untrained: Any) -> None:
     sides = Vocabularies.train(texts, policy, tags=["<fr>"], placeholders=Placeholders(("number",)))
     model = MODELS["bahdanau2014"](MODELS["bahdanau2014"].PRESETS["tiny"], len(sides.source), len(sides.target)).eval()
     translator = Translator(model, sides, "cpu")
-    (one,) = score_pairs(translator, [("<fr> see 345 now", "voir 345")])
-    assert one.segments.words == ("voir", "345") and one.segments.tokens[-1] == "345"
-    assert len(one.token_log_probs) == len("voir ") + 2  # a placeholder is one piece
+    (each,) = score_pairs(translator, [("<fr> see 345 now", "voir 345")])
+    assert each.segments.words == ("voir", "345") and each.segments.tokens[-1] == "345"
+    assert len(each.token_log_probs) == len("voir ") + 2  # a placeholder is one piece
     (result,) = translator.translate(["<fr> see 345 now"], Search(beam=4))
     (again,) = score_pairs(translator, [(result.source, result.text)])
     if again.segments.tokens == result.tokens and not result.notes:
         assert again.log_prob == pytest.approx(result.log_prob, abs=1e-4)
     both = combine({"a": translator, "b": translator})
     (twice,) = score_pairs(both, [("<fr> see 345 now", "voir 345")])
-    assert twice.token_log_probs == pytest.approx(one.token_log_probs, abs=1e-5)
+    assert twice.token_log_probs == pytest.approx(each.token_log_probs, abs=1e-5)
 
 
 def test_totals_are_the_sum_of_the_pairs(learnt: Translator, pairs: list[TextPair]) -> None:
     scored: list[PairScore] = [*score_pairs(learnt, [*pairs, ("", "")])]
     total = ScoreTotals()
-    for one in scored:
-        total.add(one)
-    tokens = [value for one in scored for value in one.token_log_probs]
+    for each in scored:
+        total.add(each)
+    tokens = [value for each in scored for value in each.token_log_probs]
     assert total.pairs == len(pairs) + 1 and total.pieces == len(tokens)
     assert total.perplexity == pytest.approx(math.exp(-sum(tokens) / len(tokens)))
     assert total.word_perplexity == pytest.approx(math.exp(-sum(tokens) / total.words))

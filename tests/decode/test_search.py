@@ -8,7 +8,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from search_models import TINY, batch, greedy, log_probs, one, plain_beam, random_chain, tiny
+from search_models import TINY, batch, greedy, log_probs, plain_beam, random_chain, single, tiny
 
 from saccade.decode.search.loop import Hypothesis, run_search
 from saccade.decode.search.options import LengthNorm, Search
@@ -24,9 +24,9 @@ NORMS = st.sampled_from(["wu", "mean", "none"])
 models = pytest.mark.parametrize("name", TINY)
 
 
-def same(found: list[Hypothesis], expected: list[Hypothesis]) -> None:
-    assert [(h.tokens, h.ended) for h in found] == [(h.tokens, h.ended) for h in expected]
-    for one_, other in zip(found, expected):
+def same(hypotheses: list[Hypothesis], expected: list[Hypothesis]) -> None:
+    assert [(h.tokens, h.ended) for h in hypotheses] == [(h.tokens, h.ended) for h in expected]
+    for one_, other in zip(hypotheses, expected):
         assert one_.token_log_probs == pytest.approx(other.token_log_probs, abs=1e-5)
         assert one_.score == pytest.approx(other.score, abs=1e-5)
 
@@ -36,23 +36,23 @@ def same(found: list[Hypothesis], expected: list[Hypothesis]) -> None:
 @given(seed=st.integers(0, 10**6))
 def test_a_beam_of_one_is_greedy(name: str, seed: int) -> None:
     model = tiny(name, seed)
-    for (found,), row in zip(run_search(model, *batch(*SOURCES), Search(longest=6)), SOURCES):
-        assert found.tokens == greedy(model, *one(*row), longest=6)
+    for (hypotheses,), row in zip(run_search(model, *batch(*SOURCES), Search(longest=6)), SOURCES):
+        assert hypotheses.tokens == greedy(model, *single(*row), longest=6)
 
 
 @models
 @FEW
 @given(seed=st.integers(0, 10**6), penalty=PENALTIES, n_best=st.integers(1, 4))
 def test_a_wide_beam_finds_the_exhaustive_optimum(name: str, seed: int, penalty: float, n_best: int) -> None:
-    model, source, longest = tiny(name, seed, vocabulary=6), one(4, 5, EOS), 3
+    model, source, longest = tiny(name, seed, vocabulary=6), single(4, 5, EOS), 3
     words = (UNK, 4, 5)
-    every = [(*words_, EOS) for length in range(longest) for words_ in product(words, repeat=length)]
-    search = Search(beam=len(every) + len(words) ** longest, length_penalty=penalty, n_best=n_best, longest=longest)
-    scores = {w[:-1]: search.score(sum(log_probs(model, *source, w)), len(w)) for w in every}
+    outputs = [(*words_, EOS) for length in range(longest) for words_ in product(words, repeat=length)]
+    search = Search(beam=len(outputs) + len(words) ** longest, length_penalty=penalty, n_best=n_best, longest=longest)
+    scores = {w[:-1]: search.score(sum(log_probs(model, *source, w)), len(w)) for w in outputs}
     best = sorted(scores.values(), reverse=True)[:n_best]
-    (found,) = run_search(model, *source, search)
-    assert [h.score for h in found[:n_best]] == pytest.approx(best, abs=1e-5)
-    assert [scores[h.tokens] for h in found[:n_best]] == pytest.approx(best, abs=1e-5)
+    (hypotheses,) = run_search(model, *source, search)
+    assert [h.score for h in hypotheses[:n_best]] == pytest.approx(best, abs=1e-5)
+    assert [scores[h.tokens] for h in hypotheses[:n_best]] == pytest.approx(best, abs=1e-5)
 
 
 @SOME
@@ -69,17 +69,19 @@ def test_search_never_stops_too_early(
     seed: int, scale: float, norm: LengthNorm, penalty: float, beam: int, longest: int, data: st.DataObject
 ) -> None:
     """What it leaves out would not have been among the n best of a beam that goes on to the last."""
-    chain, source = random_chain(seed, scale), one(4, EOS)
+    chain, source = random_chain(seed, scale), single(4, EOS)
     n_best, shortest = data.draw(st.integers(1, beam)), data.draw(st.integers(0, min(3, longest - 1)))
     lengths = {"shortest": shortest, "longest": longest}
     search = Search(beam=beam, length_norm=norm, length_penalty=penalty, n_best=n_best, **lengths)
-    (found,) = run_search(chain, *source, search)
+    (hypotheses,) = run_search(chain, *source, search)
     expected = plain_beam(chain, *source, beam=beam, score=search.score, **lengths)
-    assert [(h.ended, h.tokens) for h in found[:n_best]] == [(ended, tokens) for ended, _, tokens in expected[:n_best]]
+    assert [(h.ended, h.tokens) for h in hypotheses[:n_best]] == [
+        (ended, tokens) for ended, _, tokens in expected[:n_best]
+    ]
     scores = [score for _, score, _ in expected[:n_best]]
     # With α = −3 a score is in the thousands, of which float32 has seven digits.
-    assert [h.score for h in found[:n_best]] == pytest.approx(scores, abs=1e-4, rel=1e-6)
-    assert len({(h.tokens, h.ended) for h in found}) == len(found) <= beam
+    assert [h.score for h in hypotheses[:n_best]] == pytest.approx(scores, abs=1e-4, rel=1e-6)
+    assert len({(h.tokens, h.ended) for h in hypotheses}) == len(hypotheses) <= beam
 
 
 @pytest.mark.parametrize(
@@ -95,7 +97,7 @@ def test_search_waits_for_a_hypothesis_that_wins_later(penalty: float, word: flo
     chain.logits[0, ..., EOS], chain.logits[0, ..., 4] = -1.0, word
     chain.logits[0, ..., PAD] = math.log(1 - math.exp(-1.0) - math.exp(word))  # never written
     chain.logits[1:words, ..., 4] = chain.logits[words, ..., EOS] = 0.0
-    ((best, *_),) = run_search(chain, *one(4), Search(beam=2, length_penalty=penalty, longest=12))
+    ((best, *_),) = run_search(chain, *single(4), Search(beam=2, length_penalty=penalty, longest=12))
     assert best.tokens == (4,) * words and best.log_prob == pytest.approx(word, abs=1e-5)
 
 
@@ -103,7 +105,7 @@ def test_search_stops_when_no_hypothesis_can_win() -> None:
     """The end is nearly sure at once, and without a penalty nothing longer can be as probable."""
     chain = random_chain(1)
     chain.logits[..., EOS] = 20.0
-    run_search(chain, *one(4, EOS), Search(beam=3, length_penalty=0.0))
+    run_search(chain, *single(4, EOS), Search(beam=3, length_penalty=0.0))
     assert len(chain.rows) == 1
 
 
@@ -136,9 +138,9 @@ def test_every_mode_ends_with_a_model_that_never_ends(search: Search, end: float
     chain = random_chain(2, 0.5)
     chain.logits[..., EOS] = end
     results = run_search(chain, *batch((4, 4, 4), (5,)), search)
-    for length, found in zip((3, 1), results, strict=True):
-        assert len(found) == search.beam if search.groups == 1 else found
-        for hypothesis in found:
+    for length, hypotheses in zip((3, 1), results, strict=True):
+        assert len(hypotheses) == search.beam if search.groups == 1 else hypotheses
+        for hypothesis in hypotheses:
             assert not hypothesis.ended
             assert len(hypothesis.tokens) == len(hypothesis.token_log_probs) == 2 * length + 10
             assert not {PAD, BOS, EOS} & set(hypothesis.tokens)
@@ -150,8 +152,8 @@ def test_maximum_length_is_exact() -> None:
     chain.logits[..., EOS] = -9.0
     for longest in (1, 2, 5):
         chain.rows.clear()
-        ((found,),) = run_search(chain, *one(4), Search(longest=longest))
-        assert len(found.tokens) == longest == len(chain.rows)
+        ((hypotheses,),) = run_search(chain, *single(4), Search(longest=longest))
+        assert len(hypotheses.tokens) == longest == len(chain.rows)
 
 
 def test_hypotheses_that_ended_come_first() -> None:
@@ -159,35 +161,35 @@ def test_hypotheses_that_ended_come_first() -> None:
     chain.logits[0, :, :, EOS] = -3.0  # ended at once, and improbable; all else is cut off
     chain.logits[0, :, :, 4] = 2.0
     chain.logits[1, :, :, EOS] = -50.0
-    (found,) = run_search(chain, *one(4), Search(beam=4, length_penalty=0.0, longest=2, n_best=4))
-    assert [h.ended for h in found] == sorted((h.ended for h in found), reverse=True)
+    (hypotheses,) = run_search(chain, *single(4), Search(beam=4, length_penalty=0.0, longest=2, n_best=4))
+    assert [h.ended for h in hypotheses] == sorted((h.ended for h in hypotheses), reverse=True)
     for kind in (True, False):
-        scores = [h.score for h in found if h.ended == kind]
+        scores = [h.score for h in hypotheses if h.ended == kind]
         assert scores == sorted(scores, reverse=True)
 
 
 def test_n_best_are_different_and_sorted_by_score() -> None:
     chain = random_chain(5)
-    (found,) = run_search(chain, *one(5), Search(beam=6, n_best=6, longest=8))
-    assert len(found) == 6 == len({h.tokens for h in found})
+    (hypotheses,) = run_search(chain, *single(5), Search(beam=6, n_best=6, longest=8))
+    assert len(hypotheses) == 6 == len({h.tokens for h in hypotheses})
 
 
 def test_few_possible_outputs_give_few_hypotheses() -> None:
     chain = random_chain(6)
     chain.logits[..., [UNK, 5, 6]] = -math.inf  # word 4 and the end are left
-    (found,) = run_search(chain, *one(4), Search(beam=8, n_best=8, longest=3))
-    assert {(h.tokens, h.ended) for h in found} == {((), True), ((4,), True), ((4, 4), True), ((4, 4, 4), False)}
+    (hypotheses,) = run_search(chain, *single(4), Search(beam=8, n_best=8, longest=3))
+    assert {(h.tokens, h.ended) for h in hypotheses} == {((), True), ((4,), True), ((4, 4), True), ((4, 4, 4), False)}
 
 
 @models
 @of_models("diverse beam, at least 2")
 def test_log_probs_equal_those_of_a_forced_pass(name: str, search: Search) -> None:
     model = tiny(name, 7)
-    for row, found in zip(SOURCES, run_search(model, *batch(*SOURCES), search)):
-        assert found
-        for hypothesis in found[:2]:
+    for row, hypotheses in zip(SOURCES, run_search(model, *batch(*SOURCES), search)):
+        assert hypotheses
+        for hypothesis in hypotheses[:2]:
             written = (*hypothesis.tokens, EOS) if hypothesis.ended else hypothesis.tokens
-            assert hypothesis.token_log_probs == pytest.approx(log_probs(model, *one(*row), written), abs=1e-4)
+            assert hypothesis.token_log_probs == pytest.approx(log_probs(model, *single(*row), written), abs=1e-4)
             assert hypothesis.log_prob == pytest.approx(sum(hypothesis.token_log_probs), abs=1e-4)
             length = (5 + len(written)) / 6 if search.length_norm == "wu" else len(written)
             penalty = length**search.length_penalty
@@ -202,7 +204,7 @@ def test_results_do_not_depend_on_batch_or_padding(name: str, search: Search) ->
     together = run_search(model, *batch(*SOURCES), search)
     backwards = run_search(model, *batch(*SOURCES[::-1]), search, indices=range(len(SOURCES))[::-1])
     for i, row in enumerate(SOURCES):
-        (alone,) = run_search(model, *one(*row), search, indices=[i])
+        (alone,) = run_search(model, *single(*row), search, indices=[i])
         same(together[i], alone)
         same(backwards[-1 - i], alone)
 
@@ -218,7 +220,7 @@ def test_fixed_has_one_row_per_sentence_and_finished_sentences_leave() -> None:
         counts = [sentences for sentences, _ in chain.rows]
         assert [rows for _, rows in chain.rows] == [count * search.beam for count in counts]
         assert counts == sorted(counts, reverse=True) and set(counts) == {3, 2, 1} and len(counts) == 12
-        assert [len(found[0].tokens) for found in results] == [12, 0, 1]
+        assert [len(hypotheses[0].tokens) for hypotheses in results] == [12, 0, 1]
 
 
 @pytest.mark.parametrize("search", [{}, {"beam": 3}, {"beam": 4, "groups": 2}, {"beam": 2, "sample": True}], ids=str)
@@ -229,8 +231,8 @@ def test_minimum_length_depends_on_the_sentence(search: dict[str, int]) -> None:
     for order in ((0, 1, 2), (2, 0, 1), (1, 2, 0)):
         chain.rows.clear()
         results = run_search(chain, *batch(*(sources[i] for i in order)), Search(shortest_ratio=0.5, **search))
-        assert [len(found[0].tokens) for found in results] == [shortest[i] for i in order]
-        assert all(found[0].ended for found in results)
+        assert [len(hypotheses[0].tokens) for hypotheses in results] == [shortest[i] for i in order]
+        assert all(hypotheses[0].ended for hypotheses in results)
 
 
 def test_an_empty_batch_has_no_results() -> None:
@@ -279,17 +281,17 @@ def test_the_best_of_each_group_come_first_without_duplicates(
     chain.logits[1, ..., EOS] = 0.0
     for word, end in ends.items():
         chain.logits[1, :, word, EOS], chain.logits[1, :, word, PAD] = end, math.log(1 - math.exp(end))
-    (found,) = run_search(chain, *one(4), replace(search, longest=3, length_norm="none"))
-    assert [h.tokens for h in found] == [(word,) for word in expected]
-    assert [h.score for h in found] == pytest.approx(list(expected.values()), abs=1e-5)
+    (hypotheses,) = run_search(chain, *single(4), replace(search, longest=3, length_norm="none"))
+    assert [h.tokens for h in hypotheses] == [(word,) for word in expected]
+    assert [h.score for h in hypotheses] == pytest.approx(list(expected.values()), abs=1e-5)
 
 
 @SOME
 @given(seed=st.integers(0, 10**6), diversity=st.sampled_from([0.3, 2.0, 50.0]))
 def test_a_group_pays_for_tokens_of_earlier_groups(seed: int, diversity: float) -> None:
     """Against groups of one that are searched one after another, each with what the others chose at each place."""
-    chain, source, groups = random_chain(seed, 1.0), one(4, EOS), 3
-    (found,) = run_search(chain, *source, Search(beam=groups, groups=groups, diversity=diversity, longest=6))
+    chain, source, groups = random_chain(seed, 1.0), single(4, EOS), 3
+    (hypotheses,) = run_search(chain, *source, Search(beam=groups, groups=groups, diversity=diversity, longest=6))
     steps = torch.log_softmax(chain.logits[:, 4], -1)
     expected: list[tuple[int, ...]] = []
     for _ in range(groups):
@@ -303,17 +305,17 @@ def test_a_group_pays_for_tokens_of_earlier_groups(seed: int, diversity: float) 
             scores[[PAD, BOS]] = -math.inf
             written = (*written, int(scores.argmax()))
         expected.append(written)
-    assert {(*h.tokens, *([EOS] if h.ended else [])) for h in found} == set(expected)
+    assert {(*h.tokens, *([EOS] if h.ended else [])) for h in hypotheses} == set(expected)
 
 
 def test_a_hypothesis_without_allowed_tokens_is_returned() -> None:
     """Three words, none of them twice, and at least five: so three, and no end."""
     chain = random_chain(14)
     chain.logits[..., UNK] = -math.inf
-    (found,) = run_search(chain, *one(4), Search(beam=4, no_repeat=1, shortest=5))
-    assert found and all(sorted(h.tokens) == [4, 5, 6] and not h.ended for h in found)
+    (hypotheses,) = run_search(chain, *single(4), Search(beam=4, no_repeat=1, shortest=5))
+    assert hypotheses and all(sorted(h.tokens) == [4, 5, 6] and not h.ended for h in hypotheses)
     chain.rows.clear()
     chain.logits[...] = -math.inf
     chain.logits[..., PAD] = 0.0
-    ((nothing,),) = run_search(chain, *one(4), Search(beam=2, length_norm="mean"))
+    ((nothing,),) = run_search(chain, *single(4), Search(beam=2, length_norm="mean"))
     assert (nothing.tokens, nothing.log_prob, nothing.score, nothing.ended) == ((), 0.0, 0.0, False)

@@ -26,27 +26,31 @@ def test_every_mode_equals_the_cpu() -> None:
         for search in searches:
             expected = run_search(model.cpu(), *batch(*SOURCES), search)
             recorder = Recorder()
-            found = run_search(model.cuda(), *(part.cuda() for part in batch(*SOURCES)), search, recorder=recorder)
-            assert [[h.tokens for h in one] for one in found] == [[h.tokens for h in one] for one in expected], name
+            hypotheses = run_search(model.cuda(), *(part.cuda() for part in batch(*SOURCES)), search, recorder=recorder)
+            assert [[h.tokens for h in result] for result in hypotheses] == [
+                [h.tokens for h in result] for result in expected
+            ], name
             assert len(recorder.trees) == len(SOURCES)
 
 
 def test_constraints_equal_the_cpu() -> None:
     required = [Constraints(include=("ab", "b a"), exclude=("aa",)), None, Constraints(outline="a … b …")]
     for reverse in (False, True):
-        rules = [None if one is None else Rules(one, Spelled(reverse).token_bytes) for one in required]
+        rules = [None if each is None else Rules(each, Spelled(reverse).token_bytes) for each in required]
         for search in SEARCHES:
             chain = Watched(3, 2.0, places=40)
             expected = run_search(chain, *batch(*SOURCES), search, rules=rules)
             chain.rows.clear()
             chain.logits, chain.looks = chain.logits.cuda(), chain.looks.cuda()
-            found = run_search(chain, *(part.cuda() for part in batch(*SOURCES)), search, rules=rules)
-            assert [[h.tokens for h in one] for one in found] == [[h.tokens for h in one] for one in expected]
+            hypotheses = run_search(chain, *(part.cuda() for part in batch(*SOURCES)), search, rules=rules)
+            assert [[h.tokens for h in result] for result in hypotheses] == [
+                [h.tokens for h in result] for result in expected
+            ]
 
 
 def test_an_ensemble_equals_the_cpu() -> None:
     pair = Ensemble([tiny("bahdanau2014", 1), tiny("vaswani2017", 2)])
     expected = run_search(pair, *batch(*SOURCES), SEARCHES[1])
-    found = run_search(pair.cuda(), *(part.cuda() for part in batch(*SOURCES)), SEARCHES[1])
-    assert [[h.tokens for h in one] for one in found] == [[h.tokens for h in one] for one in expected]
+    hypotheses = run_search(pair.cuda(), *(part.cuda() for part in batch(*SOURCES)), SEARCHES[1])
+    assert [[h.tokens for h in result] for result in hypotheses] == [[h.tokens for h in result] for result in expected]
     assert torch.cuda.memory_allocated() > 0

@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from search_models import TINY, VOCABULARY, batch, one, random_chain, tiny
+from search_models import TINY, VOCABULARY, batch, random_chain, single, tiny
 from test_search import SOURCES, same
 
 from saccade.decode.search.loop import run_search
@@ -29,7 +29,7 @@ def test_samples_depend_on_seed_and_sentence() -> None:
     assert first == again != other
     assert first[0] != first[1]  # the same words, but another sentence: a stream of its own
     chain.rows.clear()
-    (alone,) = run_search(chain, *one(5), search, indices=[2])
+    (alone,) = run_search(chain, *single(5), search, indices=[2])
     assert alone == first[2]
 
 
@@ -44,8 +44,8 @@ def test_samples_at_a_low_temperature_are_greedy(name: str) -> None:
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
 def test_sample_frequencies_equal_probabilities(temperature: float) -> None:
     chain, draws = random_chain(12, 1.0), 5_000
-    (found,) = run_search(chain, *one(4), Search(beam=draws, sample=True, temperature=temperature, longest=1))
-    counts = Counter(h.tokens for h in found)
+    (samples,) = run_search(chain, *single(4), Search(beam=draws, sample=True, temperature=temperature, longest=1))
+    counts = Counter(h.tokens for h in samples)
     tempered = torch.softmax(chain.logits[0, 4, BOS] / temperature, -1).tolist()
     allowed = {
         (token,) if token != EOS else (): tempered[token] for token in range(VOCABULARY) if token not in (PAD, BOS)
@@ -65,8 +65,8 @@ def test_different_seeds_and_sentences_give_different_samples() -> None:
     for seed in (0, 1, 2, 1_000_003):
         for index in (0, 1, 2, 1_000_003):
             chain.rows.clear()
-            ((found,),) = run_search(chain, *one(4), Search(sample=True, seed=seed, longest=19), indices=[index])
-            drawn.add((found.tokens, found.log_prob))
+            ((samples,),) = run_search(chain, *single(4), Search(sample=True, seed=seed, longest=19), indices=[index])
+            drawn.add((samples.tokens, samples.log_prob))
     assert len(drawn) == 16
 
 
@@ -81,10 +81,10 @@ def test_improbable_tokens_are_masked(logits: list[float], top_k: int | None, to
     if max(logits) == -math.inf:
         logits[0] = 0.0
     given_ = torch.tensor(logits).log_softmax(-1)
-    kept = mask_improbable(given_[None], Search(sample=True, top_k=top_k, top_p=top_p, min_p=min_p))[0]
+    probable = mask_improbable(given_[None], Search(sample=True, top_k=top_k, top_p=top_p, min_p=min_p))[0]
     probs = given_.exp().tolist()
-    assert kept[given_.argmax()] == given_.max()
-    for p, before, after in zip(probs, given_.tolist(), kept.tolist()):
+    assert probable[given_.argmax()] == given_.max()
+    for p, before, after in zip(probs, given_.tolist(), probable.tolist()):
         better = [q for q in probs if q > p + 1e-6]
         as_good = [q for q in probs if q > p - 1e-6]
         may = (top_k is None or len(better) < top_k) and sum(better) < top_p + 1e-5 and p >= min_p * max(probs) - 1e-6
@@ -104,6 +104,6 @@ def test_only_probable_tokens_are_sampled() -> None:
         Search(beam=500, sample=True, top_k=1, longest=1),
     ):
         chain.rows.clear()
-        (found,) = run_search(chain, *one(4), search)
-        drawn = {h.tokens[0] if h.tokens else EOS for h in found}
+        (samples,) = run_search(chain, *single(4), search)
+        drawn = {h.tokens[0] if h.tokens else EOS for h in samples}
         assert drawn == set(best[: search.top_k])

@@ -76,8 +76,8 @@ def test_a_lost_or_invented_placeholder_is_noted_and_never_shown(learnt: Transla
     (lost,) = learnt.translate(["<de> the cat https://a.org"])
     assert lost.notes == () or "'https://a.org' is not in the translation" in lost.notes
     drawn = learnt.translate(["<fr> the cat"] * 30, Search(sample=True, temperature=5.0, longest=30))
-    assert any("that the source does not have" in note for one in drawn for note in one.notes)
-    assert all(not set(one.text + "".join(one.tokens)) & set(SYMBOLS) for one in drawn)
+    assert any("that the source does not have" in note for each in drawn for note in each.notes)
+    assert all(not set(each.text + "".join(each.tokens)) & set(SYMBOLS) for each in drawn)
     assert drawn[0].as_dict()["notes"] == list(drawn[0].notes)
 
 

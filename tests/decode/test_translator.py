@@ -20,10 +20,10 @@ SHORT = Search(beam=2, longest=5)
 
 
 def test_translations_are_in_the_order_of_the_texts(learnt: Translator, pairs: list[TextPair]) -> None:
-    for some in (pairs, pairs[::-1]):
-        results = learnt.translate([pair.source for pair in some])
-        assert [result.text for result in results] == [pair.target for pair in some]
-        assert [result.source for result in results] == [pair.source for pair in some]
+    for few in (pairs, pairs[::-1]):
+        results = learnt.translate([pair.source for pair in few])
+        assert [result.text for result in results] == [pair.target for pair in few]
+        assert [result.source for result in results] == [pair.source for pair in few]
         assert all(result.ended for result in results)
 
 
@@ -31,18 +31,18 @@ def test_translations_are_in_the_order_of_the_texts(learnt: Translator, pairs: l
 def test_translations_are_independent(learnt: Translator, pairs: list[TextPair], batch_tokens: int) -> None:
     sources = [pair.source for pair in pairs] + ["the dog sleeps", "we see a cat"]
     alone = [learnt.translate([source])[0].text for source in sources]
-    assert [one.text for one in learnt.translate(sources, batch_tokens=batch_tokens)] == alone
+    assert [each.text for each in learnt.translate(sources, batch_tokens=batch_tokens)] == alone
 
 
 def test_blank_lines_stay_blank(learnt: Translator) -> None:
     results = learnt.translate(["", "it sleeps", "  \t", ""])
-    assert [one.text for one in results] == ["", "il dort", "", ""]
+    assert [each.text for each in results] == ["", "il dort", "", ""]
     blank = results[0]
     assert (blank.tokens, blank.log_prob, blank.ended) == ((), 0.0, True)
     assert blank.weights is not None and blank.weights.shape == (0, 0)
     assert blank.alignment == frozenset()
     assert learnt.translate([]) == []
-    assert [one.text for one in learnt.translate(["", " "], weights=True)] == ["", ""]
+    assert [each.text for each in learnt.translate(["", " "], weights=True)] == ["", ""]
 
 
 def test_a_stream_and_a_list_give_equal_translations(learnt: Translator, pairs: list[TextPair]) -> None:
@@ -50,10 +50,10 @@ def test_a_stream_and_a_list_give_equal_translations(learnt: Translator, pairs: 
     for search in (None, Search(sample=True, temperature=3.0, beam=2, n_best=2, longest=9)):
         whole = learnt.translate(sources, search)
         for chunk in (1, 4, 100):
-            found = list(learnt.translate_stream(iter(sources), search, chunk=chunk))
-            assert [one.text for one in found] == [one.text for one in whole]
-            assert [[a.text for a in one.alternatives] for one in found] == [
-                [a.text for a in one.alternatives] for one in whole
+            output = list(learnt.translate_stream(iter(sources), search, chunk=chunk))
+            assert [each.text for each in output] == [each.text for each in whole]
+            assert [[a.text for a in each.alternatives] for each in output] == [
+                [a.text for a in each.alternatives] for each in whole
             ]
 
 
@@ -73,13 +73,13 @@ def test_a_stream_reads_no_more_than_a_chunk_ahead(learnt: Translator) -> None:
 
 def test_alternatives_are_different_and_sorted(learnt: Translator) -> None:
     (result,) = learnt.translate(["the dog eats"], Search(beam=4, n_best=4))
-    every = [result, *result.alternatives]
-    assert len(every) == 4 and len({one.tokens for one in every}) == 4
-    assert [one.score for one in every] == sorted((one.score for one in every), reverse=True)
-    for one in every:
-        assert one.alternatives == () or one is result
-        assert one.log_prob == pytest.approx(sum(one.token_log_probs), abs=1e-4)
-        assert one.token_weights is not None and one.token_weights.shape[1] == len(one.tokens)
+    ranked = [result, *result.alternatives]
+    assert len(ranked) == 4 and len({each.tokens for each in ranked}) == 4
+    assert [each.score for each in ranked] == sorted((each.score for each in ranked), reverse=True)
+    for each in ranked:
+        assert each.alternatives == () or each is result
+        assert each.log_prob == pytest.approx(sum(each.token_log_probs), abs=1e-4)
+        assert each.token_weights is not None and each.token_weights.shape[1] == len(each.tokens)
 
 
 def test_log_probs_equal_those_of_teacher_forcing(learnt: Translator) -> None:
@@ -116,8 +116,8 @@ def test_attend_uses_the_step_that_aligns(
 ) -> None:
     model = untrained(name)
     translator = Translator(model, vocabularies, "cpu")
-    found = translator.attend([p.source for p in pairs], [p.target for p in pairs])
-    for pair, attended in zip(pairs, found):
+    output = translator.attend([p.source for p in pairs], [p.target for p in pairs])
+    for pair, attended in zip(pairs, output):
         source, target = vocabularies.source.encode(pair.source), vocabularies.target.encode(pair.target)
         batch = Batch.of([source], [target], [0])
         with torch.inference_mode(), model.trace() as trace:
@@ -152,9 +152,9 @@ def test_a_model_in_training_stays_in_training(untrained: Untrained, vocabularie
 
 
 def test_progress_counts_every_text(learnt: Translator) -> None:
-    told: list[int] = []
-    learnt.translate(["it sleeps", "", "the cat sleeps"], SHORT, batch_tokens=1, progress=told.append)
-    assert sum(told) == 3 and len(told) >= 3
+    counts: list[int] = []
+    learnt.translate(["it sleeps", "", "the cat sleeps"], SHORT, batch_tokens=1, progress=counts.append)
+    assert sum(counts) == 3 and len(counts) >= 3
 
 
 def test_invalid_arguments_are_refused(learnt: Translator, untrained: Untrained, pairs: list[TextPair]) -> None:

@@ -41,8 +41,8 @@ def result(vocabularies: Vocabularies, source: str, target: str, reads: Sequence
     wrote = SegmentedText.from_ids(ids, vocabularies.target)
     weights = np.full((1, len(ids) + 1, len(read.ids) + 1), 0.01, np.float32)
     looked = iter(reads)
-    for step, one in enumerate(ids):
-        if one == UNK:
+    for step, each in enumerate(ids):
+        if each == UNK:
             word = next(looked)
             (column, *_) = [k for k, (first, end) in enumerate(read.spans) if first <= word < end]
             weights[0, step, column] = 0.9
@@ -80,21 +80,21 @@ def test_unknown_words_become_source_words(
     before = result(kind, source, target, reads)
     after = replace_unknown(before, kind)
     assert after.text == expected
-    (one,) = after.replaced
-    assert one.source_word == reads[0] and one.text == words(source)[reads[0]]
-    assert words(expected)[slice(*one.words)] == [one.text]
+    (each,) = after.replaced
+    assert each.source_word == reads[0] and each.text == words(source)[reads[0]]
+    assert words(expected)[slice(*each.words)] == [each.text]
     assert after.attention is not None and list(after.attention.target.words) == words(expected)
     assert after.attention.words().shape == (len(words(expected)), len(words(source)))
-    assert (one.source_word, one.words[0]) in after.attention.alignment(by="word")
+    assert (each.source_word, each.words[0]) in after.attention.alignment(by="word")
     assert after.tokens == before.tokens
-    assert after.as_dict()["replaced"] == [{"words": one.words, "source_word": reads[0], "text": one.text}]
+    assert after.as_dict()["replaced"] == [{"words": each.words, "source_word": reads[0], "text": each.text}]
 
 
 def test_a_word_with_an_unknown_letter_is_replaced() -> None:
     vocabularies = vocabularies_of("char")
     after = replace_unknown(result(vocabularies, "the Zebra, l'aZoe", "le caZZt, l'aZab", [1, 4]), vocabularies)
     assert after.text == "le Zebra, l'aZoe"
-    assert [(one.words, one.source_word) for one in after.replaced] == [((1, 2), 1), ((4, 5), 4)]
+    assert [(each.words, each.source_word) for each in after.replaced] == [((1, 2), 1), ((4, 5), 4)]
 
 
 def test_dictionary_has_precedence(kind: Vocabularies, tmp_path: Path) -> None:
@@ -127,8 +127,8 @@ def test_without_unknown_words_nothing_changes(kind: Vocabularies) -> None:
 @given(st.data())
 def test_words_and_spans_stay_consistent(data: st.DataObject) -> None:
     vocabularies = vocabularies_of(data.draw(st.sampled_from(["word", "char"])))
-    some = st.lists(st.sampled_from(["le", "Zo", "我", "Ż", ".", "chat", "l'Q", "ab-Zy"]), min_size=1, max_size=6)
-    source, target = " ".join(data.draw(some)), data.draw(st.sampled_from(["", " "])).join(data.draw(some))
+    few = st.lists(st.sampled_from(["le", "Zo", "我", "Ż", ".", "chat", "l'Q", "ab-Zy"]), min_size=1, max_size=6)
+    source, target = " ".join(data.draw(few)), data.draw(st.sampled_from(["", " "])).join(data.draw(few))
     count = vocabularies.target.encode(target).count(UNK)
     reads = [data.draw(st.integers(0, len(words(source)) - 1)) for _ in range(count)]
     after = replace_unknown(result(vocabularies, source, target, reads), vocabularies)
@@ -136,8 +136,8 @@ def test_words_and_spans_stay_consistent(data: st.DataObject) -> None:
     attention = after.attention
     assert attention is not None and list(attention.target.words) == words(after.text)
     assert all(0 <= first <= end <= len(words(after.text)) for first, end in attention.target.spans)
-    for one in after.replaced:
-        assert one.text.replace(" ", "") in "".join(words(after.text)[slice(*one.words)])
+    for each in after.replaced:
+        assert each.text.replace(" ", "") in "".join(words(after.text)[slice(*each.words)])
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -152,19 +152,19 @@ def test_every_model_replaces_unknown_words(name: str, untrained: Callable[..., 
     )
     search = Search(sample=True, beam=4, n_best=4, longest=12, temperature=5.0)
     texts = ["the Zebra sleeps. We see. Zoe and the cat", "the cat"]
-    found = translator.translate(texts, search, too_long="split")
+    results = translator.translate(texts, search, too_long="split")
     (unknown,) = vocabularies.target.tokens([UNK])
-    assert any(unknown in one.tokens for some in found for one in (some, *some.alternatives))
+    assert any(unknown in each.tokens for few in results for each in (few, *few.alternatives))
     if not translator.attends:
         with pytest.raises(UserError, match="one fixed vector"):
-            for one in found:
-                replace_unknown(one, vocabularies)
+            for each in results:
+                replace_unknown(each, vocabularies)
         return
-    for before in found:
+    for before in results:
         after = replace_unknown(before, vocabularies)
-        for one in (after, *after.alternatives):
-            assert "⁇" not in one.text and one.attention is not None
-            assert list(one.attention.target.words) == words(one.text)
-            sources = words(one.source)
-            assert all(word.text == sources[word.source_word] for word in one.replaced)
-            assert bool(one.replaced) == (unknown in one.tokens)
+        for each in (after, *after.alternatives):
+            assert "⁇" not in each.text and each.attention is not None
+            assert list(each.attention.target.words) == words(each.text)
+            sources = words(each.source)
+            assert all(word.text == sources[word.source_word] for word in each.replaced)
+            assert bool(each.replaced) == (unknown in each.tokens)
