@@ -6,6 +6,7 @@ from saccade.tasks.phrasebook.lexicon import Adjective, Verb, lexicon
 from saccade.tasks.phrasebook.split import PRONOUN_NAMES, allowed
 
 MOODS = ("present",) * 5 + ("past",) * 5 + ("will",) * 2 + ("want",) * 2 + ("can", "must", "should")
+MOOD_WORDS = {"present": 0, "past": 0, "will": 1, "want": 2, "can": 1, "must": 1, "should": 1}  # before the verb
 HER = 3  # among the pronouns
 
 

@@ -16,6 +16,7 @@ senses differ in nothing else. Kinds of cue, with the distance from the word to 
 from dataclasses import dataclass
 
 from saccade.tasks.phrasebook import tree
+from saccade.tasks.phrasebook.choices import MOOD_WORDS
 from saccade.tasks.phrasebook.lexicon import Noun, lexicon
 from saccade.tasks.phrasebook.sampler import Sampler
 from saccade.tasks.phrasebook.tree import Clause, Coordination, Phrase, Sentence, Statement
@@ -98,7 +99,7 @@ def _host(
     mood = sampler.pick(sampler.fit(verb, moods) if moods else allowed.moods[verb] if room > 5 else ("present",))
     node = Clause(sampler.new_key(), None, verb, mood)
     # without the verb and the word's determiner
-    sampler.left = room - 2 - bool(verb.english_preposition) - {"present": 0, "past": 0, "want": 2}.get(mood, 1)
+    sampler.left = room - 2 - bool(verb.english_preposition) - MOOD_WORDS[mood]
     node.subject = sampler.subject(verb, False, sampler.left)
     misses = 0
     while sampler.left > 0 and misses < 4:

@@ -7,7 +7,8 @@ again.
 from collections.abc import Callable
 
 from saccade.tasks.phrasebook import tree
-from saccade.tasks.phrasebook.lexicon import Verb
+from saccade.tasks.phrasebook.choices import MOOD_WORDS
+from saccade.tasks.phrasebook.lexicon import Noun, Verb
 from saccade.tasks.phrasebook.phrases import PhraseSampler
 from saccade.tasks.phrasebook.split import PRONOUN_NAMES
 from saccade.tasks.phrasebook.tree import Clause, Coordination, Nominal, Phrase, Pronoun, Sentence, Statement
@@ -116,9 +117,9 @@ class Sampler(PhraseSampler):
         node = Clause(self.new_key(), None, verb, self.pick(fitting) if self.left > 3 or moods else fitting[0])
         # the words of the verb and of the shortest subject, object and recipient
         floor = 2 + bool(verb.english_preposition) + 2 * bool(verb.objects) + 2 * ("ditransitive" in verb.flags)
-        self.left -= 1 + bool(verb.english_preposition) + {"present": 0, "past": 0, "want": 2}.get(node.mood, 1)
-        if negatable and self.left > floor and self.chance(0.15) and self.negatable(node):
-            self.negate(node)
+        self.left -= 1 + bool(verb.english_preposition) + MOOD_WORDS[node.mood]
+        if negatable and self.left > floor and self.chance(0.15):
+            self.negate(node, verb)
         spare = self.left - 2 * bool(verb.objects) - 2 * ("ditransitive" in verb.flags)
         node.subject = self.subject(verb, node.negated, spare)
         if "ditransitive" in verb.flags:
@@ -132,13 +133,10 @@ class Sampler(PhraseSampler):
     def fit(self, verb: Verb, moods: tuple[str, ...]) -> list[str]:
         return [mood for mood in moods if mood in self.choices.moods[verb]]
 
-    def negatable(self, node: Clause) -> bool:
-        assert node.verb is not None
-        return node.mood != "must" and not (node.mood == "present" and "affirmative" in node.verb.flags)
-
-    def negate(self, node: Clause) -> None:
-        node.negated = True
-        self.left -= {"present": 2, "past": 2, "want": 2, "can": 0}.get(node.mood, 1)
+    def negate(self, node: Clause, verb: Verb) -> None:
+        if node.mood != "must" and not (node.mood == "present" and "affirmative" in verb.flags):
+            node.negated = True
+            self.left -= {"present": 2, "past": 2, "want": 2, "can": 0}.get(node.mood, 1)
 
     def copula(self, negatable: bool) -> Clause:
         negated = negatable and self.left >= 5 and self.chance(0.15)
@@ -149,9 +147,6 @@ class Sampler(PhraseSampler):
         else:
             subject = self.phrase(self.pick(self.choices.described), subject=not negated)
             name = subject.noun.name
-        return self.describe(subject, name, negated)
-
-    def describe(self, subject: Nominal, name: str, negated: bool) -> Clause:
         node = Clause(self.new_key(), subject, None, negated=negated)
         node.predicate = self.pick(self.choices.predicates[name])
         self.left -= 2 + negated
@@ -175,12 +170,10 @@ class Sampler(PhraseSampler):
     def grow_subject(self, node: Clause, first: bool) -> bool:
         subject = node.subject
         if isinstance(subject, Phrase):
-            if node.verb and self.left >= 3 and subject.determiner not in ("every", "all") and self.chance(0.25):
-                noun = self.pick(self.choices.subjects[node.verb])
-                if noun is not subject.noun:
-                    self.left -= 1
-                    node.subject = Coordination(self.new_key(), subject, self.phrase(noun))
-                    return True
+            joinable = node.verb and self.left >= 3 and subject.determiner not in ("every", "all") and self.chance(0.25)
+            if node.verb and joinable and (pair := self.coordinate(subject, self.choices.subjects[node.verb])):
+                node.subject = pair
+                return True
             grown = self.grow_phrase(subject)
             if grown and node.predicate in subject.adjectives:  # the sad story is sad
                 subject.adjectives = subject.adjectives[:-1]
@@ -196,15 +189,21 @@ class Sampler(PhraseSampler):
                 self.pick((target.first, target.second)), heavy=False
             )
         is_plain = not node.negated and node.recipient is None and target.noun.kinds.isdisjoint({"topic"})
-        if is_plain and self.left >= 3 and self.chance(0.25) and not self.is_never(node):
-            noun = self.pick(self.choices.objects[node.verb])
-            if noun is not target.noun:
-                self.left -= 1
-                node.object = Coordination(self.new_key(), target, self.phrase(noun))
-                return True
+        joinable = is_plain and self.left >= 3 and self.chance(0.25) and not self.is_never(node)
+        if joinable and (pair := self.coordinate(target, self.choices.objects[node.verb])):
+            node.object = pair
+            return True
         # What follows a relative clause would seem to belong to it.
         alone = node.place is None and node.recipient is None and (node.time is None or node.time_first)
         return self.grow_phrase(target, heavy=alone and node.topic is None)
+
+    def coordinate(self, first: Phrase, nouns: list[Noun]) -> Coordination | None:
+        """*the cat and the dog*; None if the same noun is drawn."""
+        noun = self.pick(nouns)
+        if noun is first.noun:
+            return None
+        self.left -= 1
+        return Coordination(self.new_key(), first, self.phrase(noun))
 
     def is_never(self, node: Clause) -> bool:
         return node.frequency is not None and node.frequency.name == "never"
@@ -213,9 +212,9 @@ class Sampler(PhraseSampler):
         return isinstance(node, Phrase) and node.relative is not None
 
     def grow_time(self, node: Clause, first: bool) -> bool:
-        if node.time or node.verb is None or node.that or node.topic_first or "state" in node.verb.flags:
+        if node.time or node.frequency or node.verb is None or node.that or node.topic_first:
             return False
-        if node.frequency:
+        if "state" in node.verb.flags:
             return False
         time = self.pick(self.choices.times[node.mood])
         front = first and self.chance(0.4)
@@ -232,8 +231,7 @@ class Sampler(PhraseSampler):
         if "state" in verb.flags or not verb.objects.isdisjoint(LOCATIVE):
             return False
         where = self.pick(PLACES if self.left >= 5 else ("in",))
-        self.left -= 3 if where == "before" else 1
-        self.left -= 2
+        self.left -= 5 if where == "before" else 3  # in front of the house
         node.place = where, Phrase(self.new_key(), self.pick(self.choices.places), self.pick(NEARBY))
         return True
 
