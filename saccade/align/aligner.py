@@ -132,7 +132,8 @@ class Aligner:
         read: dict[int, tuple[PairAttention, PairAttention | None]] = {}
         for start in range(0, len(sample), CHUNK):
             read |= self._read(sample[start : start + CHUNK], unit)
-        forward, backward = [one for one, _ in read.values()], [other for _, other in read.values() if other]
+        forward = [attention for attention, _ in read.values()]
+        backward = [attention for _, attention in read.values() if attention]
         options = {"every_head": every_head, "every_shift": every_shift}
         choice = choose_head(
             forward,

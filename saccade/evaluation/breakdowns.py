@@ -93,26 +93,26 @@ class FrequencyScores:
     """Counts of words, and fractions from 0 to 1, which are None where the denominator is 0."""
 
     bucket: Bucket  # of the words' frequency
-    found: int
+    matched: int  # words in both the output and the reference
     written: int
     expected: int
 
     @property
     def precision(self) -> float | None:
-        return self.found / self.written if self.written else None
+        return self.matched / self.written if self.written else None
 
     @property
     def recall(self) -> float | None:
-        return self.found / self.expected if self.expected else None
+        return self.matched / self.expected if self.expected else None
 
     @property
     def f(self) -> float | None:
         total = self.written + self.expected
-        return 2 * self.found / total if total else None
+        return 2 * self.matched / total if total else None
 
     def to_dict(self) -> dict[str, object]:
         shares = {"precision": self.precision, "recall": self.recall, "f": self.f}
-        counts = {"found": self.found, "written": self.written, "expected": self.expected}
+        counts = {"found": self.matched, "written": self.written, "expected": self.expected}
         return {"frequency": self.bucket.label, **shares, **counts}
 
 
@@ -130,17 +130,17 @@ def by_frequency(
 ) -> tuple[FrequencyScores, ...]:
     """Score the words in each range of `counts`, by default their counts in the references.
 
-    A word is found as often as both the output and the reference contain it, at any position. Of several references,
-    the one that shares the most words with the output is used.
+    A word matches as often as both the output and the reference contain it, at any position. With several references,
+    the reference that shares the most words with the output is used.
     """
     check_same_length(hypotheses=hypotheses, references=references)
     known = alternatives(references)
     counts = word_counts(texts[0] for texts in known) if counts is None else counts
-    found, written, expected = Counter[int](), Counter[int](), Counter[int]()
+    matched, written, expected = Counter[int](), Counter[int](), Counter[int]()
     for hypothesis, texts in zip(hypotheses, known, strict=True):
         output = Counter(words(hypothesis))
         reference = max((Counter(words(text)) for text in texts), key=lambda other: (output & other).total())
-        for tally, tokens in ((found, output & reference), (written, output), (expected, reference)):
+        for tally, tokens in ((matched, output & reference), (written, output), (expected, reference)):
             for word, times in tokens.items():
                 tally[counts.get(word, 0)] += times
 
@@ -150,7 +150,7 @@ def by_frequency(
     return tuple(
         FrequencyScores(
             bucket=bucket,
-            found=total(found, bucket),
+            matched=total(matched, bucket),
             written=total(written, bucket),
             expected=total(expected, bucket),
         )

@@ -59,23 +59,23 @@ def read_evaluation_set(pairs: NamedPairs | None, references: Sequence[Path] = (
         if not references:
             raise UserError("nothing to compare with; give PAIRS, or the references by --reference FILE")
         first, *references = references
-        every = [(line, line) for line in read_lines(first)]
+        texts = [(line, line) for line in read_lines(first)]
     else:
-        every = [(pair.source, pair.target) for pair in pairs.pairs]
-    places = [place for place, texts in enumerate(every) if all(text.strip() for text in texts)]
-    known = [[every[place][1]] for place in places]
+        texts = [(pair.source, pair.target) for pair in pairs.pairs]
+    places = [place for place, sides in enumerate(texts) if all(side.strip() for side in sides)]
+    known = [[texts[place][1]] for place in places]
     data = EvaluationSet(
         name=str(first) if pairs is None else pairs.name,
-        sources=[] if pairs is None else [every[place][0] for place in places],
+        sources=[] if pairs is None else [texts[place][0] for place in places],
         references=known,
         places=places,
-        total=len(every),
+        total=len(texts),
     )
     if not places:
         raise UserError(f"{data.name}: every pair has a blank side; expected texts to translate and their references")
     for path in references:
-        for texts, line in zip(known, data.read_lines(path), strict=True):
-            texts += [line] if line.strip() else []
+        for alternatives, line in zip(known, data.read_lines(path), strict=True):
+            alternatives += [line] if line.strip() else []
     return data
 
 

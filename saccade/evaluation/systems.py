@@ -157,10 +157,10 @@ class _Evaluator:
         self.worst: list[int] = []
 
     def evaluate(self, systems: Sequence[Sequence[Run]]) -> SystemsEvaluation:
-        every = [run for runs in systems for run in runs]
+        all_runs = [run for runs in systems for run in runs]
         # One for all systems, so that their ranges of length compare.
-        self.longest_trained = min((length for run in every if (length := _longest_trained(run))), default=None)
-        names = iter(_names(every))
+        self.longest_trained = min((length for run in all_runs if (length := _longest_trained(run))), default=None)
+        names = iter(_names(all_runs))
         evaluated = [EvaluatedSystem(runs=[self._evaluate(run, next(names)) for run in runs]) for runs in systems]
         lengths = self.data.lengths(tokenised=self.options.tokenised) if self.gold is not None else []
         return SystemsEvaluation(

@@ -74,8 +74,8 @@ def _characters_of(path: str) -> frozenset[int]:
 
 def _note(missing: Sequence[str]) -> str:
     named = ", ".join(missing[:_NAMED]) + (f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else "")
-    scripts = [found for found in map(script, missing) if found]
-    if any(found in _CJK_SCRIPTS for found in scripts):
+    scripts = [name for name in map(script, missing) if name]
+    if any(name in _CJK_SCRIPTS for name in scripts):
         font = "Noto Sans CJK (on Debian and Ubuntu: apt install fonts-noto-cjk)"
     else:
         font = f"Noto Sans {scripts[0].title()}" if scripts else "one of the Noto fonts"

@@ -142,10 +142,10 @@ METRICS: Mapping[str, MetricInfo] = {
 
 def alternatives(references: References) -> list[tuple[str, ...]]:
     """List all references of each sentence, at least one."""
-    every = [(text,) if isinstance(text, str) else tuple(text) for text in references]
-    if not all(every):
-        raise UserError(f"sentence {every.index(())}, counted from 0, has no reference; expected at least one")
-    return every
+    listed = [(text,) if isinstance(text, str) else tuple(text) for text in references]
+    if not all(listed):
+        raise UserError(f"sentence {listed.index(())}, counted from 0, has no reference; expected at least one")
+    return listed
 
 
 def make_metrics(
@@ -154,12 +154,12 @@ def make_metrics(
     """Make these metrics for these references; `tokenise` is for BLEU, and TER counts characters where BLEU does."""
     if isinstance(names, str) or not names:
         raise UserError(f"metrics are a list of names, got {names!r}; choose from {', '.join(METRICS)}")
-    every = alternatives(references)
-    tokenise = choose_tokenisation(every, tokenise)
+    listed = alternatives(references)
+    tokenise = choose_tokenisation(listed, tokenise)
     for name in names:
         if name not in METRICS:
             raise UserError(f"there is no metric {name!r}; {nearest(name, METRICS)}")
-    return {name: METRICS[name].make(every, tokenise) for name in names}
+    return {name: METRICS[name].make(listed, tokenise) for name in names}
 
 
 def choose_tokenisation(references: References, choice: Tokenisation = "auto") -> Tokenisation:

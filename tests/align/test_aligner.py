@@ -117,7 +117,7 @@ def test_the_chosen_head_is_used(learnt: Translator, pairs: list[TextPair]) -> N
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["bahdanau2014", "gehring2017", "vaswani2017"])
 def test_a_head_chosen_without_gold_aligns_well(name: str) -> None:
-    """Letters become doubled capitals, the last one first. The layer and the step that align are not known before."""
+    """Letters become doubled capitals in reverse order. The layer and the step that align are not known in advance."""
     draw = random.Random(0)
     texts = [draw.sample("abcdefghijklmnop", draw.randint(3, 7)) for _ in range(1500)]
     pairs = [TextPair(" ".join(text), " ".join(2 * c.upper() for c in reversed(text))) for text in texts]

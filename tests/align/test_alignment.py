@@ -84,7 +84,7 @@ def test_uniform_scores_are_the_mean_over_random_links() -> None:
 
 
 def test_uniform_scores_skip_an_empty_source() -> None:
-    """Three target words beside no source: they get no link, so that they cost neither precision nor errors."""
+    """Target words without a source get no link and cost neither precision nor errors."""
     gold, lengths = [GoldLinks.all_sure([(0, 0), (1, 1)]), GoldLinks.all_sure([])], [(2, 2), (0, 3)]
     exact = score_uniform(gold, lengths)
     assert (exact.precision, exact.recall, exact.aer) == pytest.approx((1 / 2, 1 / 2, 1 / 2))

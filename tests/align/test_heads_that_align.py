@@ -60,7 +60,7 @@ def test_a_head_reads_its_layer_head_and_step() -> None:
 
 
 def test_defaults_resolve_to_the_head_of_the_model() -> None:
-    """Where nothing is said it is taken, head and all; where a layer is, the mean of that layer's heads."""
+    """Without any choice it is the model's layer and head; with a layer, the mean of the layer's heads."""
     one = replace(ATTENTIONS[0], default_head=AlignmentHead(layer=1, head=0, shift=0))
     assert one.alignment() == AlignmentHead().links(one) == RIGHT[0]
     assert AlignmentHead().resolve(one) == one.default_head == candidate_heads(one, AlignmentHead())[0]

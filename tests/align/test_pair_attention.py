@@ -73,7 +73,7 @@ def test_the_shift_selects_the_step_that_aligns(vocabularies: Vocabularies) -> N
 def test_a_token_is_aligned_by_the_step_of_its_model(
     name: str, shift: int, untrained: Callable[..., Seq2Seq[Any, Any]], vocabularies: Vocabularies
 ) -> None:
-    """A Transformer's layers look at the source for the piece that they have just read: 1. Others for the next: 0."""
+    """A Transformer aligns the token that it has just read (shift 1), a recurrent model the next (shift 0)."""
     model = untrained(name)
     (found,) = Translator(model, vocabularies, "cpu").attend([SOURCE], [TARGET])
     batch = Batch.of([found.source.ids], [found.target.ids], [0])

@@ -54,7 +54,7 @@ def test_each_fault_is_measured() -> None:
 
 
 def test_punctuation_is_not_copied_though_a_name_with_a_digit_is() -> None:
-    """Marks are the same in many languages, whether the reference has them or not."""
+    """Punctuation is the same in many languages."""
     found = measure_behaviour(["le chat ; dort – ! R2D2"], ["le chat dort"], sources=["the cat ; sleeps – ! R2D2"])
     assert found.copied == pytest.approx(100 / 7)
 

@@ -13,7 +13,7 @@ def test_frequency_scores_by_hand() -> None:
     zero, one, some, *rest = by_frequency(["la maison la neuve"], ["la maison rare inconnue"], counts=counts)
     assert [row.bucket.label for row in (zero, one, some)] == ["0", "1", "2–5"]
     assert all(row.f is None for row in rest)
-    assert (zero.found, zero.written, zero.expected) == (0, 1, 1)  # neuve for inconnue
+    assert (zero.matched, zero.written, zero.expected) == (0, 1, 1)  # neuve for inconnue
     assert (one.precision, one.recall, one.f) == (1, 0.5, pytest.approx(2 / 3))  # maison, but no rare
     assert (some.precision, some.recall) == (0.5, 1)  # la once too often
     assert zero.to_dict() == {
@@ -29,7 +29,7 @@ def test_frequency_scores_by_hand() -> None:
 
 def test_the_references_are_counted_by_default() -> None:
     once, twice = by_frequency(["a a", "b"], ["a b", "a c"], edges=(1, 2))
-    assert (once.expected, once.found, twice.expected, twice.found) == (2, 0, 2, 1)
+    assert (once.expected, once.matched, twice.expected, twice.matched) == (2, 0, 2, 1)
     assert once.written == 1  # b, which the references hold once; it was not asked for there
 
 
@@ -40,7 +40,7 @@ def test_a_zero_denominator_gives_none() -> None:
 
 def test_the_nearest_of_several_references_counts() -> None:
     (row,) = by_frequency(["a b c"], [["x y z", "a b d"]], edges=())
-    assert (row.found, row.expected) == (2, 3)
+    assert (row.matched, row.expected) == (2, 3)
 
 
 @settings(deadline=None, max_examples=100)

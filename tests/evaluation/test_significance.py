@@ -143,8 +143,8 @@ def test_a_mean_over_seeds_has_the_interval_of_sentences_and_seeds() -> None:
 
 @pytest.mark.parametrize(("wrong", "deviation"), [((2, 3), 10.0), ((1, 2, 3), 20.0)])
 def test_deviations_of_few_runs_are_widened(wrong: tuple[int, ...], deviation: float) -> None:
-    """Every sentence has five words, so many of them wrong in each run: only the draw of n runs moves their mean, by at
-    most √(n/(n − 1)) times what the best or worst of them is from it."""
+    """Every sentence has five words and equally many errors: only the draw of n runs moves the mean, by at most
+    √(n/(n − 1)) times the distance of the best or worst run."""
     runs = [["x " * count + "a " * (5 - count) for _ in range(9)] for count in wrong]
     references = ["a a a a a"] * 9
     (wer,) = mean_over_seeds(runs, references, metrics=["wer"], resamples=2000)
@@ -164,7 +164,7 @@ def test_an_error_rate_and_its_interval_may_be_above_one_hundred() -> None:
 
 @pytest.mark.slow
 def test_false_positives_are_rare_over_seeds() -> None:
-    """Two systems of one kind whose seeds differ: at 5 %, a test of single runs cries wolf half the time."""
+    """Two systems of one kind whose seeds differ: at 5 %, a test of single runs often finds a difference."""
     references, draw = corpus(100, seed=5), np.random.default_rng(0)
     single = many = 0
     trials = 100

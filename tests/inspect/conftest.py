@@ -44,7 +44,7 @@ def han_font(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def install(only_default_font: None, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
-    """install(font): it is there, but matplotlib has not listed it."""
+    """install(font): the file exists, but is missing from the list of matplotlib."""
 
     def put(font: Path) -> None:
         monkeypatch.setattr(font_manager, "findSystemFonts", lambda: [str(font)])

@@ -1,4 +1,4 @@
-"""A font for every label, wherever it is installed; or a line about what to install."""
+"""A font for every label, or a note about the font to install."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -28,7 +28,7 @@ def no_window() -> Iterator[None]:
 
 
 def draw(ax: Axes) -> None:
-    """All of it, so that what matplotlib warns of only then becomes an error here."""
+    """Draw the whole figure: matplotlib warns about missing characters only then."""
     figure = ax.get_figure(root=True)
     assert figure is not None
     figure.savefig(io.BytesIO())

@@ -1,4 +1,4 @@
-"""ROUGE, by an extra: what the package itself computes, on words of any language."""
+"""ROUGE by the rouge-score package, on words of any language."""
 
 import sys
 
