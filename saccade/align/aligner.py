@@ -1,6 +1,6 @@
 """Links between the words or tokens of given pairs, by the attention of a model, or of a model and its reverse.
 
-aligner = Aligner(load("en-fr"), reverse=load("fr-en"))
+aligner = Aligner(saccade.load("en-fr").translator, reverse=saccade.load("fr-en").translator)
 for pair in aligner.align([("the cat sleeps", "le chat dort")]):
     print(format_links(pair.links))
 """
