@@ -24,9 +24,9 @@ from saccade import files
 from saccade.align import GoldLinks, score_alignments
 from saccade.align.scores import score_baselines
 from saccade.errors import UserError
-from saccade.evaluation import LengthScores, by_length, score
+from saccade.evaluation.breakdowns import LengthScores, by_length
 from saccade.locking import entries, locked
-from saccade.metrics import Counts
+from saccade.metrics import Counts, score
 from saccade.models import MODELS
 from saccade.provenance import provenance
 from saccade.tasks import Pair, Phrasebook
