@@ -170,7 +170,8 @@ class Attention(nn.Module):
             return self._read_in_chunks(queries, memory, self.window.band)
         if self.why_not_fused(weights=weights) is None:
             return self._read_fused(queries, memory, where, plain_positions)
-        if not weights and not self.normaliser.draws and local.is_worthwhile(self.score, self.window, memory):
+        bounded = self.window.span is not None and not weights and not self.normaliser.draws
+        if bounded and local.is_worthwhile(self.score, self.window, memory):
             return local.read_near(self._read, self.window, queries, memory, where)
         return self._read(queries, memory, where, None, weights)
 

@@ -39,6 +39,7 @@ from saccade.data.text_files import (
     File,
     LoadedFile,
     display_name,
+    is_read_once,
     line_error,
     load_file,
     marked_lines,
@@ -131,11 +132,6 @@ class PairFiles(PairSource):
 def has_named_fields(path: Path | str) -> bool:
     """Tell whether texts are found by a name, not by their place in a line."""
     return _kind(path) != ".tsv"
-
-
-def is_read_once(file: File) -> bool:
-    """Tell whether the file can be read only once: standard input, or a pipe."""
-    return not isinstance(file, LoadedFile) and (is_stdin(file) or Path(file).is_fifo())
 
 
 def _size(file: File) -> int:

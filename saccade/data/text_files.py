@@ -39,6 +39,11 @@ class LoadedFile(NamedTuple):
 File = Path | str | LoadedFile
 
 
+def is_read_once(file: File) -> bool:
+    """Tell whether the file can be read only once: standard input, or a pipe."""
+    return not isinstance(file, LoadedFile) and (is_stdin(file) or Path(file).is_fifo())
+
+
 def read_lines(file: File) -> Iterator[str]:
     """Read the lines of a text file, without their line ends. An empty file has none."""
     return (line for _, line in marked_lines(file))

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from saccade.data import read_lines
-from saccade.data.formats import is_read_once
 from saccade.data.sources import get_text
-from saccade.data.text_files import display_name, line_error
+from saccade.data.text_files import display_name, is_read_once, line_error
 from saccade.decode.search.options import Constraints
 from saccade.errors import UserError
 from saccade.files import parse_json

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from saccade import config
-from saccade.data.formats import is_read_once
+from saccade.data.text_files import is_read_once
 from saccade.errors import UserError
 from saccade.train.recipe import Data, Recipe, load_saved_recipe, recipe_of
 
