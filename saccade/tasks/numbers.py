@@ -29,7 +29,7 @@ class Numbers(RuleTask):
 
 @dataclass(frozen=True, kw_only=True)
 class Addition(RuleTask):
-    """`123+456` to `579`. A split owns a sum with its two numbers in either order: who saw 1+2 is not asked 2+1."""
+    """`123+456` to `579`. A split owns a sum with its two numbers in either order: 1+2 and 2+1 share a split."""
 
     name, things, unit, lengths = "addition", "sums of numbers", "digits", (1, 4)
 
