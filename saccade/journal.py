@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any, BinaryIO, TypeVar, cast
 
 from saccade import __version__
-from saccade.errors import UserError, say
+from saccade.errors import UserError, plural, say
 from saccade.files import locate, parse_json, remove_leftovers, sync, write_json
 from saccade.locking import locked
 
@@ -94,7 +94,7 @@ class Journal:
         if self.lines:
             for name, path in self._files.items():
                 os.truncate(path, self._sizes[name])
-            lines = _count(self.lines)
+            lines = plural(self.lines, "line")
             self._say(f"saccade: {lines} finished and saved in {self.first}; the same command continues from there")
             return
         for path in (*self._files.values(), self._record):
@@ -129,9 +129,9 @@ class Journal:
             more = f" (and {len(changes) - _MOST_NAMED} more)" if len(changes) > _MOST_NAMED else ""
             raise UserError(
                 f"{self.first}: made by another command: {'; '.join(changes[:_MOST_NAMED])}{more}; type the same "
-                f"command to continue after its {_count(self.lines)}, or {AGAIN}"
+                f"command to continue after its {plural(self.lines, 'line')}, or {AGAIN}"
             )
-        self._say(f"saccade: continuing after {_count(self.lines)} in {self.first}")
+        self._say(f"saccade: continuing after {plural(self.lines, 'line')} in {self.first}")
 
     def _opened(self, name: str) -> BinaryIO:
         path, size = self._files[name], self._sizes[name]
@@ -227,7 +227,7 @@ def write_file(out: Path, *, say: Say = say) -> Iterator[Callable[[str], None]]:
             unfinished.replace(out)
         except BaseException as error:
             if lines := _keep_complete_lines(unfinished):
-                say(f"saccade: {_count(lines)} finished and saved in {unfinished}")
+                say(f"saccade: {plural(lines, 'line')} finished and saved in {unfinished}")
             else:
                 unfinished.unlink(missing_ok=True)
             if isinstance(error, OSError):
@@ -268,7 +268,3 @@ def _described(value: Any) -> Any:
 
 def _shown(value: Any) -> str:
     return "not given" if value in (None, False, [], "") else "given" if value is True else str(value)
-
-
-def _count(lines: int) -> str:
-    return f"{lines:,} line{'' if lines == 1 else 's'}"

@@ -1,8 +1,8 @@
 """The command line, from its start to its exit code.
 
-Nothing is imported here that takes time, so that Ctrl-C finds `main` at work as soon as Python itself has started.
+This module imports nothing slow, so that `main` handles Ctrl-C from the start.
 
-Exit codes: 0 done, 1 interrupted, 2 what the user must mend (a mistake, a full disk), 141 the reader of a pipe is gone.
+Exit codes: 0 success, 1 interrupted, 2 an error that the user can fix (a mistake, a full disk), 141 a closed pipe.
 """
 
 import os
@@ -12,14 +12,14 @@ from typing import NoReturn
 
 from saccade.errors import UserError, printable
 
-_INTERRUPTED, _WRONG = 1, 2
-_BROKEN_PIPE = 128 + 13  # as a shell reports a program that SIGPIPE has ended
-_TYPERS_INTERRUPTED = 130
+_INTERRUPTED, _ERROR = 1, 2
+_BROKEN_PIPE = 128 + 13  # as a shell reports a program that SIGPIPE ended
+_TYPER_INTERRUPTED = 130
 _LONGEST_MESSAGE = 1_000  # characters
 
 
 def main() -> None:
-    """Run the command that was typed. Whatever a user must mend is one line, never a traceback."""
+    """Run the command. An error that the user can fix is one line, never a traceback."""
     _open_missing_streams()
     try:
         try:
@@ -27,7 +27,7 @@ def main() -> None:
 
             app()
         finally:
-            sys.stdout.flush()  # a disk that is full shows here at the latest
+            sys.stdout.flush()  # here at the latest, a full disk raises an error
     except UserError as error:
         if not error.elsewhere:
             _say(str(error))
@@ -35,9 +35,9 @@ def main() -> None:
     except OSError as error:
         _end(error)
     except SystemExit as ending:
-        if isinstance(ending.__context__, BrokenPipeError):  # which typer makes a 1
+        if isinstance(ending.__context__, BrokenPipeError):  # typer turns it into exit code 1
             _end(ending.__context__)
-        if ending.code != _TYPERS_INTERRUPTED:
+        if ending.code != _TYPER_INTERRUPTED:
             raise
         _say("interrupted")
         sys.exit(_INTERRUPTED)
@@ -47,29 +47,29 @@ def main() -> None:
 
 
 def _end(error: OSError) -> NoReturn:
-    """Of a disk, a pipe or another part of the system that failed. A reader who has seen enough is no mistake."""
-    with suppress(OSError, ValueError):  # what standard output did not take is dropped, or Python tries again at exit
+    """Exit after a failed write. A closed pipe, such as that of `| head`, needs no message."""
+    with suppress(OSError, ValueError):  # drop the rest of the output, or Python tries to write it at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if isinstance(error, BrokenPipeError):
         sys.exit(_BROKEN_PIPE)
     _say(f"{error.filename or 'a write failed'}: {error.strerror or error}")
-    sys.exit(_WRONG)
+    sys.exit(_ERROR)
 
 
 def _say(text: str) -> None:
-    """One line that can be read: text from elsewhere that it quotes may be of any length, and is cut in the middle."""
+    """Print one line of limited length: the text that it quotes may be long, and is cut in the middle."""
     line = printable(text)
     if len(line) > _LONGEST_MESSAGE:
         half = _LONGEST_MESSAGE // 2
         line = f"{line[:half]} … {line[-half:]}"
-    with suppress(OSError):  # nobody is listening
+    with suppress(OSError):  # standard error is closed
         sys.stderr.write(f"saccade: {line}\n")
         sys.stderr.flush()
 
 
 def _open_missing_streams() -> None:
-    """A stream that was closed (`>&-`) is None in Python, and the next file that is opened would take its number.
-    Standard input is then empty, and what is written to standard output fails, as it would in any program."""
+    """Replace closed streams (`>&-`), which are None in Python: otherwise the next file would get their number.
+    Standard input is then empty, and writing to standard output fails, as in any program."""
     if sys.stdin is None:
         sys.stdin = os.fdopen(os.open(os.devnull, os.O_RDONLY))
     if sys.stdout is None:

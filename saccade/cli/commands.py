@@ -1,4 +1,4 @@
-"""All commands. They import what is heavy when they run, so that `saccade --help` is quick."""
+"""All commands. `saccade --help` loads no torch: the API imports it when a command runs."""
 
 from collections.abc import Callable
 from typing import Annotated

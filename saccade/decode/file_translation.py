@@ -23,7 +23,7 @@ from saccade.decode.search.options import Constraints, Search
 from saccade.decode.translation import Translation
 from saccade.decode.translator import Translator
 from saccade.decode.unknown_words import read_dictionary, replace_unknown
-from saccade.errors import UserError, say
+from saccade.errors import UserError, plural, say
 from saccade.journal import DirectOutput, Journal, open_output
 
 Progress = Callable[[int, int | None], None]  # (finished, in all), where that is known
@@ -248,7 +248,7 @@ def report_long_search() -> OnStep:
             last = monotonic()
         before = written
         if monotonic() - last >= SECONDS_BETWEEN_MESSAGES:
-            say(f"saccade: a long text: {written:,} tokens written, of at most {most:,}")
+            say(f"saccade: a long text: {plural(written, 'token')} written, of at most {most:,}")
             last = monotonic()
 
     return watch

@@ -13,7 +13,7 @@ from saccade.data import Cleaning, CleaningReport, ListedPairs, PairSource, Sele
 from saccade.data.inputs import Pairs, list_pairs
 from saccade.data.summary import SideSummary, summarise
 from saccade.decode import load_vocabularies
-from saccade.errors import UserError
+from saccade.errors import UserError, plural
 from saccade.journal import write_file
 from saccade.train.recipe import Ingredient
 
@@ -45,7 +45,7 @@ class CorpusReport:
 
     def lines(self) -> Iterator[str]:
         """The report as text, one line at a time."""
-        yield f"{self.name}: {self.count:,} pair{'s' * (self.count != 1)}"
+        yield f"{self.name}: {plural(self.count, 'pair')}"
         yield from _describe_side("source", self.source)
         yield from _describe_side("target", self.target)
         cleaned = f"{'' if self.is_cleaned else '--clean all: '}{self.report}"

@@ -121,7 +121,7 @@ def test_a_long_line_says_how_far_it_is(run: Run, model_folder: Path, monkeypatc
     done = run("translate", model_folder, "--beam", "1", stdin=b"the cat sleeps\n")
     assert done.out == "le chat dort\n"
     first, *_, last = done.err.splitlines()
-    assert first.startswith("saccade: a long text: 1 tokens written, of at most ")
+    assert first.startswith("saccade: a long text: 1 token written, of at most ")
     assert len(done.err.splitlines()) == int(last.split()[4]) > 1
     monkeypatch.setattr(file_translation, "SECONDS_BETWEEN_MESSAGES", 10.0)
     assert run("translate", model_folder, stdin=b"the cat sleeps\n").err == ""
