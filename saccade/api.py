@@ -21,7 +21,7 @@ from saccade.evaluation.options import EvaluateOptions
 from saccade.ranges import change_options, take_options
 from saccade.tour import TourOptions
 from saccade.train.request import TrainingRequest
-from saccade.trained_model import SEARCH_OPTIONS, Bar, Model, Progress, Say, as_bar, with_targets
+from saccade.trained_model import SEARCH_OPTIONS, Bar, Model, Progress, Say, as_bar, load, with_targets
 
 if TYPE_CHECKING:
     from saccade.comparison.result import Comparison
@@ -186,32 +186,6 @@ def sweep(
     if isinstance(grid, Mapping):
         grid = [f"{key}={','.join(json.dumps(value) for value in values)}" for key, values in grid.items()]
     return train_grid(recipe, out, grid=grid, seeds=seeds, settings=settings, say=say)
-
-
-def load(
-    folder: str | Path,
-    *,
-    device: str = "auto",
-    trust_code: bool = False,
-    options: EnsembleOptions | None = None,
-    **ensemble: Any,
-) -> "Model":
-    """Load a trained model. With `ensemble=[folder, …]`, several models translate together.
-
-    `trust_code=True` lets the folder name models and attentions that are defined outside Saccade.
-    """
-    from saccade.decode.ensemble import combine
-    from saccade.decode.loading import load as load_translator
-    from saccade.device import limit_threads
-
-    members = change_options(options or EnsembleOptions(), ensemble)
-    folders = [Path(folder), *map(Path, members.ensemble)]
-    translators = {str(place): load_translator(place, device=device, trust_code=trust_code) for place in folders}
-    translator = translators[str(folders[0])]
-    if len(folders) > 1:
-        translator = combine(translators, average=members.average, weights=members.shares)
-    limit_threads(translator.model)
-    return Model(translator, folders, members)
 
 
 def describe_data(

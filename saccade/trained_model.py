@@ -29,6 +29,32 @@ BATCH_TOKENS = 8192
 SEARCH_OPTIONS = ("beam", "length_penalty")  # that other commands than `translate` have
 
 
+def load(
+    folder: str | Path,
+    *,
+    device: str = "auto",
+    trust_code: bool = False,
+    options: EnsembleOptions | None = None,
+    **ensemble: Any,
+) -> "Model":
+    """Load a trained model. With `ensemble=[folder, …]`, several models translate together.
+
+    `trust_code=True` lets the folder name models and attentions that are defined outside Saccade.
+    """
+    from saccade.decode.ensemble import combine
+    from saccade.decode.loading import load as load_translator
+    from saccade.device import limit_threads
+
+    members = change_options(options or EnsembleOptions(), ensemble)
+    folders = [Path(folder), *map(Path, members.ensemble)]
+    translators = {str(place): load_translator(place, device=device, trust_code=trust_code) for place in folders}
+    translator = translators[str(folders[0])]
+    if len(folders) > 1:
+        translator = combine(translators, average=members.average, weights=members.shares)
+    limit_threads(translator.model)
+    return Model(translator, folders, members)
+
+
 class Model:
     """A trained model, or an ensemble of several. `translator` has the parts: the network, the vocabularies."""
 

@@ -1,18 +1,16 @@
 """All commands. `saccade --help` loads no torch: the API imports it when a command runs."""
 
 from collections.abc import Callable
-from typing import Annotated
 
 import typer
 
-import saccade
 from saccade.cli.align import align
 from saccade.cli.calibrate import calibrate
 from saccade.cli.compare import compare
-from saccade.cli.console import show
 from saccade.cli.data import data
 from saccade.cli.evaluate import evaluate
 from saccade.cli.list import attentions, models, tasks
+from saccade.cli.options import common_options
 from saccade.cli.rerank import rerank
 from saccade.cli.score import score
 from saccade.cli.sweep import sweep
@@ -35,21 +33,4 @@ commands: list[Callable[..., None]] = [
 ]
 for function in commands:
     app.command()(function)
-
-
-def _print_version(requested: bool) -> None:
-    if requested:
-        show(f"saccade {saccade.__version__}")
-        raise typer.Exit
-
-
-Version = Annotated[
-    bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
-]
-
-
-@app.callback()
-def _common(
-    version: Version = False,
-) -> None:
-    pass
+app.callback()(common_options)

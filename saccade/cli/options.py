@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 
+import saccade
+from saccade.cli.console import show
 from saccade.errors import UserError
 from saccade.names import trusting_code
 from saccade.ranges import (
@@ -43,6 +45,21 @@ TrustCode = Annotated[
         help="Allow a model folder to run code from outside Saccade (my_module:Class). Refused by default.",
     ),
 ]
+
+
+def _print_version(requested: bool) -> None:
+    if requested:
+        show(f"saccade {saccade.__version__}")
+        raise typer.Exit
+
+
+Version = Annotated[
+    bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+]
+
+
+def common_options(version: Version = False) -> None:
+    """The options of `saccade` itself."""
 
 
 class Only:
