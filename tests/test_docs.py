@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
+import saccade
 from saccade.models import MODELS
 from saccade.tasks import task
 from saccade.train.recipe import recipe_of
@@ -191,3 +192,8 @@ def test_the_picture_of_a_model_shows_a_heatmap_if_it_has_attention(name: str) -
     (description,) = re.findall(r"!\[([^\]]*)\]\(\.\./images/models/", page)
     has_attention = bool(MODELS[name](MODELS[name].PRESETS["tiny"], 20, 20).cross)
     assert ("heatmap" in description) == has_attention and "learns" in description
+
+
+def test_the_citation_has_the_version_of_the_package() -> None:
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.findall(r"^version: (.+)$", citation, re.MULTILINE) == [saccade.__version__]
