@@ -1,4 +1,4 @@
-"""What a run trains and validates on: from a recipe's files or tasks to vocabularies and encoded pairs."""
+"""The dataset of a run: from the files or tasks of a recipe to vocabularies and encoded pairs."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -29,27 +29,26 @@ from saccade.text import Placeholders, Vocabularies, words
 from saccade.text.subword_model import MOST_LINES
 from saccade.train.recipe import Data, Ingredient
 
-_LARGE = 1 << 30  # bytes of files from which on they are streamed, unless told otherwise
-_LINES_OF_A_STREAM = 100_000  # to make a vocabulary from: its maker needs a kilobyte of memory for each
-
-_LOOKED_AT = 1_000  # pairs, to see whether a borrowed vocabulary knows their pieces
+_LARGE = 1 << 30  # bytes; larger corpora are streamed by default
+_VOCABULARY_LINES = 100_000  # of a stream: sentencepiece needs a kilobyte of memory per line
+_SAMPLE = 1_000  # pairs, to see whether a borrowed vocabulary knows their tokens
 
 
 @dataclass(frozen=True, kw_only=True)
 class Dataset:
     vocabularies: Vocabularies
-    corpus: Corpus | Mixture | Stream  # what batches are cut from
+    corpus: Corpus | Mixture | Stream  # for batches
     valid: Sequence[TextPair]
     valid_corpus: Corpus
-    longest_source: int  # words, of what was trained on
+    longest_source: int  # words of the longest training source
     digest: str  # of the training pairs
-    notes: Sequence[str]  # what a person should know: what was left out, what was lowered
+    notes: Sequence[str]  # for the log: what was left out, and why
 
 
 def load_dataset(data: Data, folder: Path, seed: int) -> Dataset:
-    """Read, choose, hold out, train or borrow the vocabulary, encode; what is made is kept in `folder`/cache."""
+    """Read, select and hold out pairs, train or borrow the vocabulary, and encode; cached in `folder`/cache."""
     keep, ingredients = folder / "cache", data.ingredients
-    sources = [_opened(one, data, keep) for one in ingredients]
+    sources = [_opened(ingredient, data, keep) for ingredient in ingredients]
     streams = data.streams or (data.streaming == "auto" and sum(source.size() for source in sources) > _LARGE)
     if not streams:
         sources = [source.in_memory() for source in sources]
@@ -63,16 +62,16 @@ def load_dataset(data: Data, folder: Path, seed: int) -> Dataset:
             load_or_build(
                 keep,
                 f"{key}-stream-{place}",
-                partial(selection.drop_long, vocabularies, data.longest, one.tag),
+                partial(selection.drop_long, vocabularies, data.longest, ingredient.tag),
                 partial(Selection.load, pairs=selection.pairs, cleaning=data.clean),
             )
-            for place, (selection, one) in enumerate(zip(selections, ingredients, strict=True))
+            for place, (selection, ingredient) in enumerate(zip(selections, ingredients, strict=True))
         ]
         corpus = Stream(
             selections,
             vocabularies,
-            weights=[one.weight for one in ingredients],
-            tags=[one.tag for one in ingredients],
+            weights=[ingredient.weight for ingredient in ingredients],
+            tags=[ingredient.tag for ingredient in ingredients],
             buffer=data.buffer,
             sampling=data.sampling,
         )
@@ -83,23 +82,23 @@ def load_dataset(data: Data, folder: Path, seed: int) -> Dataset:
             load_or_build(
                 keep,
                 f"{key}-{place}",
-                partial(Corpus.encode, selection, vocabularies, longest=data.longest, tag=one.tag),
+                partial(Corpus.encode, selection, vocabularies, longest=data.longest, tag=ingredient.tag),
                 Corpus.load,
             )
-            for place, (selection, one) in enumerate(zip(selections, ingredients, strict=True))
+            for place, (selection, ingredient) in enumerate(zip(selections, ingredients, strict=True))
         ]
-        weights = [one.weight for one in ingredients]
+        weights = [ingredient.weight for ingredient in ingredients]
         corpus = corpora[0] if len(corpora) == 1 and weights == [1.0] else Mixture(corpora, weights)
         reports = [corpus.report for corpus in corpora]
         longest = max(_longest_source(corpus, vocabularies) for corpus in corpora)
     valid, valid_corpus = _valid(data, selections, vocabularies)
-    notes = [f"{one}: {report}" for one, report in zip(ingredients, reports, strict=True)]
+    notes = [f"{ingredient}: {report}" for ingredient, report in zip(ingredients, reports, strict=True)]
     if isinstance(corpus, Stream):
-        notes.append(f"streamed: {corpus.windows:,} windows of {data.buffer:,} pairs an epoch")
+        notes.append(f"streamed: {corpus.windows:,} windows of {data.buffer:,} pairs per epoch")
     notes.append(f"validation: {valid_corpus.report}")
     sides = (vocabularies.source,) if vocabularies.joint else (vocabularies.source, vocabularies.target)
     notes += [side.note for side in sides if side.note]
-    notes += _of_other_texts(data, vocabularies, selections)
+    notes += _warnings(data, vocabularies, selections)
     return Dataset(
         vocabularies=vocabularies,
         corpus=corpus,
@@ -111,39 +110,43 @@ def load_dataset(data: Data, folder: Path, seed: int) -> Dataset:
     )
 
 
-def _opened(one: Ingredient, data: Data, keep: Path) -> PairSource:
-    """A task is drawn into a file, once: it is passed over like any other from then on."""
-    if one.task is None:
-        return one.open()
-    count = one.count or data.count
-    drawn = TaskPairs(draw=partial(one.drawn, "train", count, data.words))
-    key = cache_key(one.task, count, repr(one.words or data.words))[:16]
-    return load_or_build(keep, f"{key}-drawn", lambda: drawn, drawn.load).open(reverse=one.reverse)
+def _opened(ingredient: Ingredient, data: Data, keep: Path) -> PairSource:
+    """A task is drawn into a file once, and then read like any other file."""
+    if ingredient.task is None:
+        return ingredient.open()
+    count = ingredient.count or data.count
+    drawn = TaskPairs(draw=partial(ingredient.drawn, "train", count, data.words))
+    key = cache_key(ingredient.task, count, repr(ingredient.words or data.words))[:16]
+    return load_or_build(keep, f"{key}-drawn", lambda: drawn, drawn.load).open(reverse=ingredient.reverse)
 
 
 def _selections(
     data: Data, sources: Sequence[PairSource], seed: int, keep: Path, digest: str
 ) -> tuple[str, list[Selection]]:
-    """Which pairs are trained on and which are held out, and a name for that choice."""
-    held_out = [data.valid is None and one.valid is None and one.task is None for one in data.ingredients]
-    shape = (repr(data.clean), repr(held_out), repr([one.reverse for one in data.ingredients]))
+    """The pairs to train on and to hold out, and a cache key of that selection."""
+    held_out = [
+        data.valid is None and ingredient.valid is None and ingredient.task is None for ingredient in data.ingredients
+    ]
+    shape = (repr(data.clean), repr(held_out), repr([ingredient.reverse for ingredient in data.ingredients]))
     key = cache_key(digest, seed, data.valid_share, data.valid_most, *shape)
 
     @cache
-    def chosen() -> list[Selection]:
-        every = [Selection.of(source, data.clean) for source in sources]
+    def select() -> list[Selection]:
+        selections = [Selection.of(source, data.clean) for source in sources]
         most = -(-data.valid_most // max(1, sum(held_out)))
         splits = [
-            selection.split(seed=seed, share=data.valid_share, most=most) if some else Split(seed, frozenset())
-            for selection, some in zip(every, held_out, strict=True)
+            selection.split(seed=seed, share=data.valid_share, most=most) if holds_out else Split(seed, frozenset())
+            for selection, holds_out in zip(selections, held_out, strict=True)
         ]
-        anywhere = frozenset[int]().union(*(split.held_out for split in splits)) if len(every) > 1 else frozenset[int]()
+        anywhere = (
+            frozenset[int]().union(*(split.held_out for split in splits)) if len(selections) > 1 else frozenset[int]()
+        )
         if not any(held_out):
-            return every
-        return [one.hold_out(split, anywhere) for one, split in zip(every, splits, strict=True)]
+            return selections
+        return [selection.hold_out(split, anywhere) for selection, split in zip(selections, splits, strict=True)]
 
     def of(place: int) -> Selection:
-        return chosen()[place]
+        return select()[place]
 
     return key, [
         load_or_build(
@@ -159,42 +162,44 @@ def _selections(
 def _valid(
     data: Data, selections: Sequence[Selection], vocabularies: Vocabularies
 ) -> tuple[Sequence[TextPair], Corpus]:
-    """Those held out, drawn, or given; of several corpora by turns, so that the first ones are of all."""
-    given = data.ingredients[0].open_valid() if not data.corpora else None
+    """The validation pairs: held out, drawn, or from a file; several corpora take turns."""
+    source = data.ingredients[0].open_valid() if not data.corpora else None
     if data.corpora and data.valid is not None:
-        given = open_pairs(data.valid, data.valid_targets)  # with their tags
-    if given is None:
+        source = open_pairs(data.valid, data.valid_targets)  # with their tags
+    if source is None:
         each = []
-        for one, selection in zip(data.ingredients, selections, strict=True):
-            count = min(data.valid_most, max(50, (one.count or data.count) // 20))
-            own = one.open_valid() or _valid_of_task(one, data, count) or ListedPairs(selection.held_out)
-            each.append([add_tag(pair, one.tag) for pair in own])
-        given = ListedPairs([pair for turn in zip_longest(*each) for pair in turn if pair is not None])
-    chosen = Selection.of(given.in_memory())
+        for ingredient, selection in zip(data.ingredients, selections, strict=True):
+            count = min(data.valid_most, max(50, (ingredient.count or data.count) // 20))
+            pairs = (
+                ingredient.open_valid() or _valid_of_task(ingredient, data, count) or ListedPairs(selection.held_out)
+            )
+            each.append([add_tag(pair, ingredient.tag) for pair in pairs])
+        source = ListedPairs([pair for turn in zip_longest(*each) for pair in turn if pair is not None])
+    selection = Selection.of(source.in_memory())
     try:
-        corpus = Corpus.encode(chosen, vocabularies, longest=data.longest)
+        corpus = Corpus.encode(selection, vocabularies, longest=data.longest)
     except UserError as error:
         raise UserError(f"validation: {error}") from None
-    pairs = dict(chosen.selected())
-    return [pairs[line] for line in corpus.lines.tolist()], corpus
+    by_line = dict(selection.selected())
+    return [by_line[line] for line in corpus.lines.tolist()], corpus
 
 
-def _valid_of_task(one: Ingredient, data: Data, count: int) -> PairSource | None:
-    if one.task is None:
+def _valid_of_task(ingredient: Ingredient, data: Data, count: int) -> PairSource | None:
+    if ingredient.task is None:
         return None
-    drawn = ListedPairs([TextPair(pair.source, pair.target) for pair in one.drawn("valid", count, data.words)])
-    return ReversedPairs(drawn) if one.reverse else drawn
+    drawn = ListedPairs([TextPair(pair.source, pair.target) for pair in ingredient.drawn("valid", count, data.words)])
+    return ReversedPairs(drawn) if ingredient.reverse else drawn
 
 
 def _longest_source(corpus: Corpus, vocabularies: Vocabularies) -> int:
-    """In words; looked for among the sources of most pieces, so that a large corpus costs no more than a small one."""
+    """In words, among the 100 sources with most tokens: a large corpus costs no more than a small one."""
     longest_sides = corpus.source.lengths.argsort()[-100:].tolist()
     return max(len(words(vocabularies.source.decode(corpus.source(i).tolist()))) for i in longest_sides)
 
 
 @dataclass(frozen=True)
-class _Kept:
-    """The pairs of several corpora that are trained on; they can be gone through again."""
+class _TrainingPairs:
+    """The training pairs of several corpora; they can be iterated again."""
 
     selections: Sequence[Selection]
 
@@ -203,55 +208,57 @@ class _Kept:
 
 
 def _vocabularies(data: Data, selections: Sequence[Selection], folder: Path, streams: bool) -> Vocabularies:
-    """Of this run where it has one already; else another model's, or made of the training pairs; kept with the run."""
-    kept = folder / "vocabulary"
-    files.recover(kept)
-    if any(kept.glob("*.model")):
-        return Vocabularies.load(kept)
+    """The run's vocabulary if it has one; else another model's, or one trained on the pairs; saved with the run."""
+    place = folder / "vocabulary"
+    files.recover(place)
+    if any(place.glob("*.model")):
+        return Vocabularies.load(place)
     if data.vocab_from is None:
-        made = Vocabularies.train(
-            _Kept(selections),
+        vocabularies = Vocabularies.train(
+            _TrainingPairs(selections),
             data.vocabulary,
             data.target_vocabulary,
             joint=data.joint,
             tags=data.tags,
             placeholders=Placeholders(data.placeholders) if data.placeholders else None,
-            most_lines=data.vocab_lines or (_LINES_OF_A_STREAM if streams else MOST_LINES),
+            most_lines=data.vocab_lines or (_VOCABULARY_LINES if streams else MOST_LINES),
         )
     else:
-        made = _borrowed(data, Path(data.vocab_from))
-    made = made.towards(right_to_left=data.right_to_left)
-    with files.atomic_folder(kept) as new:
-        made.save(new)
-    return made
+        vocabularies = _borrow(data, Path(data.vocab_from))
+    vocabularies = vocabularies.towards(right_to_left=data.right_to_left)
+    with files.atomic_folder(place) as new:
+        vocabularies.save(new)
+    return vocabularies
 
 
-def _of_other_texts(data: Data, vocabularies: Vocabularies, selections: Sequence[Selection]) -> list[str]:
-    """A warning for each side of which a borrowed vocabulary knows less than half."""
+def _warnings(data: Data, vocabularies: Vocabularies, selections: Sequence[Selection]) -> list[str]:
+    """A warning for each side of which a borrowed vocabulary knows less than half of the tokens."""
     if data.vocab_from is None:
         return []
-    pairs = list(islice(_Kept(selections), _LOOKED_AT))
+    pairs = list(islice(_TrainingPairs(selections), _SAMPLE))
     shares = {
         "sources": vocabularies.source.unknown_share(pair.source for pair in pairs),
         "targets": vocabularies.target.unknown_share(pair.target for pair in pairs),
     }
     return [
-        f"warning: the vocabulary of {data.vocab_from} does not know {unknown:.0%} of the pieces of these {side}; was "
-        "it made for another language? Without --init-from and --vocab-from, one is made from these pairs"
+        f"warning: the vocabulary of {data.vocab_from} does not know {unknown:.0%} of the tokens of these {side}; is "
+        "it for another language? Without --init-from and --vocab-from, one is trained on these pairs"
         for side, unknown in shares.items()
         if unknown is not None and unknown > 0.5
     ]
 
 
-def _borrowed(data: Data, place: Path) -> Vocabularies:
+def _borrow(data: Data, place: Path) -> Vocabularies:
     if not place.is_dir():
         raise UserError(f"data.vocab_from: {place} is not a model folder")
-    found = load_vocabularies(place)
+    vocabularies = load_vocabularies(place)
     for tag in data.tags:
-        if tag not in found.source.tags:
-            there = ", ".join(found.source.tags) or "none"
-            raise UserError(f"data.vocab_from: the vocabulary of {place} has no tag {tag}; its tags: {there}")
-    if data.placeholders and (found.placeholders is None or found.placeholders.kinds != data.placeholders):
-        there = "none" if found.placeholders is None else ", ".join(found.placeholders.kinds)
-        raise UserError(f"data.vocab_from: the vocabulary of {place} has other placeholders: {there}")
-    return found
+        if tag not in vocabularies.source.tags:
+            names = ", ".join(vocabularies.source.tags) or "none"
+            raise UserError(f"data.vocab_from: the vocabulary of {place} has no tag {tag}; its tags: {names}")
+    if data.placeholders and (
+        vocabularies.placeholders is None or vocabularies.placeholders.kinds != data.placeholders
+    ):
+        names = "none" if vocabularies.placeholders is None else ", ".join(vocabularies.placeholders.kinds)
+        raise UserError(f"data.vocab_from: the vocabulary of {place} has other placeholders: {names}")
+    return vocabularies

@@ -15,7 +15,7 @@ from saccade.train.recipe import Training
 
 
 def build_optimiser(training: Training, model: nn.Module) -> torch.optim.Optimizer:
-    """Of the parameters that are not frozen. Vectors and scalars (norms, biases) do not decay."""
+    """The optimiser of the parameters that are not frozen. Vectors and scalars (norms, biases) do not decay."""
     parameters = [p for p in model.parameters() if p.requires_grad]
     if training.optimiser == "muon":
         return _muon_and_adamw(training, model, parameters)
@@ -42,9 +42,8 @@ def _adamw(training: Training, parameters: list[nn.Parameter]) -> torch.optim.Op
 
 
 def _muon_and_adamw(training: Training, model: nn.Module, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
-    """Muon (Jordan 2024) for hidden matrices, whose updates it makes orthogonal; AdamW for all else. Muon's updates are
-    given the size of AdamW's (Liu 2025), so that one rate does for both.
-    """
+    """Muon (Jordan 2024) for hidden matrices, whose updates it makes orthogonal; AdamW for the rest. Muon's updates
+    are scaled to the size of AdamW's (Liu 2025), so that one learning rate serves both."""
     vocabulary = _of_vocabulary(model)
     hidden = [p for p in parameters if p.dim() == 2 and min(p.shape) > 1 and id(p) not in vocabulary]
     chosen = {id(p) for p in hidden}
@@ -66,18 +65,18 @@ def _muon_and_adamw(training: Training, model: nn.Module, parameters: list[nn.Pa
 
 
 def _of_vocabulary(model: nn.Module) -> set[int]:
-    """The ids of parameters with a row a piece of a vocabulary: embeddings, and what scores the target's pieces."""
+    """The ids of parameters with one row per token: embeddings, and the layer that scores target tokens."""
     target = model.target_size if isinstance(model, Seq2Seq) else None
     return {
         id(parameter)
         for module in model.modules()
         if isinstance(module, nn.Embedding) or (isinstance(module, nn.Linear) and module.out_features == target)
-        for parameter in module.parameters()  # not its weight alone, which may be made of several
+        for parameter in module.parameters()  # the weight may be composed of several
     }
 
 
 class CombinedOptimiser(torch.optim.Optimizer):
-    """Several optimisers, each of parameters of its own, as one: their groups and their states are this one's."""
+    """Several optimisers of different parameters as one, which shares their groups and states."""
 
     def __init__(self, *parts: torch.optim.Optimizer) -> None:
         self.parts = parts
@@ -100,10 +99,8 @@ class CombinedOptimiser(torch.optim.Optimizer):
 
 
 def learning_rate(training: Training, step: int, progress: float, epochs: float = 0.0, falls: int = 0) -> float:
-    """Of the update after `step` updates and `epochs` epochs, when `progress` (0 … 1) of the run's budget is spent.
-
-    `falls` is how often a plateau has lowered it.
-    """
+    """The rate after `step` updates and `epochs` epochs, when the share `progress` of the budget is spent and a plateau
+    has lowered the rate `falls` times."""
     rising = min(1.0, (step + 1) / max(1, training.warmup))
     if training.schedule == "inverse-sqrt":
         return training.lr * min(rising, math.sqrt(max(1, training.warmup) / (step + 1)))
@@ -114,7 +111,7 @@ def learning_rate(training: Training, step: int, progress: float, epochs: float 
     return training.lr * rising * training.decay**falls
 
 
-_LEAST_SCALE = 1.0  # of fp16: overflows down to it are a matter of course
+_LEAST_SCALE = 1.0  # of fp16: overflows at larger scales are normal
 
 
 class Precision:
@@ -127,7 +124,7 @@ class Precision:
         self.dtype = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[name]
         self._scaler = torch.amp.GradScaler(device.type) if name == "fp16" else None
         if self._scaler is not None:
-            self._scaler.scale(torch.zeros((), device=device))  # which makes its scale: a worker without rows needs it
+            self._scaler.scale(torch.zeros((), device=device))  # creates the scale, which a worker without rows needs
 
     def autocast(self) -> AbstractContextManager[None]:
         narrow = self.dtype is not torch.float32
@@ -139,9 +136,9 @@ class Precision:
     def step(
         self, optimiser: torch.optim.Optimizer, parameters: Iterable[nn.Parameter], clip: float | None, *, finite: bool
     ) -> bool:
-        """One update by the gradients, clipped, if `finite` and they are finite too; whether all went well.
+        """Update by the clipped gradients if the loss is `finite` and they are → whether all was well.
 
-        With fp16, gradients that overflow are a matter of course: the scale is halved, the update left out."""
+        With fp16, overflowing gradients are normal: the scale is halved and the update skipped."""
         if self._scaler is not None:
             self._scaler.unscale_(optimiser)
         norm = nn.utils.clip_grad_norm_(parameters, clip or math.inf)
@@ -162,7 +159,7 @@ class Precision:
 
 
 class RunningAverage:
-    """Of the weights, with decay d: m ← d·m + (1 − d)·w. Young means decay faster, so as not to dwell on the start."""
+    """The weights' average with decay d: m ← d·m + (1 − d)·w. It decays faster at first, to forget the start."""
 
     def __init__(self, model: nn.Module, decay: float) -> None:
         self.decay = decay
@@ -180,7 +177,7 @@ class RunningAverage:
 
 
 def mean_weights(snapshots: list[dict[str, Tensor]]) -> dict[str, Tensor]:
-    """The mean of several state dicts; of what is the same in all of them (a frozen part), the same to the bit."""
+    """The mean of several state dicts; tensors that are equal in all of them (frozen ones) stay equal to the bit."""
 
     def mean(values: list[Tensor]) -> Tensor:
         first = values[0].float()
@@ -191,9 +188,9 @@ def mean_weights(snapshots: list[dict[str, Tensor]]) -> dict[str, Tensor]:
 
 
 def freeze(model: nn.Module, patterns: tuple[str, ...]) -> int:
-    """Parameters whose names begin with, or match, one of the patterns no longer learn: how many numbers that are.
+    """Freeze the parameters whose names begin with or match one of the patterns → how many numbers are frozen.
 
-    A tensor of several names (tied embeddings) is frozen by any of them.
+    A tensor with several names (tied embeddings) is frozen by any of them.
     """
     named = dict(model.named_parameters(remove_duplicate=False))
     for pattern in patterns:
@@ -210,5 +207,5 @@ def freeze(model: nn.Module, patterns: tuple[str, ...]) -> int:
 
 
 def _listed(named: dict[str, nn.Parameter]) -> str:
-    """The parts, to a depth of two."""
+    """The names of the parts, two levels deep."""
     return ", ".join(dict.fromkeys(".".join(name.split(".")[:2]) for name in named))

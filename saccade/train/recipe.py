@@ -48,8 +48,8 @@ class Ingredient(Checked):
             raise ValueError(f"a tag is one word, such as <fr>, got {self.tag!r}")
 
     def __str__(self) -> str:
-        said = [self.pairs, "reversed" if self.reverse else "", f"tagged {self.tag}" if self.tag else ""]
-        return ", ".join(part for part in (*said, f"{self.weight:g} times" if self.weight != 1 else "") if part)
+        parts = [self.pairs, "reversed" if self.reverse else "", f"tagged {self.tag}" if self.tag else ""]
+        return ", ".join(part for part in (*parts, f"{self.weight:g} times" if self.weight != 1 else "") if part)
 
     @property
     def task(self) -> str | None:
@@ -75,8 +75,8 @@ class Ingredient(Checked):
         """Copy input that can be read only once (standard input, a pipe) into `folder`."""
         if self.task is not None or hub_name(self.pairs) is not None:
             return self
-        kept = PairFiles(self.pairs, self.targets).buffered_in(folder)
-        return replace(self, pairs=str(kept.source), targets=None if kept.target is None else str(kept.target))
+        copy = PairFiles(self.pairs, self.targets).buffered_in(folder)
+        return replace(self, pairs=str(copy.source), targets=None if copy.target is None else str(copy.target))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,8 +171,8 @@ class Data(Checked):
         """Copy input that can be read only once (standard input, a pipe) into `folder`."""
         if self.corpora:
             return self
-        kept = self.ingredients[0].copied_to(folder)
-        return replace(self, pairs=kept.pairs, targets=kept.targets)
+        copy = self.ingredients[0].copied_to(folder)
+        return replace(self, pairs=copy.pairs, targets=copy.targets)
 
 
 def _has_names(pairs: str) -> bool:
@@ -295,7 +295,7 @@ def load_recipe(path: Path, overrides: Iterable[str] = ()) -> Recipe:
 
 
 def load_saved_recipe(folder: Path, overrides: Iterable[str] = ()) -> Recipe:
-    """Of the run in that folder, which somebody else may have made: it names no code from outside unless trusted."""
+    """The recipe of the run in that folder. It may be somebody else's: it names no code of theirs unless trusted."""
     path = files.path_inside(folder, RECIPE)
     mapping = config.load_toml(path)
     names.refuse_outside({"model": mapping.get("model")}, where=str(path))
@@ -303,7 +303,7 @@ def load_saved_recipe(folder: Path, overrides: Iterable[str] = ()) -> Recipe:
 
 
 def read_recipe(path: Path) -> dict[str, Any]:
-    """The plain values of a recipe file. Beside a model it is a part of the model folder, and trusted no more."""
+    """The plain values of a recipe file. In a model folder, it is trusted no more than the folder."""
     mapping = config.load_toml(path)
     if (path.parent / "config.json").exists() or files.has_journal(path.parent):
         names.refuse_outside({"model": mapping.get("model")}, where=str(path))

@@ -1,7 +1,7 @@
-"""What a resumed run is asked for, compared with what it was begun with.
+"""The recipe of a run to resume, compared with what the command requests.
 
-The command that began a run also resumes it. Whatever it sets must be as the run has it, apart from the budget; what
-it leaves out stays as the run has it.
+The command that began a run also resumes it. What it sets must equal the recipe, apart from the budget; what it leaves
+out stays as it was.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,66 +15,68 @@ from saccade.errors import UserError
 from saccade.train.recipe import Data, Recipe, load_saved_recipe, recipe_of
 
 _PATHS = {"data.pairs", "data.targets", "data.valid", "data.valid_targets", "data.vocab_from", "train.init_from"}
-_ONE_CORPUS = ("pairs", "targets", "fields")  # keys that data.corpora stands in place of
+_ONE_CORPUS = ("pairs", "targets", "fields")  # keys that data.corpora replaces
 _MOST_NAMED = 3  # differences that an error names
 
 
-def recipe_to_resume(out: Path, asked: Mapping[str, Any], where: str, mix: tuple[str, float] | None = None) -> Recipe:
-    """The recipe of the run in `out`, with the budget that is `asked` for; refuses anything else that differs.
+def recipe_to_resume(
+    out: Path, requested: Mapping[str, Any], where: str, mix: tuple[str, float] | None = None
+) -> Recipe:
+    """The recipe of the run in `out`, with the requested budget; refuses anything else that differs.
 
-    `asked` has the tables of a recipe, with only those keys that were given; `where` names it in an error. `mix` are
-    other pairs, and their share of what is seen.
+    `requested` has the tables of a recipe with the keys that were given; `where` names it in errors. `mix`: other
+    pairs, and their share.
     """
     if not (out / "recipe.toml").exists():
         raise UserError(f"{out}: there is no run to resume; leave --resume out to start one")
-    kept = load_saved_recipe(out)
-    if isinstance(asked.get("data"), Mapping):
-        asked = {**asked, "data": _sources(asked["data"], kept, out, where, mix)}
-    wanted = recipe_of(_merged(_base(kept, asked), asked), where)
-    free = ("data.processes",)  # decides how fast batches come, not which
-    found = [text for key, text in differences(kept, wanted) if not is_budget(key) and key not in free]
-    if found:
-        more = f" (and {len(found) - _MOST_NAMED} more)" if len(found) > _MOST_NAMED else ""
+    saved = load_saved_recipe(out)
+    if isinstance(requested.get("data"), Mapping):
+        requested = {**requested, "data": _sources(requested["data"], saved, out, where, mix)}
+    wanted = recipe_of(_merged(_base(saved, requested), requested), where)
+    free = ("data.processes",)  # changes the speed, not the batches
+    conflicts = [text for key, text in differences(saved, wanted) if not is_budget(key) and key not in free]
+    if conflicts:
+        more = f" (and {len(conflicts) - _MOST_NAMED} more)" if len(conflicts) > _MOST_NAMED else ""
         raise UserError(
             f"{out}: a resumed run keeps its recipe, but for train.max_*, train.patience and data.processes: "
-            f"{'; '.join(found[:_MOST_NAMED])}{more}; type the command that began the run, or give another --out"
+            f"{'; '.join(conflicts[:_MOST_NAMED])}{more}; type the command that began the run, or give another --out"
         )
     budget = {key: value for key, value in vars(wanted.train).items() if is_budget(f"train.{key}")}
-    data = replace(kept.data, processes=wanted.data.processes)
-    return replace(kept, data=data, train=replace(kept.train, **budget))
+    data = replace(saved.data, processes=wanted.data.processes)
+    return replace(saved, data=data, train=replace(saved.train, **budget))
 
 
 def is_budget(key: str) -> bool:
     return key.startswith("train.max_") or key == "train.patience"
 
 
-def differences(kept: Recipe, wanted: Recipe) -> Iterator[tuple[str, str]]:
-    """Dotted keys that differ, each with a text that names both values. Whatever "auto" decided is no difference."""
-    before, after = _flat(kept.to_dict()), _flat(wanted.to_dict())
+def differences(saved: Recipe, wanted: Recipe) -> Iterator[tuple[str, str]]:
+    """The dotted keys that differ, each with a text that names both values. What "auto" decided is no difference."""
+    before, after = _flat(saved.to_dict()), _flat(wanted.to_dict())
     for key in {**before, **after}:
         old, new = before.get(key), after.get(key)
         if old != new and new != "auto" and not (key in _PATHS and _same_place(old, new)):
             yield key, f"{key} was {_shown(old)}, is {_shown(new)}"
 
 
-def _base(kept: Recipe, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """The run's recipe, without what the keys that were given stand in place of."""
-    tables = kept.to_dict()
-    data, model = (asked[name] if isinstance(asked.get(name), Mapping) else {} for name in ("data", "model"))
+def _base(saved: Recipe, requested: Mapping[str, Any]) -> dict[str, Any]:
+    """The run's recipe, without the keys that the requested ones replace."""
+    tables = saved.to_dict()
+    data, model = (requested[name] if isinstance(requested.get(name), Mapping) else {} for name in ("data", "model"))
     instead = _ONE_CORPUS if "corpora" in data else ("targets", "corpora") if "pairs" in data else ()
     tables["data"] = {key: value for key, value in tables["data"].items() if key not in instead}
-    if "preset" in model or model.get("name", kept.model) != kept.model:  # settings of its own
-        tables["model"] = {"name": kept.model}
+    if "preset" in model or model.get("name", saved.model) != saved.model:  # settings of its own
+        tables["model"] = {"name": saved.model}
     return tables
 
 
 def _sources(
-    given: Mapping[str, Any], kept: Recipe, out: Path, where: str, mix: tuple[str, float] | None
+    table: Mapping[str, Any], saved: Recipe, out: Path, where: str, mix: tuple[str, float] | None
 ) -> dict[str, Any]:
-    """The data table as the run keeps it: a pipe is the copy that was made of it, and what is mixed are corpora."""
-    data = dict(given)
+    """The data table as the run saved it: a pipe is its copy, and mixed pairs are corpora."""
+    data = dict(table)
     for name in ("pairs", "targets"):
-        copy = getattr(kept.data.ingredients[0], name)
+        copy = getattr(saved.data.ingredients[0], name)
         if isinstance(data.get(name), str) and is_read_once(data[name]) and copy and Path(copy).parent == out:
             data[name] = copy
     if mix is not None:

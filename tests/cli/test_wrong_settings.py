@@ -81,4 +81,4 @@ def test_a_borrowed_vocabulary_of_another_language_is_warned_about(
     done = run("greek.tsv", "--out", "other", "--init-from", "m", *short)
     assert done.code == 0
     (warning,) = [line for line in done.err.splitlines() if "warning" in line]
-    assert "the vocabulary of m does not know" in warning and "% of the pieces of these sources" in warning
+    assert "the vocabulary of m does not know" in warning and "% of the tokens of these sources" in warning
