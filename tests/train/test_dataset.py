@@ -231,7 +231,7 @@ def test_a_stream_has_the_pairs_of_the_corpus(data: Data, tmp_path: Path) -> Non
     assert isinstance(stream.corpus, Stream) and stream.corpus.windows == 3
     assert sorted(texts(stream)) == sorted(texts(whole)) and stream.valid == whole.valid
     assert stream.longest_source == whole.longest_source and stream.digest == whole.digest
-    assert "streamed: 3 windows of 3 pairs an epoch" in stream.notes
+    assert "streamed: 3 windows of 3 pairs per epoch" in stream.notes
     assert all(most >= least for most, least in zip(stream.corpus.longest, whole.corpus.longest))
     assert max(stream.corpus.longest) < 256 and 0 < stream.corpus.tokens < 3 * whole.corpus.tokens
 

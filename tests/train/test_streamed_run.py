@@ -38,7 +38,7 @@ def test_resumed_in_any_window_it_is_the_same_run(
     again = {line["step"]: line["loss"] for line in metrics(tmp_path / "cut") if "loss" in line}
     assert again == at and len(at) == 10
     card = (tmp_path / "cut" / "README.md").read_text(encoding="utf-8")
-    assert "tagged <fr>, 1.5 times: kept" in card and "windows of 60 pairs an epoch" in card
+    assert "tagged <fr>, 1.5 times: kept" in card and "windows of 60 pairs per epoch" in card
 
 
 def test_it_does_not_matter_who_draws(make_recipe: MakeRecipe, pairs_file: Path, tmp_path: Path) -> None:
