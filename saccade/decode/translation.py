@@ -112,7 +112,7 @@ class Translation:
     def rank(self, scores: Sequence[float]) -> list[int]:
         """The places of the n best by these scores, best first. Translations that meet more constraints come first,
         then those that ended; equal ones stay in order."""
-        keys = [(len(one.unmet), not one.ended, -score) for one, score in zip(self.n_best, scores, strict=True)]
+        keys = [(len(each.unmet), not each.ended, -score) for each, score in zip(self.n_best, scores, strict=True)]
         return sorted(range(len(keys)), key=keys.__getitem__)
 
     def rescore(self, scores: Sequence[float]) -> "Translation":
@@ -153,32 +153,26 @@ class Translation:
             }
         return {
             "source": self.source,
-            "text": self.text,
-            "score": self.score,
-            "log_prob": self.log_prob,
+            **self._plain_values(),
             "ended": self.ended,
             "notes": list(self.notes),
             "unmet": list(self.unmet),
-            "replaced": [asdict(word) for word in self.replaced],
             "parts": [{"source": part.source, "text": part.text} for part in self.parts],
-            "tokens": list(self.tokens),
-            "token_log_probs": list(self.token_log_probs),
-            "confidence": self.confidence,
             "token_confidences": self.token_confidences and list(self.token_confidences),
             "word_confidences": self.word_confidences and [list(word) for word in self.word_confidences],
             **aligned,
-            "alternatives": [
-                {
-                    "text": other.text,
-                    "score": other.score,
-                    "log_prob": other.log_prob,
-                    "replaced": [asdict(word) for word in other.replaced],
-                    "tokens": list(other.tokens),
-                    "token_log_probs": list(other.token_log_probs),
-                    "confidence": other.confidence,
-                }
-                for other in self.alternatives
-            ],
+            "alternatives": [other._plain_values() for other in self.alternatives],
+        }
+
+    def _plain_values(self) -> dict[str, Any]:
+        return {
+            "text": self.text,
+            "score": self.score,
+            "log_prob": self.log_prob,
+            "replaced": [asdict(word) for word in self.replaced],
+            "tokens": list(self.tokens),
+            "token_log_probs": list(self.token_log_probs),
+            "confidence": self.confidence,
         }
 
     def _repr_html_(self) -> str:

@@ -90,7 +90,7 @@ class Translator:
         - `constraints`: those of all texts, or a list with those of each.
         - `record`: keep the tree of each search, as `Translation.tree`.
         - `batch_tokens`: source tokens × hypotheses per batch; fewer need less memory.
-        - `weights`: compute all attention now, in batches, which is faster than when each result is first asked for it.
+        - `weights`: compute all attention now, in batches, instead of one by one when it is first read.
         - `too_long`: what to do with a text over the model's limits: keep it whole, split it into sentences, refuse it.
         - `progress` is called as texts are finished; `on_step` after each token, since a long text may take minutes.
         """
@@ -184,7 +184,7 @@ class Translator:
             if len(translated) > 1:
                 results.append(join_parts(source, translated, options.search, notes))
             else:
-                results += [replace(one, notes=(*notes, *one.notes)) if notes else one for one in translated]
+                results += [replace(part, notes=(*notes, *part.notes)) for part in translated]
         return results
 
     def _search(

@@ -97,7 +97,7 @@ def fits(text: str, parts: list[str]) -> bool:
 
 
 def required(text: str, constraints: Constraints) -> list[tuple[str, bool]]:
-    """What must be said, and whether it is."""
+    """The required texts, and whether each is there."""
     texts = [(phrase, has(text, phrase)) for phrase in constraints.include]
     if constraints.prefix:
         texts.append((constraints.prefix, text.startswith(constraints.prefix)))
@@ -111,7 +111,7 @@ def contains_excluded(text: str, constraints: Constraints) -> bool:
 
 
 def well_formed(tokens: Tokens, search: Search, exempt: int) -> bool:
-    """The rules of form, for all but the first `exempt` tokens."""
+    """Whether `no_repeat` and `repeats` hold, for all but the first `exempt` tokens."""
     for end in range(exempt + 1, len(tokens) + 1):
         if search.no_repeat is not None and end > search.no_repeat:
             runs = [tokens[i : i + search.no_repeat] for i in range(end - search.no_repeat + 1)]
@@ -126,18 +126,18 @@ def well_formed(tokens: Tokens, search: Search, exempt: int) -> bool:
 
 
 def begun_with(tokens: Tokens, constraints: Constraints, tokeniser: Spelled) -> int:
-    """How many tokens it takes to write what must be written first: rules of form do not ask about them."""
+    """The number of tokens that write the required beginning, to which `no_repeat` and `repeats` do not apply."""
     parts = constraints.outline.split("…")
-    allowed = parts[-1].strip() if tokeniser.right_to_left else (constraints.prefix or parts[0].strip())
-    if not allowed:
+    beginning = parts[-1].strip() if tokeniser.right_to_left else (constraints.prefix or parts[0].strip())
+    if not beginning:
         return 0
     for count in range(len(tokens) + 1):
         text = tokeniser.decode(tokens[:count])
-        if text.endswith(allowed) if tokeniser.right_to_left else text.startswith(allowed):
+        if text.endswith(beginning) if tokeniser.right_to_left else text.startswith(beginning):
             return count
     return len(tokens)
 
 
 def every(longest: int) -> list[Tokens]:
-    """With the end."""
+    """All outputs up to this length, including the end symbol."""
     return [(*words, EOS) for length in range(longest) for words in product(PIECES, repeat=length)]

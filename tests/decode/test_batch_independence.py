@@ -20,7 +20,7 @@ SEARCHES = (Search(longest=12), Search(beam=4, longest=12, no_repeat=3))
 
 
 def untrained(name: str) -> Seq2Seq[Any, Any]:
-    """Sure of what it writes, as a trained one is."""
+    """As confident as a trained model."""
     torch.manual_seed(1)
     model = MODELS[name](MODELS[name].PRESETS["tiny"], VOCABULARY, VOCABULARY).eval()
     with torch.no_grad():

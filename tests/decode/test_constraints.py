@@ -144,7 +144,7 @@ def test_an_excluded_word_at_the_end_needs_one_more_token() -> None:
 
 
 def test_an_impossible_phrase_that_was_written_is_not_missing() -> None:
-    """It is asked for and barred; and no two pieces may come twice, so that in the end only it can follow."""
+    """The phrase is required and excluded. No two tokens may repeat, so that in the end only the phrase can follow."""
     tokeniser, constraints = Spelled(), Constraints(include=("a", "b"), exclude=("a",))
     chain = Watched(0, 2.0, places=40)
     (results,) = run_search(
@@ -193,7 +193,7 @@ def test_outline_is_completed(learnt: Translator) -> None:
 
 
 def test_each_text_has_its_own_constraints(learnt: Translator, pairs: list[TextPair]) -> None:
-    """And they do not change what the others are."""
+    """The constraints of one text do not change the others."""
     sources = [pair.source for pair in pairs] + [""]
     by_text = [None, Constraints(include=("chien",)), None, Constraints(exclude=("mange",))] + [None] * 5
     results = learnt.translate(sources, constraints=by_text)

@@ -25,7 +25,7 @@ def members(*names: str) -> list[Any]:
 @pytest.mark.parametrize("pair", list(zip(MODELS, [*MODELS][1:] + [*MODELS][:1])), ids="+".join)
 @pytest.mark.parametrize("average", ["probabilities", "log-probabilities"])
 def test_ensemble_averages_any_two_models(pair: tuple[str, str], average: Any) -> None:
-    """A recurrent network and a Transformer, a convolution and a fixed vector …: the mean of what they think."""
+    """A recurrent network and a Transformer, a convolution and a fixed vector …: the mean of their probabilities."""
     both = members(*pair)
     ensemble = Ensemble(both, EnsembleConfig(average=average, weights=(3.0, 1.0)))
     for row, results in zip(SOURCES, run_search(ensemble, *batch(*SOURCES), Search(beam=2, n_best=2, longest=6))):

@@ -219,7 +219,7 @@ def test_loading_reads_the_committed_model_and_leaves_the_journal(
 
 @contextmanager
 def little_memory() -> Iterator[None]:
-    """No more than half a gigabyte beyond what the process has."""
+    """Allow half a gigabyte more than the process has."""
     limits = resource.getrlimit(resource.RLIMIT_AS)
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
     resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + (512 << 20), limits[1]))

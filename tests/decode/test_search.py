@@ -124,7 +124,7 @@ searches = pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
 
 
 def of_models(quick: str) -> pytest.MarkDecorator:
-    """Every mode with every model takes a while: one stands for them."""
+    """Every mode with every model takes long: one mode is quick, the others are marked slow."""
     marked = [
         pytest.param(search, id=name, marks=() if name == quick else pytest.mark.slow)
         for name, search in SEARCHES.items()
@@ -289,7 +289,7 @@ def test_the_best_of_each_group_come_first_without_duplicates(
 @SOME
 @given(seed=st.integers(0, 10**6), diversity=st.sampled_from([0.3, 2.0, 50.0]))
 def test_a_group_pays_for_tokens_of_earlier_groups(seed: int, diversity: float) -> None:
-    """Against groups of one that are searched one after another, each with what the others chose at each place."""
+    """Equal to groups of one hypothesis, searched one after another with the tokens of the earlier ones."""
     chain, source, groups = random_chain(seed, 1.0), single(4, EOS), 3
     (hypotheses,) = run_search(chain, *source, Search(beam=groups, groups=groups, diversity=diversity, longest=6))
     steps = torch.log_softmax(chain.logits[:, 4], -1)

@@ -40,7 +40,13 @@ class Search(Checked):
     beam: Annotated[
         Beam, Help("Number of hypotheses per sentence; 1 is greedy search. When sampling, number of samples.", _SEARCH)
     ] = 1
-    n_best: Annotated[Beam, Help("Number of translations to return per sentence, at most the beam.", _SEARCH)] = 1
+    n_best: Annotated[
+        Beam,
+        Help(
+            "Number of translations per sentence; above 1, printed as: line TAB score TAB text.",
+            _SEARCH,
+        ),
+    ] = 1
     length_norm: Annotated[
         LengthNorm, Help("Normalisation of scores by length: wu (Wu 2016), mean, or none.", _SEARCH)
     ] = "wu"
