@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Annotated, NamedTuple
 
-from saccade.data.split import is_empty
+from saccade.data.sources import is_empty
 from saccade.errors import plural
 from saccade.ranges import Checked, Count, Range
 from saccade.text import HasTexts, letters_by_script, words

@@ -83,6 +83,10 @@ class ReversedPairs(PairSource):
         return ReversedPairs(self.pairs.in_memory())
 
 
+def is_empty(pair: HasTexts) -> bool:
+    return not pair.source.strip() or not pair.target.strip()
+
+
 def add_tag(pair: TextPair, tag: str | None) -> TextPair:
     return pair if tag is None else TextPair(f"{tag} {pair.source}", pair.target)
 

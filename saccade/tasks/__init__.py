@@ -16,7 +16,7 @@ from saccade.tasks.pair import Pair, Sense
 from saccade.tasks.phrasebook import Phrasebook
 from saccade.tasks.sequences import Sequences
 from saccade.tasks.verses import Verses
-from saccade.text.policy import Kind
+from saccade.text.tokeniser import Kind
 
 
 class Task(Protocol):

@@ -1,9 +1,7 @@
 """Words, tokens and vocabularies: what a model reads and writes."""
 
-from saccade.text.placeholders import Masked, Placeholders
-from saccade.text.policy import Policy
-from saccade.text.tokeniser import BOS, EOS, PAD, UNK, Tokeniser, WordRange
-from saccade.text.vocabularies import HasTexts, Vocabularies
+from saccade.text.tokeniser import BOS, EOS, PAD, UNK, Policy, Tokeniser, WordRange
+from saccade.text.vocabularies import HasTexts, Masked, Placeholders, Vocabularies
 from saccade.text.words import letters_by_script, word_spans, words
 
 __all__ = [

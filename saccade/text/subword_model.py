@@ -7,10 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from random import Random
 
 from saccade.errors import UserError
-from saccade.text.policy import Policy, split_chunks
-
-PAD, UNK, BOS, EOS = 0, 1, 2, 3
-MOST_LINES = 1_000_000  # enough to train a vocabulary; of more lines, a random sample is used
+from saccade.text.tokeniser import BOS, EOS, MOST_LINES, PAD, UNK, Policy, split_chunks
 
 _UNTRAINABLE = str.maketrans("▅\t", "  ")  # sentencepiece's own marks: it silently skips a line that contains the first
 _LONGEST_LINE = 1 << 18  # bytes; with the default of 4192, long lines would silently be skipped

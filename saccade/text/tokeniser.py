@@ -16,35 +16,27 @@ A tag before a text (`<fr> The cat sleeps.`) is one token and not a word: it tel
 import codecs
 import hashlib
 import json
+import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from pathlib import Path
 from random import Random
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from saccade import files
 from saccade.errors import UserError
 from saccade.files import parse_json
-from saccade.text.placeholders import SYMBOLS, symbol_replacements
-from saccade.text.policy import (
-    FROM_SENTENCEPIECE,
-    TO_SENTENCEPIECE,
-    Kind,
-    Normalisation,
-    Policy,
-    normalise_text,
-    split_chunks,
-    text_prefix,
-)
-from saccade.text.subword_model import BOS, EOS, MOST_LINES, PAD, UNK, train_subword_model
+from saccade.ranges import Checked, VocabularySize
 from saccade.text.subword_sampling import Sampler, bpe_sampler, split_at_spaces, unigram_sampler
 from saccade.text.words import word_spans
 
-__all__ = ["BOS", "EOS", "PAD", "UNK", "Kind", "Normalisation", "Policy", "Tokeniser", "WordRange"]
-
+PAD, UNK, BOS, EOS = 0, 1, 2, 3
+MOST_LINES = 1_000_000  # enough to train a vocabulary; of more lines, a random sample is used
+SYMBOLS = tuple(chr(0xF0000 + number) for number in range(16))  # further spans of a text stay text
 FORMAT = 1  # of the saved files
 
 WordRange = tuple[int, int]
@@ -55,6 +47,54 @@ _T = TypeVar("_T")
 _UNKNOWN = "⁇"
 _SAMPLERS = {"unigram": unigram_sampler, "bpe": bpe_sampler}
 _ENOUGH_TOKENS = 50  # to tell whether a vocabulary was trained on other texts
+Kind = Literal["unigram", "bpe", "char", "word"]
+Normalisation = Literal["identity", "nfc", "nfkc"]
+
+TO_SENTENCEPIECE = str.maketrans({"\n": " ", "▁": "\n"})
+FROM_SENTENCEPIECE = str.maketrans({"▁": " ", "\n": "▁"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy(Checked):
+    """How a vocabulary is trained."""
+
+    kind: Kind = "unigram"  # of tokens: subwords (unigram or bpe), characters or words
+    size: VocabularySize = 8000  # maximum number of tokens, including 4 special ones and 256 bytes
+    normalise: Normalisation = "identity"  # Unicode normalisation of every text
+    lower: bool = False  # convert every text to lower case
+    byte_fallback: bool = True  # spell unknown characters in bytes
+
+
+def normalise_text(text: str, policy: Policy) -> str:
+    if policy.normalise == "nfc":
+        text = unicodedata.normalize("NFC", text)
+    elif policy.normalise == "nfkc":
+        text = unicodedata.normalize("NFKC", text)
+    return (text.lower() if policy.lower else text).replace("\n", " ")
+
+
+def text_prefix(policy: Policy) -> str:
+    """A space before the text makes its first word the same token as elsewhere. Characters do not need it."""
+    return "" if policy.kind == "char" else " "
+
+
+def split_chunks(text: str, policy: Policy) -> list[str]:
+    """Split a text into what sentencepiece encodes at once: the whole text or, for the word kind, each word with the
+    space before it and any other white space after it."""
+    text = normalise_text(text, policy)
+    if not text:
+        return []
+    text = text_prefix(policy) + text
+    inward = text.translate(TO_SENTENCEPIECE)
+    if policy.kind != "word":
+        return [inward]
+    starts = [start - (text[start - 1] == " ") for start, _ in word_spans(text)]
+    return [inward[start:end] for start, end in pairwise([0, *(start for start in starts if start), len(text)])]
+
+
+def symbol_replacements(shown: Mapping[str, str]) -> dict[int, str]:
+    """Return a table for str.translate, which removes symbols without a span."""
+    return {ord(symbol): shown.get(symbol, "") for symbol in SYMBOLS}
 
 
 class Tokeniser:
@@ -80,6 +120,8 @@ class Tokeniser:
     ) -> Self:
         """Train on lines, with the fields of a `Policy` as options. The same lines and policy give the same bytes. A
         size that the text cannot fill is lowered: see `note`."""
+        from saccade.text.subword_model import train_subword_model  # which imports this module
+
         chosen = Policy(**policy)
         return cls(train_subword_model(lines, chosen, tags=tags, symbols=symbols, most_lines=most_lines), chosen)
 

@@ -13,7 +13,7 @@ from saccade.data.batching import Batch
 from saccade.decode import Search, Translator, load, save
 from saccade.models import MODELS
 from saccade.text import PAD, Placeholders, Policy, Vocabularies
-from saccade.text.placeholders import SYMBOLS
+from saccade.text.tokeniser import SYMBOLS
 
 LINKED = [TextPair(f"see https://x.org/{n} now", f"voir https://x.org/{n}") for n in range(8)]
 PAIRS = [

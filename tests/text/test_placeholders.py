@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from saccade.errors import UserError
 from saccade.text import Placeholders
-from saccade.text.placeholders import KINDS, SYMBOLS
+from saccade.text.tokeniser import SYMBOLS
+from saccade.text.vocabularies import KINDS
 
 ALL = Placeholders((*KINDS, r"\{\w+\}"))
 

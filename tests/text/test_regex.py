@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from saccade.errors import UserError
-from saccade.text.placeholders import KINDS
 from saccade.text.regex import Expression
+from saccade.text.vocabularies import KINDS
 
 EVERYWHERE = "".join(chr(place) for place in range(0x3100))  # as many scripts as all versions of Unicode agree on
 OF_PYTHON = [

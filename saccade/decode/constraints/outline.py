@@ -27,9 +27,12 @@ def is_word_boundary(line: str, place: int, *, reverse: bool) -> bool:
 
 
 def is_settled(after: str) -> bool:
-    """Whether no further token can change the word boundary before `after`. A hyphen or a point joins the words on its
-    two sides, and a combining mark belongs to a letter that comes later when writing from right to left."""
+    """Whether no further token can change the word boundary before `after`. A hyphen, a point or an apostrophe joins
+    the words on its two sides, and a combining mark belongs to a letter that comes later when writing from right to
+    left. The word before an apostrophe decides whether it is elided: *l'homme* is two words, *chef-d'œuvre* is one."""
     rest = [character for character in after[:_CONTEXT] if unicodedata.category(character) not in _JOINERS]
+    if rest and rest[0] in "'’":
+        return any(not (character.isalnum() or character in "-.'’") for character in rest[1:])
     return len(rest) > 1 or (len(rest) == 1 and rest[0] not in "-.")
 
 
