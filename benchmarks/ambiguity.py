@@ -64,13 +64,15 @@ def main() -> None:
     parser.add_argument("--items", type=int, default=400, help="test sentences with a cue, and as many without")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/ambiguity.json"))
     parser.add_argument("--keep", type=Path, help="keep the trained models in this folder")
-    asked = parser.parse_args()
-    items = AmbiguitySet.of(Phrasebook(source="en", target="fr"), asked.items)
+    arguments = parser.parse_args()
+    items = AmbiguitySet.of(Phrasebook(source="en", target="fr"), arguments.items)
     runs = []
-    for path in asked.recipes:
-        runs.append(run(path, asked.minutes, items, asked.keep))
-        asked.out.parent.mkdir(parents=True, exist_ok=True)
-        asked.out.write_text(json.dumps({"runs": runs, "provenance": provenance()}, indent=1) + "\n", encoding="utf-8")
+    for path in arguments.recipes:
+        runs.append(run(path, arguments.minutes, items, arguments.keep))
+        arguments.out.parent.mkdir(parents=True, exist_ok=True)
+        arguments.out.write_text(
+            json.dumps({"runs": runs, "provenance": provenance()}, indent=1) + "\n", encoding="utf-8"
+        )
 
 
 if __name__ == "__main__":

@@ -203,7 +203,7 @@ def write(path: Path, result: dict[str, Any]) -> None:
     unfinished.replace(path)
 
 
-def asked(arguments: Sequence[str]) -> argparse.Namespace:
+def parse_options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
     parser.add_argument("--lengths", default="64,128,256,512,1024,2048,4096")
@@ -238,7 +238,7 @@ def asked(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str]) -> int:
-    options = asked(arguments)
+    options = parse_options(arguments)
     if options.table or options.page:
         if options.table:
             print(markdown(json.loads(options.table.read_text(encoding="utf-8"))))

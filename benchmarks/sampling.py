@@ -48,15 +48,15 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/sampling.json"))
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     rows = []
-    for kind, _, (name, data) in product(asked.kinds, range(asked.rounds), WAYS.items()):
+    for kind, _, (name, data) in product(arguments.kinds, range(arguments.rounds), WAYS.items()):
         with tempfile.TemporaryDirectory() as folder:
-            row = measured(recipe(asked, kind, data), Path(folder) / "run", asked.epochs)
+            row = measured(recipe(arguments, kind, data), Path(folder) / "run", arguments.epochs)
         rows.append({"pieces": kind, "way": name} | row)
         print(f"{kind:8} {name:26} {row['tokens_per_second']:10,.0f} target tokens/s, {row['processes']} processes")
-    medians = {kind: {name: median_speed(rows, kind, name) for name in WAYS} for kind in asked.kinds}
-    options = {name: str(value) if isinstance(value, Path) else value for name, value in vars(asked).items()}
+    medians = {kind: {name: median_speed(rows, kind, name) for name in WAYS} for kind in arguments.kinds}
+    options = {name: str(value) if isinstance(value, Path) else value for name, value in vars(arguments).items()}
     result = {
         "benchmark": "sampling",
         "options": options,
@@ -64,22 +64,22 @@ def main() -> None:
         "rows": rows,
         "provenance": provenance(1),
     }
-    asked.out.parent.mkdir(parents=True, exist_ok=True)
-    asked.out.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    arguments.out.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def median_speed(rows: list[dict[str, Any]], kind: str, way: str) -> float:
     return median(row["tokens_per_second"] for row in rows if (row["pieces"], row["way"]) == (kind, way))
 
 
-def recipe(asked: argparse.Namespace, kind: str, data: dict[str, Any]) -> Recipe:
-    vocabulary = {"kind": kind, "size": asked.pieces}
+def recipe(arguments: argparse.Namespace, kind: str, data: dict[str, Any]) -> Recipe:
+    vocabulary = {"kind": kind, "size": arguments.pieces}
     mapping: dict[str, Any] = {
-        "data": {"pairs": asked.pairs, "count": asked.count, "vocabulary": vocabulary, **data},
-        "model": {"name": asked.model},
-        "train": {"tokens": asked.tokens, "device": asked.device, "max_epochs": 1000},
+        "data": {"pairs": arguments.pairs, "count": arguments.count, "vocabulary": vocabulary, **data},
+        "model": {"name": arguments.model},
+        "train": {"tokens": arguments.tokens, "device": arguments.device, "max_epochs": 1000},
     }
-    return recipe_of(config.override(mapping, asked.set), "--set")
+    return recipe_of(config.override(mapping, arguments.set), "--set")
 
 
 def measured(recipe: Recipe, folder: Path, epochs: int) -> dict[str, Any]:

@@ -37,13 +37,13 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/try.json"))
     parser.add_argument("--keep", type=Path, help="keep models and reports in this folder")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     runs: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as place:
-        for seed in asked.seeds:
-            runs.append(run(seed, asked.keep or Path(place)))
-            asked.out.parent.mkdir(parents=True, exist_ok=True)
-            asked.out.write_text(json.dumps({"runs": runs}, indent=1) + "\n", encoding="utf-8")
+        for seed in arguments.seeds:
+            runs.append(run(seed, arguments.keep or Path(place)))
+            arguments.out.parent.mkdir(parents=True, exist_ok=True)
+            arguments.out.write_text(json.dumps({"runs": runs}, indent=1) + "\n", encoding="utf-8")
     for one in runs:
         said = "; ".join(f"{'met' if t['met'] else 'NOT met'} {t['claim']}: {t['reached']:.3g}" for t in one["targets"])
         print(f"seed {one['effort']['seed']} in {one['seconds']:.0f} s: {said}")
