@@ -110,7 +110,7 @@ def zoo() -> str:
 def tasks() -> str:
     """One row per built-in task."""
     rows = [
-        [f"`{name}`", entry.summary, entry.origin, f"`saccade[{entry.extra}]`" if entry.extra else "–"]
+        [f"`{name}`", entry.summary, entry.origin, f"`pip install {entry.packages}`" if entry.packages else "–"]
         for name, entry in TASKS.items()
     ]
     return table(["task", "pairs", "data", "needs"], rows)

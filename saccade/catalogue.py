@@ -36,7 +36,7 @@ def list_tasks() -> list[dict[str, Any]]:
 
     rows: list[dict[str, Any]] = []
     for name, entry in TASKS.items():
-        known = ("summary", "origin", "pieces", "words", "unit", "finite", "extra")
+        known = ("summary", "origin", "pieces", "words", "unit", "finite", "packages")
         row = {"name": name, **{key: getattr(entry, key) for key in known}}
         try:
             example = next(entry.make().pairs(1, seed=1, words=entry.words))

@@ -233,7 +233,7 @@ def _read_json(folder: Path, name: str) -> dict[str, Any]:
         writer = record["saccade"]
         raise UserError(
             f"{path}: format {record['format']!r}, written by Saccade {writer}; this is Saccade {__version__}, "
-            f"which reads format {FORMAT}: pip install 'saccade=={writer}' to use it, or train it again"
+            f"which reads format {FORMAT}: use that version, or train the model again"
         )
     return record
 

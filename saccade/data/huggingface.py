@@ -45,7 +45,7 @@ class HubPairs(PairSource):
         try:
             datasets = import_module("datasets")
         except ImportError:
-            raise UserError(f"{self} needs the package datasets: pip install 'saccade[datasets]'") from None
+            raise UserError(f"{self} needs the package datasets: pip install datasets") from None
         location, _, split = self.location.partition("@")
         path, _, config = location.partition(":")
         try:

@@ -87,7 +87,7 @@ def plot_heatmap(
         from matplotlib import pyplot
         from matplotlib.font_manager import FontProperties
     except ImportError:
-        raise UserError("figures need matplotlib: pip install 'saccade[plot]'") from None
+        raise UserError("figures need matplotlib: pip install matplotlib") from None
 
     matrix = weight_matrix(weights, targets=len(target), sources=len(source))
     if not matrix.size:

@@ -102,7 +102,7 @@ def _rouge(kind: str, references: Alternatives, tokenise: Tokenisation) -> "Coun
     try:
         scorers = import_module("rouge_score.rouge_scorer")
     except ImportError:
-        raise UserError(f"{kind} needs an extra: pip install 'saccade[rouge]'") from None
+        raise UserError(f"{kind} needs rouge-score: pip install rouge-score") from None
     scorer = scorers.RougeScorer([kind], tokenizer=_RougeWords())
 
     def count(hypothesis: str, texts: Sequence[str]) -> tuple[float, float]:

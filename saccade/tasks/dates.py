@@ -117,7 +117,7 @@ def _patterns(name: str) -> list[Form]:
     try:
         from babel import Locale
     except ModuleNotFoundError:
-        raise missing_package("dates", "babel", "tasks") from None
+        raise missing_package("dates", "babel") from None
     locale = Locale.parse(name)
     skeletons = locale.datetime_skeletons
     patterns = [locale.date_formats[style].pattern for style in _STYLES]

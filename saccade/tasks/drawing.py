@@ -113,5 +113,5 @@ def _of_split(load: Callable[[], Mapping[str, str]], split: str) -> list[tuple[s
     return [(source, target) for source, target in load().items() if split_of(source) == split]
 
 
-def missing_package(task: str, package: str, extra: str) -> UserError:
-    return UserError(f"task:{task} needs {package}: pip install 'saccade[{extra}]'")
+def missing_package(task: str, *packages: str) -> UserError:
+    return UserError(f"task:{task} needs {' and '.join(packages)}: pip install {' '.join(packages)}")

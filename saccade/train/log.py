@@ -161,7 +161,7 @@ def peak_memory() -> int:
 class Board:
     def __init__(self, folder: Path) -> None:
         if find_spec("tensorboard") is None:
-            raise UserError("train.tensorboard needs TensorBoard: pip install 'saccade[tensorboard]'")
+            raise UserError("train.tensorboard needs TensorBoard: pip install tensorboard")
         self.folder = folder
         self._writer: SummaryWriter | None = None
 

