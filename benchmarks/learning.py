@@ -20,7 +20,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from saccade import config, load
+from saccade import config
+from saccade.decode import load
 from saccade.decode.translator import Translator
 from saccade.inspect import plot_heatmap
 from saccade.models import MODELS

@@ -10,8 +10,9 @@ from lives import metrics
 from test_loop import judged_as
 from test_resume import assert_same_run
 
-from saccade import Search, load, model_folder
+from saccade import Search, model_folder
 from saccade.align import AlignmentHead
+from saccade.decode import load
 from saccade.train import loop
 from saccade.train.recipe import Recipe
 from saccade.train.translation import start, train
