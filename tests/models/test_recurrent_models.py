@@ -49,7 +49,7 @@ def test_syntax_is_read_by_the_mean_of_several_heads_weights() -> None:
     ("name", "settings", "message"),
     [
         ("kalchbrenner2013", {"widest": 1}, "model.widest: 1 given, expected a whole number from 2"),
-        ("luong2015", {"hidden": 7, "bidirectional": True}, "model: hidden must be even, since two directions share it; got 7"),
+        ("luong2015", {"hidden": 7, "bidirectional": True}, "model: hidden must be even, since .* got 7"),
         ("sutskever2014", {"first": "zero"}, 'model.first: "zero" given, expected "last" or "mean"'),
         ("cho2014", {"cell": "rnn"}, 'model.cell: "rnn" given, expected "tanh" or "gru" or "lstm"'),
     ],
