@@ -85,7 +85,7 @@ def recipe(arguments: argparse.Namespace, kind: str, data: dict[str, Any]) -> Re
 def measured(recipe: Recipe, folder: Path, epochs: int) -> dict[str, Any]:
     """Target tokens per second, and the numbers behind it."""
     run = start(recipe, folder, log=Log(folder, Console(file=io.StringIO())))
-    processes = choose_processes(run.material.corpus, recipe.data.processes)
+    processes = choose_processes(run.learner.dataset.corpus, recipe.data.processes)
     tokens, updates, began = 0, 0, 0.0
     with prefetch_windows(run.learner.batches, processes):
         for batch in chain.from_iterable(repeat(run.learner.batches)):
