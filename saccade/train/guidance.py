@@ -126,7 +126,7 @@ def load_alignment_guide(recipe: Recipe, model: Seq2Seq[Any, Any], dataset: Data
             raise UserError("data.alignments is given, but train.guided is 0: set it to the weight of its loss, or 0.5")
         return None
     if data.alignments is None:
-        raise UserError("train.guided needs data.alignments: a file of links i-j, a line a pair, or 'task'")
+        raise UserError("train.guided needs data.alignments: a file with one line of links i-j per pair, or 'task'")
     if not model.cross:
         raise UserError(f"train.guided: {recipe.model} has no attention that could be guided; set it to 0")
     heads = min(int(getattr(model.get_submodule(name), "heads", 1)) for name in model.cross)

@@ -16,6 +16,7 @@ from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 import torch
 from torch import Tensor, nn
 
+from saccade.errors import UserError
 from saccade.train.distributed import Workers
 
 Shape = tuple[int, ...]  # lengths of one row of a batch, such as (source, target)
@@ -155,14 +156,15 @@ class Learner(ABC, Generic[B]):
 
     def set_batch_tokens(self, tokens: int) -> None:
         """Cut batches of at most so many tokens: for `train.tokens = "auto"`."""
-        raise NotImplementedError(f"{self.name} does not support train.tokens = 'auto'")
+        raise UserError(f"{self.name} does not support train.tokens = 'auto'; give a number of tokens")
 
     def shapes(self) -> list[Shape]:
         """Rows of the batches that need most memory, the longest first; none: batches are not tried in advance."""
         return []
 
     def trial_batch(self, shape: Shape, rows: int) -> B:
-        raise NotImplementedError
+        """A batch of `rows` equal rows of one of the `shapes`; needed only where there are any."""
+        raise NotImplementedError(f"{type(self).__name__} lists shapes, so it must define trial_batch(shape, rows)")
 
 
 @dataclass(frozen=True)

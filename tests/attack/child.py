@@ -45,7 +45,7 @@ class Process:
     def __init__(
         self, place: Path, arguments: list[str], *, stdin: bytes = b"", death: Death | None = None, name: str = ""
     ) -> None:
-        """`death`: it dies at that moment. `name`: of what is said, where several commands run in one place."""
+        """`death` is the moment at which the command dies; `name` separates the outputs of commands in one folder."""
         self._said = {
             stream: place / "said" / f"{name}{stream}" for stream in ("in", "out", "err", "outside", "modules")
         }

@@ -152,7 +152,7 @@ def test_nothing_is_said_nine_times_in_a_row_unless_it_may(
     model = untrained("vaswani2017")
     state = model.state_dict()
     for name in state:
-        state[name] = state[name] * 0  # every piece is as probable as any, so that the first that may be is said
+        state[name] = state[name] * 0  # all tokens are equally probable, so the first allowed one is written
     model.load_state_dict(state)
     save(tmp_path / "model", model, vocabularies)
     arguments = ("translate", tmp_path / "model", "--jsonl", "--beam", "1", "--shortest", "20", "--longest", "21")

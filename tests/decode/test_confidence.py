@@ -36,7 +36,7 @@ def test_fit_is_finite_monotone_and_keeps_the_mean(data: list[tuple[float, float
     predicted = fitted(np.linspace(-40, 5, 50))
     assert math.isfinite(fitted.slope) and math.isfinite(fitted.offset) and fitted.slope >= 0
     assert (np.diff(predicted) >= 0).all() and ((predicted >= 0) & (predicted <= 1)).all()
-    # But for a prior worth a fraction of a sentence, what is said is on average what came true.
+    # The mean confidence equals the share of correct sentences, up to a prior worth a fraction of a sentence.
     assert fitted(x).mean() == pytest.approx(y.mean(), abs=1.5 / len(x) + 1e-6)
 
 

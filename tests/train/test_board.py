@@ -1,4 +1,4 @@
-"""What is written for TensorBoard; and what is said where it is not there."""
+"""Logs for TensorBoard, and the error when TensorBoard is not installed."""
 
 import importlib.util
 from collections.abc import Callable

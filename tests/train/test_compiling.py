@@ -1,4 +1,4 @@
-"""A forward pass that is compiled gives the same numbers under the same names; where it cannot be, that is said."""
+"""A compiled forward pass gives equal numbers under equal names; if it is not compiled, a log line gives the reason."""
 
 import copy
 import os

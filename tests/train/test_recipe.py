@@ -1,4 +1,4 @@
-"""Recipes: what is wrong in one is said with its place; what is written reads back the same."""
+"""Recipes: an error names the key that is wrong, and a saved recipe reads back unchanged."""
 
 from pathlib import Path
 

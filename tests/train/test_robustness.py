@@ -1,4 +1,4 @@
-"""What goes wrong in a run ends or continues cleanly, keeps what was learnt, and is said."""
+"""After a failure, a run ends or continues cleanly, keeps the best model, and reports the failure."""
 
 import copy
 import errno
