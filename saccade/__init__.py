@@ -5,8 +5,9 @@ Names are resolved when first used, so that `import saccade` loads no torch.
 
 import os
 import sys
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from saccade.lazy import import_on_first_use
 
 __version__ = "0.1.0"
 
@@ -33,28 +34,6 @@ if TYPE_CHECKING:
     from saccade.decode import Translator as Translator
     from saccade.decode import combine as combine
 
-_MODULES = {
-    "saccade.api": (
-        "Model",
-        "compare",
-        "describe_data",
-        "evaluate",
-        "fit",
-        "list_attentions",
-        "list_models",
-        "list_tasks",
-        "load",
-        "run_tour",
-        "sweep",
-    ),
-    "saccade.attention": ("ATTENTIONS", "Attention", "Memory", "Reading"),
-    "saccade.decode": ("Constraints", "Ensemble", "Search", "Translation", "Translator", "combine"),
-}
-_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
-
-__all__ = [*sorted(_MODULE_OF), "__version__"]
-
-
 # A thread that waits at a barrier of OpenMP spins, by default. Where another program has its core, the others spin for
 # as long as that program runs, at every barrier: training becomes 30 times slower. A library of OpenMP reads these
 # once, when torch loads it (GNU's reads the first, Intel's and LLVM's both).
@@ -63,12 +42,4 @@ if "torch" not in sys.modules:
     for _name, _value in _SLEEP_AT_BARRIERS.items():
         os.environ.setdefault(_name, _value)
 
-
-def __getattr__(name: str) -> Any:
-    if name in _MODULE_OF:
-        return getattr(import_module(_MODULE_OF[name]), name)
-    raise AttributeError(f"module 'saccade' has no attribute {name!r}; it has {', '.join(__all__)}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+import_on_first_use(__name__)

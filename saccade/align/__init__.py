@@ -3,8 +3,9 @@
 Names are resolved when first used, so that the options load no numpy.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from saccade.lazy import import_on_first_use
 
 if TYPE_CHECKING:
     from saccade.align.aligner import AlignedPair as AlignedPair
@@ -29,22 +30,4 @@ if TYPE_CHECKING:
     from saccade.align.scores import score_uniform as score_uniform
     from saccade.align.weights import to_words as to_words
 
-_MODULES = {
-    "align.aligner": "AlignedPair Aligner",
-    "align.attention": "AlignmentHead PairAttention SegmentedText",
-    "align.corpus": "align_corpus",
-    "align.gold": "format_links parse_gold read_gold",
-    "align.links": "GoldLinks Links diagonal_links links_from_weights reverse_links symmetrise",
-    "align.scores": "AlignmentScores agreement predictability score_alignments score_uniform",
-    "align.weights": "to_words",
-}
-_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}
-
-__all__ = sorted(_MODULE_OF)
-
-if not TYPE_CHECKING:  # a type checker would accept any name
-
-    def __getattr__(name: str) -> Any:
-        if name in _MODULE_OF:
-            return getattr(import_module(f"saccade.{_MODULE_OF[name]}"), name)
-        raise AttributeError(f"module 'saccade.align' has no attribute {name!r}; it has {', '.join(__all__)}")
+import_on_first_use(__name__)

@@ -3,8 +3,9 @@
 Names are resolved when first used, so that the options of a search load no torch.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from saccade.lazy import import_on_first_use
 
 if TYPE_CHECKING:
     from saccade.decode.calibrating import calibrate as calibrate
@@ -30,29 +31,4 @@ if TYPE_CHECKING:
     from saccade.decode.translator import Translator as Translator
     from saccade.decode.unknown_words import replace_unknown as replace_unknown
 
-_MODULES = {
-    "calibrating": ("calibrate",),
-    "confidence": ("Calibration",),
-    "ensemble": ("Ensemble", "combine"),
-    "loading": ("load", "load_vocabularies", "save"),
-    "mbr": ("minimise_risk",),
-    "reranking": ("Reranker", "RerankingWeights"),
-    "scoring": ("PairScore", "score_pairs"),
-    "search.hypotheses": ("Hypothesis",),
-    "search.loop": ("run_search",),
-    "search.options": ("DEFAULT_SEARCH", "Constraints", "Search"),
-    "search.recording": ("Recorder", "SearchTree"),
-    "translation": ("Translation",),
-    "translator": ("Translator",),
-    "unknown_words": ("replace_unknown",),
-}
-_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
-
-__all__ = sorted(_MODULE_OF)
-
-if not TYPE_CHECKING:  # a type checker would take any name for one of the package
-
-    def __getattr__(name: str) -> Any:
-        if name in _MODULE_OF:
-            return getattr(import_module(f"saccade.decode.{_MODULE_OF[name]}"), name)
-        raise AttributeError(f"module 'saccade.decode' has no attribute {name!r}; it has {', '.join(__all__)}")
+import_on_first_use(__name__)

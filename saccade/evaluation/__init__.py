@@ -3,8 +3,9 @@
 Names are resolved when first used, so that the options load no numpy.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from saccade.lazy import import_on_first_use
 
 if TYPE_CHECKING:
     from saccade.evaluation.behaviour import measure_behaviour as measure_behaviour
@@ -25,22 +26,4 @@ if TYPE_CHECKING:
     from saccade.evaluation.systems import evaluate_systems as evaluate_systems
     from saccade.metrics import score as score
 
-_MODULES = {
-    "evaluation.behaviour": "measure_behaviour",
-    "evaluation.breakdowns": "by_frequency by_length",
-    "evaluation.evaluation": "Evaluation choose_metrics evaluate",
-    "evaluation.phrases": "AmbiguousWord DistanceScores by_constraint by_distance",
-    "evaluation.significance_tests": "Difference MeanScore mean_over_seeds significance significance_over_seeds",
-    "evaluation.systems": "evaluate_systems",
-    "metrics": "score",
-}
-_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}
-
-__all__ = sorted(_MODULE_OF)
-
-if not TYPE_CHECKING:  # a type checker would accept any name
-
-    def __getattr__(name: str) -> Any:
-        if name in _MODULE_OF:
-            return getattr(import_module(f"saccade.{_MODULE_OF[name]}"), name)
-        raise AttributeError(f"module 'saccade.evaluation' has no attribute {name!r}; it has {', '.join(__all__)}")
+import_on_first_use(__name__)

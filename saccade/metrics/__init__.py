@@ -1,30 +1,16 @@
 """Scores of texts against references: the table of metrics, corpus scores, intervals and signatures."""
 
-from saccade.metrics.edits import edit_distance
-from saccade.metrics.scores import DEFAULT_METRICS, Counts, Measured, Scores, score, score_pairwise
-from saccade.metrics.table import (
-    METRICS,
-    MetricInfo,
-    References,
-    Tokenisation,
-    alternatives,
-    choose_tokenisation,
-    make_metrics,
-)
-
-__all__ = [
-    "DEFAULT_METRICS",
-    "METRICS",
-    "Counts",
-    "Measured",
-    "MetricInfo",
-    "References",
-    "Scores",
-    "Tokenisation",
-    "alternatives",
-    "choose_tokenisation",
-    "edit_distance",
-    "make_metrics",
-    "score",
-    "score_pairwise",
-]
+from saccade.metrics.edits import edit_distance as edit_distance
+from saccade.metrics.scores import DEFAULT_METRICS as DEFAULT_METRICS
+from saccade.metrics.scores import Counts as Counts
+from saccade.metrics.scores import Measured as Measured
+from saccade.metrics.scores import Scores as Scores
+from saccade.metrics.scores import score as score
+from saccade.metrics.scores import score_pairwise as score_pairwise
+from saccade.metrics.table import METRICS as METRICS
+from saccade.metrics.table import MetricInfo as MetricInfo
+from saccade.metrics.table import References as References
+from saccade.metrics.table import Tokenisation as Tokenisation
+from saccade.metrics.table import alternatives as alternatives
+from saccade.metrics.table import choose_tokenisation as choose_tokenisation
+from saccade.metrics.table import make_metrics as make_metrics

@@ -8,14 +8,17 @@ from typing import Protocol
 
 from saccade.errors import UserError
 from saccade.names import closest
-from saccade.tasks.dates import LOCALES, Dates
-from saccade.tasks.drawing import SPLITS
-from saccade.tasks.g2p import G2P
-from saccade.tasks.numbers import Addition, Numbers
-from saccade.tasks.pair import Pair, Sense
-from saccade.tasks.phrasebook import Phrasebook
-from saccade.tasks.sequences import Sequences
-from saccade.tasks.verses import Verses
+from saccade.tasks.dates import LOCALES
+from saccade.tasks.dates import Dates as Dates
+from saccade.tasks.drawing import SPLITS as SPLITS
+from saccade.tasks.g2p import G2P as G2P
+from saccade.tasks.numbers import Addition as Addition
+from saccade.tasks.numbers import Numbers as Numbers
+from saccade.tasks.pair import Pair as Pair
+from saccade.tasks.pair import Sense as Sense
+from saccade.tasks.phrasebook import Phrasebook as Phrasebook
+from saccade.tasks.sequences import Sequences as Sequences
+from saccade.tasks.verses import Verses as Verses
 from saccade.text.tokeniser import Kind
 
 
@@ -111,22 +114,3 @@ def find_task(name: str) -> TaskEntry:
 def task(name: str) -> Task:
     """Make a task by its name."""
     return find_task(name).make()
-
-
-__all__ = [
-    "SPLITS",
-    "TASKS",
-    "Addition",
-    "Dates",
-    "TaskEntry",
-    "G2P",
-    "Numbers",
-    "Pair",
-    "Phrasebook",
-    "Sense",
-    "Sequences",
-    "Task",
-    "Verses",
-    "find_task",
-    "task",
-]
