@@ -17,12 +17,12 @@ from saccade.errors import UserError
 from saccade.models import MODELS, build_model
 from saccade.ranges import Checked, Range, members, range_of, without_metadata
 from saccade.text import Policy
-from saccade.train.recipe import Data, Ingredient, Training
+from saccade.train.recipe import Data, Training, WeightedCorpus
 
 CONFIGS: dict[str, tuple[type[Any], dict[str, Any]]] = {
     "train": (Training, {}),
     "data": (Data, {}),
-    "corpus": (Ingredient, {"pairs": "a.tsv"}),
+    "corpus": (WeightedCorpus, {"pairs": "a.tsv"}),
     "clean": (Cleaning, {}),
     "vocabulary": (Policy, {}),
     "search": (Search, {"sample": True, "beam": 10_000}),

@@ -15,7 +15,7 @@ from saccade.data.summary import SideSummary, summarise
 from saccade.decode import load_vocabularies
 from saccade.errors import UserError, plural
 from saccade.journal import write_file
-from saccade.train.recipe import Ingredient
+from saccade.train.recipe import WeightedCorpus
 
 _ALL: Mapping[str, Any] = {"control": True, "identical": True, "script": 0.5, "ratio": 3.0, "duplicates": True}
 TASK_PAIRS = 10_000
@@ -104,17 +104,17 @@ def _open(pairs: Pairs, targets: str | Path | None, fields: str | Sequence[str] 
     names = tuple(fields.split(",") if isinstance(fields, str) else fields or ())
     if fields is not None and len(names) != 2:
         raise UserError(f"--fields {fields}: expected two, the source's and the target's, with a comma between them")
-    ingredient = Ingredient(
+    corpus = WeightedCorpus(
         pairs=str(pairs),
         targets=None if targets is None else str(targets),
         fields=(names[0], names[1]) if names else None,
     )
-    if ingredient.task is not None:
-        drawn = ingredient.drawn("train", TASK_PAIRS, None)
+    if corpus.task is not None:
+        drawn = corpus.drawn("train", TASK_PAIRS, None)
         yield ListedPairs([TextPair(pair.source, pair.target) for pair in drawn])
         return
     with tempfile.TemporaryDirectory() as folder:  # for what can be read only once
-        yield ingredient.copied_to(Path(folder)).open()
+        yield corpus.copied_to(Path(folder)).open()
 
 
 def _write(selection: Selection, out: Path) -> int:

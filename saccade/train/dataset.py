@@ -27,7 +27,7 @@ from saccade.decode import load_vocabularies
 from saccade.errors import UserError
 from saccade.text import Placeholders, Vocabularies, words
 from saccade.text.tokeniser import MOST_LINES
-from saccade.train.recipe import Data, Ingredient
+from saccade.train.recipe import Data, WeightedCorpus
 
 _LARGE = 1 << 30  # bytes; larger corpora are streamed by default
 _VOCABULARY_LINES = 100_000  # of a stream: sentencepiece needs a kilobyte of memory per line
@@ -47,8 +47,8 @@ class Dataset:
 
 def load_dataset(data: Data, folder: Path, seed: int) -> Dataset:
     """Read, select and hold out pairs, train or borrow the vocabulary, and encode; cached in `folder`/cache."""
-    keep, ingredients = folder / "cache", data.ingredients
-    sources = [_opened(ingredient, data, keep) for ingredient in ingredients]
+    keep, entries = folder / "cache", data.all_corpora
+    sources = [_opened(entry, data, keep) for entry in entries]
     streams = data.streams or (data.streaming == "auto" and sum(source.size() for source in sources) > _LARGE)
     if not streams:
         sources = [source.in_memory() for source in sources]
@@ -62,16 +62,16 @@ def load_dataset(data: Data, folder: Path, seed: int) -> Dataset:
             load_or_build(
                 keep,
                 f"{key}-stream-{place}",
-                partial(selection.drop_long, vocabularies, data.longest, ingredient.tag),
+                partial(selection.drop_long, vocabularies, data.longest, entry.tag),
                 partial(Selection.load, pairs=selection.pairs, cleaning=data.clean),
             )
-            for place, (selection, ingredient) in enumerate(zip(selections, ingredients, strict=True))
+            for place, (selection, entry) in enumerate(zip(selections, entries, strict=True))
         ]
         corpus = Stream(
             selections,
             vocabularies,
-            weights=[ingredient.weight for ingredient in ingredients],
-            tags=[ingredient.tag for ingredient in ingredients],
+            weights=[entry.weight for entry in entries],
+            tags=[entry.tag for entry in entries],
             buffer=data.buffer,
             sampling=data.sampling,
         )
@@ -82,17 +82,17 @@ def load_dataset(data: Data, folder: Path, seed: int) -> Dataset:
             load_or_build(
                 keep,
                 f"{key}-{place}",
-                partial(Corpus.encode, selection, vocabularies, longest=data.longest, tag=ingredient.tag),
+                partial(Corpus.encode, selection, vocabularies, longest=data.longest, tag=entry.tag),
                 Corpus.load,
             )
-            for place, (selection, ingredient) in enumerate(zip(selections, ingredients, strict=True))
+            for place, (selection, entry) in enumerate(zip(selections, entries, strict=True))
         ]
-        weights = [ingredient.weight for ingredient in ingredients]
+        weights = [entry.weight for entry in entries]
         corpus = corpora[0] if len(corpora) == 1 and weights == [1.0] else Mixture(corpora, weights)
         reports = [corpus.report for corpus in corpora]
         longest = max(_longest_source(corpus, vocabularies) for corpus in corpora)
     valid, valid_corpus = _valid(data, selections, vocabularies)
-    notes = [f"{ingredient}: {report}" for ingredient, report in zip(ingredients, reports, strict=True)]
+    notes = [f"{entry}: {report}" for entry, report in zip(entries, reports, strict=True)]
     if isinstance(corpus, Stream):
         notes.append(f"streamed: {corpus.windows:,} windows of {data.buffer:,} pairs per epoch")
     notes.append(f"validation: {valid_corpus.report}")
@@ -110,24 +110,22 @@ def load_dataset(data: Data, folder: Path, seed: int) -> Dataset:
     )
 
 
-def _opened(ingredient: Ingredient, data: Data, keep: Path) -> PairSource:
+def _opened(entry: WeightedCorpus, data: Data, keep: Path) -> PairSource:
     """A task is drawn into a file once, and then read like any other file."""
-    if ingredient.task is None:
-        return ingredient.open()
-    count = ingredient.count or data.count
-    drawn = TaskPairs(draw=partial(ingredient.drawn, "train", count, data.words))
-    key = cache_key(ingredient.task, count, repr(ingredient.words or data.words))[:16]
-    return load_or_build(keep, f"{key}-drawn", lambda: drawn, drawn.load).open(reverse=ingredient.reverse)
+    if entry.task is None:
+        return entry.open()
+    count = entry.count or data.count
+    drawn = TaskPairs(draw=partial(entry.drawn, "train", count, data.words))
+    key = cache_key(entry.task, count, repr(entry.words or data.words))[:16]
+    return load_or_build(keep, f"{key}-drawn", lambda: drawn, drawn.load).open(reverse=entry.reverse)
 
 
 def _selections(
     data: Data, sources: Sequence[PairSource], seed: int, keep: Path, digest: str
 ) -> tuple[str, list[Selection]]:
     """The pairs to train on and to hold out, and a cache key of that selection."""
-    held_out = [
-        data.valid is None and ingredient.valid is None and ingredient.task is None for ingredient in data.ingredients
-    ]
-    shape = (repr(data.clean), repr(held_out), repr([ingredient.reverse for ingredient in data.ingredients]))
+    held_out = [data.valid is None and entry.valid is None and entry.task is None for entry in data.all_corpora]
+    shape = (repr(data.clean), repr(held_out), repr([entry.reverse for entry in data.all_corpora]))
     key = cache_key(digest, seed, data.valid_share, data.valid_most, *shape)
 
     @cache
@@ -163,17 +161,15 @@ def _valid(
     data: Data, selections: Sequence[Selection], vocabularies: Vocabularies
 ) -> tuple[Sequence[TextPair], Corpus]:
     """The validation pairs: held out, drawn, or from a file; several corpora take turns."""
-    source = data.ingredients[0].open_valid() if not data.corpora else None
+    source = data.all_corpora[0].open_valid() if not data.corpora else None
     if data.corpora and data.valid is not None:
         source = open_pairs(data.valid, data.valid_targets)  # with their tags
     if source is None:
         each = []
-        for ingredient, selection in zip(data.ingredients, selections, strict=True):
-            count = min(data.valid_most, max(50, (ingredient.count or data.count) // 20))
-            pairs = (
-                ingredient.open_valid() or _valid_of_task(ingredient, data, count) or ListedPairs(selection.held_out)
-            )
-            each.append([add_tag(pair, ingredient.tag) for pair in pairs])
+        for entry, selection in zip(data.all_corpora, selections, strict=True):
+            count = min(data.valid_most, max(50, (entry.count or data.count) // 20))
+            pairs = entry.open_valid() or _valid_of_task(entry, data, count) or ListedPairs(selection.held_out)
+            each.append([add_tag(pair, entry.tag) for pair in pairs])
         source = ListedPairs([pair for turn in zip_longest(*each) for pair in turn if pair is not None])
     selection = Selection.of(source.in_memory())
     try:
@@ -184,11 +180,11 @@ def _valid(
     return [by_line[line] for line in corpus.lines.tolist()], corpus
 
 
-def _valid_of_task(ingredient: Ingredient, data: Data, count: int) -> PairSource | None:
-    if ingredient.task is None:
+def _valid_of_task(entry: WeightedCorpus, data: Data, count: int) -> PairSource | None:
+    if entry.task is None:
         return None
-    drawn = ListedPairs([TextPair(pair.source, pair.target) for pair in ingredient.drawn("valid", count, data.words)])
-    return ReversedPairs(drawn) if ingredient.reverse else drawn
+    drawn = ListedPairs([TextPair(pair.source, pair.target) for pair in entry.drawn("valid", count, data.words)])
+    return ReversedPairs(drawn) if entry.reverse else drawn
 
 
 def _longest_source(corpus: Corpus, vocabularies: Vocabularies) -> int:

@@ -164,7 +164,7 @@ def _texts(data: Data) -> Iterator[tuple[int, HasTexts]]:
     """Each pair, with the line on which it begins."""
     if data.task is not None:
         return enumerate(data.drawn("train", data.count), 1)
-    return ((mark[0], pair) for mark, pair in data.ingredients[0].open().marked())
+    return ((mark[0], pair) for mark, pair in data.all_corpora[0].open().marked())
 
 
 def _count(tokeniser: Tokeniser, text: str) -> int:

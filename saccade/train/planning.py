@@ -77,7 +77,7 @@ def _choose(request: TrainingRequest, settings: list[str], say: Say) -> Recipe:
     else:
         out.mkdir(parents=True, exist_ok=True)
         data = data.copied_to(out)
-        facts = Facts.of(data.ingredients[0].open(), cuda=cuda)
+        facts = Facts.of(data.all_corpora[0].open(), cuda=cuda)
     if request.mixture is not None:
         try:
             data = data.mixed_with(*request.mixture)

@@ -16,8 +16,10 @@ from saccade.ranges import (
     Checked,
     Count,
     CountOrZero,
+    Help,
     Length,
     NotNegative,
+    OptionError,
     Positive,
     Range,
     Seed,
@@ -26,26 +28,39 @@ from saccade.ranges import (
 )
 from saccade.text import Placeholders, Policy
 
+_Auto = Literal["auto"]
+_Batches = Annotated[int, Range(least=1, most=10_000)]
+_Epochs = Annotated[float, Range(least=0.001)]
+_Judge = Literal["bleu", "chrf", "exact", "loss"]
+_Lengths = tuple[Length, Length]
+_Optimiser = Literal["adamw", "adadelta", "sgd", "muon"]
+_Place = Annotated[int, Range(least=-1_000, most=1_000)]  # in a list, from 0, or from its end by -1
+_Precision = Literal["auto", "fp32", "bf16", "fp16"]
+_Schedule = Literal["constant", "inverse-sqrt", "cosine", "staircase", "plateau"]
+_ScheduledSampling = Literal["linear", "exponential", "inverse-sigmoid"]
+_Threads = Annotated[int, Range(least=1, most=1_000)] | Literal["auto"] | None
+_Weight = Annotated[float, Range(above=0, most=1_000_000)]
+
 
 @dataclass(frozen=True, kw_only=True)
-class Ingredient(Checked):
-    """One of several corpora."""
+class WeightedCorpus(Checked):
+    """One of the corpora of `[[data.corpora]]`."""
 
-    pairs: str  # as data.pairs
-    targets: str | None = None
-    fields: Fields | None = None
-    reverse: bool = False  # from target to source
-    tag: str | None = None  # written before each source, such as "<fr>", to tell the model what to do
-    weight: Annotated[float, Range(above=0, most=1_000_000)] = 1.0  # how often an epoch passes over this corpus
-    valid: str | None = None  # validation pairs, tagged and reversed alike; none: some of the pairs are held out
-    valid_targets: str | None = None
-    count: Count | None = None  # pairs to draw from a task; none: data.count
-    words: tuple[Length, Length] | None = None
+    pairs: Annotated[str, Help("As data.pairs.")]
+    targets: Annotated[str | None, Help("As data.targets.")] = None
+    fields: Annotated[Fields | None, Help("As data.fields.")] = None
+    reverse: Annotated[bool, Help("Learn to translate from target to source.")] = False
+    tag: Annotated[str | None, Help("A word before each source that tells the model what to do, such as <fr>.")] = None
+    weight: Annotated[_Weight, Help("How many times an epoch passes over this corpus.")] = 1.0
+    valid: Annotated[str | None, Help("As data.valid; tagged and reversed like the training pairs.")] = None
+    valid_targets: Annotated[str | None, Help("As data.valid_targets.")] = None
+    count: Annotated[Count | None, Help("As data.count, which is the default.")] = None
+    words: Annotated[_Lengths | None, Help("As data.words, which is the default.")] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.tag is not None and (not self.tag or self.tag.split() != [self.tag] or "▁" in self.tag):
-            raise ValueError(f"a tag is one word, such as <fr>, got {self.tag!r}")
+            raise OptionError("tag", f"must be one word, such as <fr>, got {self.tag!r}")
 
     def __str__(self) -> str:
         parts = [self.pairs, "reversed" if self.reverse else "", f"tagged {self.tag}" if self.tag else ""]
@@ -71,7 +86,7 @@ class Ingredient(Checked):
         fields = self.fields if alike and self.valid_targets is None else None
         return open_pairs(self.valid, self.valid_targets, fields=fields, reverse=self.reverse)
 
-    def copied_to(self, folder: Path) -> "Ingredient":
+    def copied_to(self, folder: Path) -> "WeightedCorpus":
         """Copy input that can be read only once (standard input, a pipe) into `folder`."""
         if self.task is not None or hub_name(self.pairs) is not None:
             return self
@@ -81,67 +96,75 @@ class Ingredient(Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class Data(Checked):
-    pairs: str = ""  # a file (TSV, JSONL, CSV), one of two parallel files, "-" for standard input, task:NAME or hf:NAME
-    targets: str | None = None  # the target side of two parallel files
-    fields: Fields | None = None  # in JSONL, CSV or hf:, if not "source" and "target"; or column numbers
-    corpora: tuple[Ingredient, ...] = ()  # several corpora to mix, instead of data.pairs
-    valid: str | None = None  # validation pairs; none: some of the training pairs are held out
-    valid_targets: str | None = None
-    valid_share: BetweenZeroAndOne = 0.05
-    valid_most: Count = 2000
-    count: Count = 100_000  # pairs to draw from a task
-    words: tuple[Length, Length] | None = None  # shortest and longest source of a task; none: the task's usual lengths
+    pairs: Annotated[
+        str, Help("A file (TSV, JSONL, CSV), the source side of two files, - for standard input, task:NAME or hf:NAME.")
+    ] = ""
+    targets: Annotated[str | None, Help("The target side of two parallel files.")] = None
+    fields: Annotated[Fields | None, Help("Names of the source's and target's fields, or column numbers.")] = None
+    corpora: tuple[WeightedCorpus, ...] = ()  # several corpora to mix, instead of data.pairs
+    valid: Annotated[str | None, Help("Validation pairs; by default, some of the pairs are held out.")] = None
+    valid_targets: Annotated[str | None, Help("The target side of the validation pairs, in two files.")] = None
+    valid_share: Annotated[BetweenZeroAndOne, Help("Share of the pairs to hold out for validation.")] = 0.05
+    valid_most: Annotated[Count, Help("Maximum number of pairs to hold out.")] = 2000
+    count: Annotated[Count, Help("Number of pairs to draw from a task.")] = 100_000
+    words: Annotated[_Lengths | None, Help("Shortest and longest source of a task; none: its usual lengths.")] = None
     clean: Cleaning = field(default_factory=Cleaning)
-    longest: Length = 256  # tokens per side; longer pairs are left out and reported
+    longest: Annotated[Length, Help("Maximum number of tokens per side; longer pairs are left out and reported.")] = 256
     vocabulary: Policy = field(default_factory=Policy)
     target_vocabulary: Policy | None = None  # for the target side, if it is of another kind; then joint is false
-    joint: bool = True  # one vocabulary for both sides
-    right_to_left: bool = False  # the model writes targets from their end; users see them as usual
-    vocab_from: str | None = None  # use the vocabulary of this model folder
-    vocab_lines: Count | None = None  # texts to train the vocabulary on; none: a million, or 100,000 when streaming
-    placeholders: tuple[str, ...] = ()  # copied unchanged: "markup", "url", "email", "number", or regular expressions
-    sampling: Share = 0.0  # subword sampling: unigram's smoothing or BPE's dropout, such as 0.1; 0 disables it
-    streaming: bool | Literal["auto"] = "auto"  # read pairs when needed; auto: if more than a gigabyte
-    buffer: Count = 50_000  # pairs that are shuffled together when streaming
-    processes: CountOrZero | Literal["auto"] = "auto"  # that prepare batches when streaming; auto: at most 8
-    alignments: str | None = None  # a file of links i-j between words, one line per pair, for train.guided; or "task"
+    joint: Annotated[bool, Help("Use one vocabulary for both sides.")] = True
+    right_to_left: Annotated[bool, Help("Write targets from their end; users see them as usual.")] = False
+    vocab_from: Annotated[str | None, Help("Use the vocabulary of this model folder.")] = None
+    vocab_lines: Annotated[
+        Count | None, Help("Texts to train the vocabulary on; none: a million, or 100,000 when streaming.")
+    ] = None
+    placeholders: Annotated[
+        tuple[str, ...], Help("Texts to copy unchanged: markup, url, email, number, or regular expressions.")
+    ] = ()
+    sampling: Annotated[Share, Help("Subword sampling: unigram's smoothing or BPE's dropout. 0 disables this.")] = 0.0
+    streaming: Annotated[bool | _Auto, Help("Read pairs when needed; auto: if more than a gigabyte.")] = "auto"
+    buffer: Annotated[Count, Help("Number of pairs that are shuffled together when streaming.")] = 50_000
+    processes: Annotated[
+        CountOrZero | _Auto, Help("Processes that prepare batches when streaming; auto: at most 8.")
+    ] = "auto"
+    alignments: Annotated[
+        str | None, Help('A file of word links i-j, one line per pair, for train.guided; or "task".')
+    ] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.corpora and (self.pairs or self.targets or self.fields):
-            raise ValueError("give pairs, or corpora with pairs of their own, not both")
-        if any(is_stdin(one.pairs) or is_stdin(one.targets) for one in self.corpora):
-            raise ValueError("of several corpora none can be read from standard input; put it in a file")
+            raise OptionError("corpora", "have pairs of their own; leave pairs, targets and fields out")
+        if any(is_stdin(corpus.pairs) or is_stdin(corpus.targets) for corpus in self.corpora):
+            raise OptionError("corpora", "cannot be read from standard input; put the pairs in a file")
         if self.target_vocabulary is not None:
             object.__setattr__(self, "joint", False)
         for key in ("vocabulary", "target_vocabulary"):
             policy = getattr(self, key)
             if self.sampling and policy is not None and policy.kind in ("char", "word"):
-                raise ValueError(
-                    f"sampling needs subwords, got {self.sampling} with a vocabulary of kind "
-                    f"{policy.kind!r}: set {key}.kind = 'unigram' or 'bpe', or sampling = 0"
-                )
+                subwords = f"set {key}.kind = 'unigram' or 'bpe', or sampling = 0"
+                raise OptionError("sampling", f"needs subwords, got {self.sampling} with {policy.kind!r}: {subwords}")
         if self.alignments is not None and (self.corpora or self.placeholders or self.streams):
-            raise ValueError("alignments are of one corpus in memory, without placeholders or sampling")
+            raise OptionError("alignments", "need one corpus in memory, without placeholders or sampling")
         try:
             Placeholders(self.placeholders)
         except UserError as error:
-            raise ValueError(str(error)) from None
+            raise OptionError("placeholders", f"cannot be used: {error}") from None
 
     @property
-    def ingredients(self) -> tuple[Ingredient, ...]:
+    def all_corpora(self) -> tuple[WeightedCorpus, ...]:
         if self.corpora:
             return self.corpora
-        given = Ingredient(pairs=self.pairs, targets=self.targets, fields=self.fields)
-        return (replace(given, valid=self.valid, valid_targets=self.valid_targets),)
+        files = {name: getattr(self, name) for name in ("pairs", "targets", "fields", "valid", "valid_targets")}
+        return (WeightedCorpus(**files),)
 
     @property
     def tags(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(one.tag for one in self.corpora if one.tag is not None))
+        return tuple(dict.fromkeys(corpus.tag for corpus in self.corpora if corpus.tag is not None))
 
     @property
     def name(self) -> str:
-        return " + ".join(dict.fromkeys(one.pairs for one in self.ingredients))
+        return " + ".join(dict.fromkeys(corpus.pairs for corpus in self.all_corpora))
 
     @property
     def streams(self) -> bool:
@@ -151,17 +174,17 @@ class Data(Checked):
     @property
     def task(self) -> str | None:
         """Of a single corpus."""
-        return self.ingredients[0].task if not self.corpora else None
+        return self.all_corpora[0].task if not self.corpora else None
 
     def drawn(self, split: str, count: int) -> Iterator[tasks.Pair]:
         """Pairs of the task."""
-        return self.ingredients[0].drawn(split, count, self.words)
+        return self.all_corpora[0].drawn(split, count, self.words)
 
     def mixed_with(self, other: str, share: float) -> "Data":
         """Mix in the pairs of `other`, so often that they are `share` of all pairs."""
         if self.corpora or not 0 < share < 1:
             raise ValueError(f"the share to mix in must be between 0 and 1, and the corpus one, got {share}")
-        own, added = replace(self.ingredients[0], valid=None, valid_targets=None), Ingredient(pairs=other)
+        own, added = replace(self.all_corpora[0], valid=None, valid_targets=None), WeightedCorpus(pairs=other)
         sizes = [self.count if one.task else sum(1 for _ in one.open()) for one in (own, added)]
         weight = share / (1 - share) * sizes[0] / sizes[1]
         corpora = (own, replace(added, weight=weight))
@@ -171,7 +194,7 @@ class Data(Checked):
         """Copy input that can be read only once (standard input, a pipe) into `folder`."""
         if self.corpora:
             return self
-        copy = self.ingredients[0].copied_to(folder)
+        copy = self.all_corpora[0].copied_to(folder)
         return replace(self, pairs=copy.pairs, targets=copy.targets)
 
 
@@ -180,69 +203,81 @@ def _has_names(pairs: str) -> bool:
     return hub_name(pairs) is not None or has_named_fields(pairs)
 
 
-__all__ = ["Data", "Ingredient", "Recipe", "Training", "load_saved_recipe", "load_recipe", "read_recipe", "recipe_of"]
+__all__ = [
+    "Data",
+    "WeightedCorpus",
+    "Recipe",
+    "Training",
+    "load_saved_recipe",
+    "load_recipe",
+    "read_recipe",
+    "recipe_of",
+]
 
 RECIPE = "recipe.toml"  # in the folder of a run
-
-_Place = Annotated[int, Range(least=-1_000, most=1_000)]  # in a list, from 0, or from its end by -1
-_Threads = Annotated[int, Range(least=1, most=1_000)]
 
 MEASURED = ("tokens", "threads")  # settings of Training that the run decides once, when it begins, if they are "auto"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Training(Checked):
-    optimiser: Literal["adamw", "adadelta", "sgd", "muon"] = "adamw"
-    lr: Positive = 1e-3  # the highest learning rate; usual: 1 for Adadelta, 0.1 to 1 for SGD
-    momentum: Share | None = None  # none: 0 for SGD, 0.95 for Muon
-    nesterov: bool = False  # Nesterov momentum for SGD; Muon always uses it
-    betas: tuple[Share, Share] = (0.9, 0.98)
-    weight_decay: NotNegative = 1e-4
-    schedule: Literal["constant", "inverse-sqrt", "cosine", "staircase", "plateau"] = "cosine"
-    warmup: CountOrZero = 200  # updates in which the learning rate rises to lr
-    decay: BetweenZeroAndOne = 0.5  # factor by which a staircase or a plateau lowers the learning rate
-    decay_after: NotNegative = 5.0  # epochs before a staircase first lowers it
-    decay_every: Annotated[float, Range(least=0.001)] = 1.0  # epochs between the further steps
-    decay_patience: Count = 1  # validations without a lower loss that make a plateau
-    least_lr: Positive = 1e-5  # a plateau that would lower the rate further ends the run
-    clip: Positive | None = 1.0  # the largest norm of the gradient
-    smoothing: Share = 0.1  # label smoothing
-    sampling: Literal["linear", "exponential", "inverse-sigmoid"] | None = None  # scheduled sampling
-    sampling_half: Count = 5000  # updates until the decoder reads as many of its own words as true ones
-    sampling_least: Share = 0.0  # the smallest share of true words
-    guided: NotNegative = 0.0  # weight of the loss that draws the attention to data.alignments
-    guided_decay: UpToOne = 1.0  # factor of that weight after each epoch
-    guided_layer: _Place | None = None  # which of the decoder's attentions, from 0; -1: the last; none: their mean
-    guided_head: _Place | None = None  # which of its heads, in the same way
-    reinforce: NotNegative = 0.1  # weight of REINFORCE, by which a sampled attention learns what to read
-    reinforce_entropy: NotNegative = 0.002  # weight of the entropy of its distribution
-    reinforce_expected: Share = 0.5  # share of sentences read by the expected value instead of a draw
-    init_from: str | None = None  # start with the weights of this model folder
-    freeze: tuple[str, ...] = ()  # names of parameters that do not change, or patterns such as "encoder.*"
-    tokens: Count | Literal["auto"] = 4096  # per batch, all workers: pairs × longest side; auto: what fits in memory
-    accumulate: Annotated[int, Range(least=1, most=10_000)] = 1  # batches per update
-    ema: BetweenZeroAndOne | None = None  # decay of a running average of the weights, which is then judged and saved
-    average: CountOrZero = 0  # at the end, try the mean weights of so many last validations
-    max_steps: CountOrZero | None = None  # updates; the run ends when the first of the three limits is reached
-    max_epochs: CountOrZero | None = None
-    max_minutes: NotNegative | None = None
-    check_every: Count = 500  # updates between validations; each also saves the run
-    patience: Count = 10  # validations without a better score before the run ends
-    judge: Literal["bleu", "chrf", "exact", "loss"] = "bleu"  # the metric that chooses the best model
-    judge_on: Count = 200  # validation sentences to translate for it
-    precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"
-    compile: bool = False  # compile the forward pass with torch.compile
-    tensorboard: bool = False  # also write the metrics for TensorBoard, to tensorboard/
-    device: str = "auto"
-    threads: _Threads | Literal["auto"] | None = "auto"  # CPU threads; auto: one or all, whichever is faster; none: all
-    seed: Seed = 1
+    optimiser: Annotated[_Optimiser, Help("The optimiser.")] = "adamw"
+    lr: Annotated[Positive, Help("Highest learning rate; usual: 1 for Adadelta, 0.1 to 1 for SGD.")] = 1e-3
+    momentum: Annotated[Share | None, Help("Momentum; none: 0 for SGD, 0.95 for Muon.")] = None
+    nesterov: Annotated[bool, Help("Use Nesterov momentum with SGD; Muon always uses it.")] = False
+    betas: Annotated[tuple[Share, Share], Help("Decay rates of AdamW's averages of gradient and square.")] = (0.9, 0.98)
+    weight_decay: Annotated[NotNegative, Help("Weight decay of matrices; vectors, such as biases, have none.")] = 1e-4
+    schedule: Annotated[_Schedule, Help("How the learning rate falls after the warm-up.")] = "cosine"
+    warmup: Annotated[CountOrZero, Help("Updates in which the learning rate rises to lr.")] = 200
+    decay: Annotated[BetweenZeroAndOne, Help("Factor by which a staircase or plateau lowers the rate.")] = 0.5
+    decay_after: Annotated[NotNegative, Help("Epochs before a staircase first lowers the rate.")] = 5.0
+    decay_every: Annotated[_Epochs, Help("Epochs between further steps of a staircase.")] = 1.0
+    decay_patience: Annotated[Count, Help("Validations without a lower loss that make a plateau.")] = 1
+    least_lr: Annotated[Positive, Help("A plateau that would lower the rate below this ends the run.")] = 1e-5
+    clip: Annotated[Positive | None, Help("Maximum norm of the gradient.")] = 1.0
+    smoothing: Annotated[Share, Help("Label smoothing.")] = 0.1
+    sampling: Annotated[_ScheduledSampling | None, Help("Schedule of scheduled sampling; none disables it.")] = None
+    sampling_half: Annotated[Count, Help("Updates until half of the words that the decoder reads are its own.")] = 5000
+    sampling_least: Annotated[Share, Help("Minimum share of true words that the decoder reads.")] = 0.0
+    guided: Annotated[NotNegative, Help("Weight of the loss that draws attention to data.alignments.")] = 0.0
+    guided_decay: Annotated[UpToOne, Help("Factor of that weight after each epoch.")] = 1.0
+    guided_layer: Annotated[
+        _Place | None, Help("Which decoder attention to guide, from 0; -1: the last; none: their mean.")
+    ] = None
+    guided_head: Annotated[_Place | None, Help("Which of its heads, in the same way.")] = None
+    reinforce: Annotated[NotNegative, Help("Weight of REINFORCE, which trains a sampled attention.")] = 0.1
+    reinforce_entropy: Annotated[NotNegative, Help("Weight of the entropy of its distribution.")] = 0.002
+    reinforce_expected: Annotated[Share, Help("Share of sentences read by the expected value, not a draw.")] = 0.5
+    init_from: Annotated[str | None, Help("Start with the weights of this model folder.")] = None
+    freeze: Annotated[tuple[str, ...], Help('Parameters that do not change, by name or pattern: "encoder.*".')] = ()
+    tokens: Annotated[
+        Count | _Auto, Help("Batch size of all workers: pairs × longest side; auto: what fits in memory.")
+    ] = 4096
+    accumulate: Annotated[_Batches, Help("Batches per update.")] = 1
+    ema: Annotated[
+        BetweenZeroAndOne | None, Help("Decay of a running average of the weights, which is validated and saved.")
+    ] = None
+    average: Annotated[CountOrZero, Help("At the end, try the mean weights of this many last validations.")] = 0
+    max_steps: Annotated[CountOrZero | None, Help("Maximum number of updates; the first limit ends the run.")] = None
+    max_epochs: Annotated[CountOrZero | None, Help("Maximum number of epochs; 30 if no limit is set.")] = None
+    max_minutes: Annotated[NotNegative | None, Help("Maximum minutes of updates and validations.")] = None
+    check_every: Annotated[Count, Help("Updates between validations; each also saves the run.")] = 500
+    patience: Annotated[Count, Help("Validations without a better score before the run ends.")] = 10
+    judge: Annotated[_Judge, Help("The metric that chooses the best model.")] = "bleu"
+    judge_on: Annotated[Count, Help("Number of validation sentences to translate for it.")] = 200
+    precision: Annotated[_Precision, Help("Number format; auto: bf16 on a GPU that has it, else fp32.")] = "auto"
+    compile: Annotated[bool, Help("Compile the forward pass with torch.compile.")] = False
+    tensorboard: Annotated[bool, Help("Also write the metrics for TensorBoard, to tensorboard/.")] = False
+    device: Annotated[str, Help("auto, cpu, cuda, cuda:N or mps.")] = "auto"
+    threads: Annotated[_Threads, Help("CPU threads; auto: one or all, whichever is faster; none: all.")] = "auto"
+    seed: Annotated[Seed, Help("Seed of everything random in the run.")] = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.max_steps is None and self.max_epochs is None and self.max_minutes is None:
             object.__setattr__(self, "max_epochs", 30)
         if self.nesterov and (self.optimiser != "sgd" or not self.momentum):
-            raise ValueError("nesterov needs SGD with momentum: set optimiser = 'sgd' and momentum = 0.9")
+            raise OptionError("nesterov", "needs SGD with momentum: set optimiser = 'sgd' and momentum = 0.9")
 
     @property
     def batch_tokens(self) -> int:

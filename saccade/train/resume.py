@@ -76,7 +76,7 @@ def _sources(
     """The data table as the run saved it: a pipe is its copy, and mixed pairs are corpora."""
     data = dict(table)
     for name in ("pairs", "targets"):
-        copy = getattr(saved.data.ingredients[0], name)
+        copy = getattr(saved.data.all_corpora[0], name)
         if isinstance(data.get(name), str) and is_read_once(data[name]) and copy and Path(copy).parent == out:
             data[name] = copy
     if mix is not None:

@@ -15,7 +15,7 @@ from saccade.models import Seq2Seq
 from saccade.text import Policy, Vocabularies
 from saccade.train import dataset as material_module
 from saccade.train.dataset import Dataset, load_dataset
-from saccade.train.recipe import Data, Ingredient
+from saccade.train.recipe import Data, WeightedCorpus
 
 SMALL = Policy(kind="bpe", size=330)
 
@@ -149,9 +149,9 @@ def mixed(tmp_path: Path, pairs: list[TextPair], **settings: Any) -> Data:
     """English to French, and back, and a task."""
     path = write(tmp_path / "pairs.tsv", pairs)
     corpora = (
-        Ingredient(pairs=path, tag="<fr>"),
-        Ingredient(pairs=path, reverse=True, tag="<en>", weight=2.0),
-        Ingredient(pairs="task:phrasebook-en-de", tag="<de>", count=60, words=(3, 5)),
+        WeightedCorpus(pairs=path, tag="<fr>"),
+        WeightedCorpus(pairs=path, reverse=True, tag="<en>", weight=2.0),
+        WeightedCorpus(pairs="task:phrasebook-en-de", tag="<de>", count=60, words=(3, 5)),
     )
     return Data(corpora=corpora, vocabulary=Policy(kind="bpe", size=360), valid_share=0.3, **settings)
 
@@ -290,15 +290,15 @@ def test_other_forms(form: str, data: Data, tmp_path: Path, pairs: list[TextPair
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"pairs": "a.tsv", "corpora": (Ingredient(pairs="b.tsv"),)}, "give pairs, or corpora"),
-        ({"corpora": (Ingredient(pairs="-"),)}, "none can be read from standard input"),
+        ({"pairs": "a.tsv", "corpora": (WeightedCorpus(pairs="b.tsv"),)}, "^corpora have pairs of their own"),
+        ({"corpora": (WeightedCorpus(pairs="-"),)}, "^corpora cannot be read from standard input"),
         ({"pairs": "a.tsv", "sampling": 1.5}, "sampling must be at least 0 and below 1"),
         (
             {"pairs": "a.tsv", "sampling": 0.1, "vocabulary": Policy(kind="char")},
             "set vocabulary.kind = .unigram. or .bpe.",
         ),
         ({"pairs": "a.tsv", "buffer": 0}, "buffer must be from 1"),
-        ({"pairs": "a.tsv", "alignments": "a", "placeholders": ("url",)}, "alignments are of one corpus in memory"),
+        ({"pairs": "a.tsv", "alignments": "a", "placeholders": ("url",)}, "alignments need one corpus in memory"),
     ],
 )
 def test_settings_that_do_not_go_together(wrong: dict[str, Any], said: str) -> None:
@@ -307,11 +307,11 @@ def test_settings_that_do_not_go_together(wrong: dict[str, Any], said: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"), [({"tag": "a b"}, "a tag is one word"), ({"weight": 0.0}, "weight must be")]
+    ("wrong", "said"), [({"tag": "a b"}, "tag must be one word"), ({"weight": 0.0}, "weight must be")]
 )
-def test_a_wrong_ingredient(wrong: dict[str, Any], said: str) -> None:
+def test_a_wrong_corpus(wrong: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
-        Ingredient(pairs="a.tsv", **wrong)
+        WeightedCorpus(pairs="a.tsv", **wrong)
 
 
 def test_a_drawn_file_that_was_cut_short_is_drawn_again(tmp_path: Path) -> None:

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from saccade import config
 from saccade.errors import UserError
 from saccade.models import MODELS
-from saccade.train.recipe import Recipe, Training, load_recipe, recipe_of
+from saccade.train.recipe import Data, Recipe, Training, load_recipe, recipe_of
 
 RECIPES = sorted((Path(__file__).parents[2] / "recipes").glob("*.toml"))
 
@@ -52,7 +53,7 @@ def test_a_preset_and_what_it_is_changed_by(name: str, preset: str, tmp_path: Pa
         ("model.output_dropout = 2", "model.output_dropout: 2 given, expected a number at least 0 and below 1"),
         ("train.schedule = 'cosin'", "train.schedule"),
         ("train.tokens = 0", "train.tokens: 0 given, expected a whole number from 1 to"),
-        ("train.nesterov = true", "nesterov needs SGD with momentum: set optimiser = 'sgd' and momentum = 0.9"),
+        ("train.nesterov = true", "train.nesterov: needs SGD with momentum: set optimiser = 'sgd' and momentum = 0.9"),
         ("train.sampling = 'cubic'", "train.sampling"),
         ("train.freeze = 'encoder'", 'train.freeze: "encoder" given, expected a list of a string'),
         ("train.precision = 'fp8'", "train.precision"),
@@ -93,3 +94,8 @@ def test_overrides_come_last(tmp_path: Path) -> None:
 
 def test_a_run_always_has_a_budget() -> None:
     assert Training().max_epochs == 30 and Training(max_minutes=1).max_epochs is None
+
+
+def test_every_key_has_help() -> None:
+    keys = [key for cls in (Data, Training) for key in config.describe(cls) if not key.help]
+    assert [key.key for key in keys if not key.key.startswith(("clean.", "vocabulary.", "target_vocabulary."))] == []
