@@ -19,14 +19,14 @@ class AlignOptions(Checked):
     format: Annotated[LinkFormat, Help("pharaoh (0-0 1-2), gold (0001 1 1 S) or json (with weights).")] = "pharaoh"
     by: Annotated[
         Literal["auto", "piece", "word"],
-        Help("Link words or pieces. auto chooses pieces for character models and for sources of a single word."),
+        Help("Link words or tokens (piece). auto links tokens for character models and single words."),
     ] = "auto"
     layer: Annotated[
         int | None, Help("Decoder layer, from 0, or -1 for the last (default: the model's choice).", group=WEIGHTS)
     ] = None
     head: Annotated[int | None, Help("Attention head, from 0 (default: the model's choice).", group=WEIGHTS)] = None
     mean: Annotated[bool, Help("Use the mean of all heads of all layers.", group=WEIGHTS)] = False
-    best_head: Annotated[bool, Help("Choose the layer and the head that align best.", group=WEIGHTS)] = False
+    best_head: Annotated[bool, Help("Find the layer and the head that align best.", group=WEIGHTS)] = False
     shift: Annotated[
         Literal["0", "1", "auto"] | None,
         Help(
@@ -50,15 +50,15 @@ class AlignOptions(Checked):
         Help("The number of the first word in gold files (default: 0 in Pharaoh, 1 in NAACL).", group=SCORING),
     ] = None
     tokenised: Annotated[
-        bool, Help("Words are separated by white space, in the gold files as well.", group=SCORING)
+        bool, Help("The words of the texts and of the gold files are separated by white space.", group=SCORING)
     ] = False
     valid: Annotated[
         str | None, Help("Choose the head on these pairs, a file or task:NAME (default: PAIRS).", group=SCORING)
     ] = None
     valid_gold: Annotated[Path | None, Help("Gold alignments of the --valid pairs.", group=SCORING)] = None
-    entropy: Annotated[bool, Help("Show how widely each head reads.", group=SCORING)] = False
-    count: Annotated[Count, Help("Number of pairs of a task's test split.")] = 500
-    seed: Annotated[Seed, Help("Seed of a task's pairs.")] = 1
+    entropy: Annotated[bool, Help("Show the entropy of each head's attention.", group=SCORING)] = False
+    count: Annotated[Count, Help("Number of test pairs, if they come from a task.")] = 500
+    seed: Annotated[Seed, Help("Seed for the test pairs, if they come from a task.")] = 1
     batch_tokens: Annotated[Count, Help("Tokens per batch; a smaller number needs less memory.")] = 8192
 
     def __post_init__(self) -> None:

@@ -20,20 +20,19 @@ PairsArgument = Annotated[
 def align(
     model: ModelFolder,
     pairs: PairsArgument,
-    out: Annotated[
-        Path | None, typer.Option(help="Write to this file once all is done; standard output by default.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Write to this file at the end (default: standard output).")] = None,
     reverse: Annotated[
-        Path | None, typer.Option("--with", help="A model of the other direction.", rich_help_panel="Both directions")
+        Path | None,
+        typer.Option("--with", help="A model for the reverse direction.", rich_help_panel="Both directions"),
     ] = None,
     summary: Annotated[
-        Path | None, typer.Option(help="Write scores, choice and entropies to this file, as JSON.")
+        Path | None, typer.Option(help="Write the scores, the chosen head and the entropies to this file, as JSON.")
     ] = None,
     device: Device = "auto",
     *,
     options: AlignOptions,
 ) -> None:
-    """Align the words of pairs by what the model reads of the source while it writes the given target.
+    """Align the words of source and target by the model's attention.
 
     Example: [bold]saccade align en-fr pairs.tsv --with fr-en --out pairs.links[/]
     """

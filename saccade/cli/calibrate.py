@@ -16,7 +16,7 @@ def calibrate(
     pairs: PairOptions,
     search: Annotated[Search, Only("beam", "length_penalty")] = DEFAULT_SEARCH,
 ) -> None:
-    """Fit confidence on pairs that the model was not trained on, and save it in the model's folder.
+    """Calibrate a model's confidence on pairs that it was not trained on, and save the result in its folder.
 
     Example: [bold]saccade calibrate my-model test.tsv[/]
     """

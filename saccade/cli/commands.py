@@ -19,7 +19,7 @@ from saccade.cli.translate import translate
 from saccade.cli.try_ import try_
 
 app = typer.Typer(
-    help="Sequence-to-sequence learning in which attention is the first-class, interchangeable part.",
+    help="Train, apply and compare sequence-to-sequence models with interchangeable attention.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",

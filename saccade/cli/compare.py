@@ -25,7 +25,7 @@ Systems = Annotated[
 @command
 def compare(
     systems: Systems,
-    out: Annotated[Path, typer.Option(help="The folder of the runs, report.html and results.json.")] = Path(
+    out: Annotated[Path, typer.Option(help="Folder for the runs, report.html and results.json.")] = Path(
         "runs/compare"
     ),
     as_json: Json = False,
@@ -33,7 +33,7 @@ def compare(
     options: CompareOptions,
     search: Annotated[Search, Only("beam", "length_penalty")] = DEFAULT_SEARCH,
 ) -> None:
-    """Compare models or recipes with equal data, equal budget and several seeds.
+    """Train and compare models or recipes under equal conditions, with several seeds.
 
     The same command continues an interrupted comparison.
 

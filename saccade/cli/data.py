@@ -16,27 +16,27 @@ def data(
         str,
         typer.Argument(
             metavar="PAIRS",
-            help="A file of pairs (TSV, JSONL, CSV), the source side of two files, - for standard input, task:NAME or "
-            "hf:NAME.",
+            help="A file of pairs (TSV, JSONL, CSV), the sources of two parallel files, - for standard input, "
+            "task:NAME or hf:NAME.",
         ),
     ],
     targets: Annotated[
         str | None, typer.Argument(metavar="TARGETS", help="The target side of two parallel files.")
     ] = None,
     fields: Annotated[
-        str | None, typer.Option(metavar="A,B", help="The names, or the column numbers, of the source and the target.")
+        str | None, typer.Option(metavar="A,B", help="Names or column numbers of the source and the target.")
     ] = None,
     clean: Annotated[
         list[str] | None,
-        typer.Option(metavar="KEY[=VALUE]", help="A rule of data.clean, such as ratio=3, or all. Can be repeated."),
+        typer.Option(metavar="KEY[=VALUE]", help="A cleaning rule, such as ratio=3, or all. Can be repeated."),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the pairs that are kept, as TSV or *.jsonl.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the remaining pairs to this .tsv or .jsonl file.")] = None,
     vocab_from: Annotated[
-        Path | None, typer.Option(help="A model folder: also report how its vocabulary tokenises the texts.")
+        Path | None, typer.Option(help="Also report how the vocabulary of this model folder tokenises the texts.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Summarise a corpus: lengths, scripts, words, and the pairs that cleaning leaves out. Nothing is trained.
+    """Describe a corpus: lengths, scripts, words, and the pairs that cleaning would remove.
 
     Example: [bold]saccade data pairs.tsv --clean duplicates --clean ratio=3 --out clean.tsv[/]
     """

@@ -13,7 +13,7 @@ from saccade.cli.options import Json, Only, command
 SystemArgument = Annotated[
     str,
     typer.Argument(
-        help="A model folder, a file of outputs with one line per pair, or several runs of one system: a,b,c.",
+        help="A model folder, a file of translations with one line per pair, or several runs of one system: a,b,c.",
         metavar="SYSTEM",
         show_default=False,
     ),
@@ -35,7 +35,7 @@ def evaluate(
     options: EvaluateOptions,
     search: Annotated[Search, Only("beam", "length_penalty")] = DEFAULT_SEARCH,
 ) -> None:
-    """Score translations with BLEU, chrF, error rates and more, with intervals, and test whether systems differ.
+    """Score translations with BLEU, chrF, error rates and more, and test whether systems differ significantly.
 
     Example: [bold]saccade evaluate my-model test.tsv --against other-model --by-length --report report.html[/]
     """

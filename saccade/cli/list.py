@@ -9,7 +9,7 @@ from saccade.cli.options import Json
 
 
 def attentions(as_json: Json = False) -> None:
-    """List the attentions by name, with their origin, formula and parts.
+    """List the attentions, with their papers, formulas and parts.
 
     Example: [bold]saccade attentions --json[/]
     """
@@ -23,7 +23,7 @@ def attentions(as_json: Json = False) -> None:
 
 
 def models(as_json: Json = False) -> None:
-    """List the models by name, with their paper, year, how they read the source, and their sizes.
+    """List the models, with their papers, sizes and the way they read the source.
 
     Example: [bold]saccade models --json[/]
     """
@@ -37,7 +37,7 @@ def models(as_json: Json = False) -> None:
 
 
 def tasks(as_json: Json = False) -> None:
-    """List the built-in tasks with an example each. Train on one with `saccade train task:NAME`.
+    """List the built-in tasks, with one example each. Train on a task with `saccade train task:NAME`.
 
     Example: [bold]saccade tasks[/]
     """

@@ -34,10 +34,10 @@ ByOption = Annotated[
     str,
     typer.Option(
         "--by",
-        help="Show attention by word or by piece (token). auto: by piece for character models and single words.",
+        help="Show attention per word or per token (piece). auto shows tokens for character models and single words.",
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 TrustCode = Annotated[
     bool,
     typer.Option(

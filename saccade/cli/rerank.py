@@ -15,9 +15,9 @@ _TEN_HYPOTHESES = DEFAULT_SEARCH.with_options(beam=10)
 @command
 def rerank(
     model: ModelFolder,
-    out: Annotated[Path, typer.Option(help="Write the weights to this file, for translate --rerank-weights.")] = Path(
-        "weights.json"
-    ),
+    out: Annotated[
+        Path, typer.Option(help="File for the weights, to use in `saccade translate --rerank-weights`.")
+    ] = Path("weights.json"),
     metric: Annotated[Literal["chrf", "bleu"], typer.Option(help="The metric to tune for.")] = "chrf",
     device: Device = "auto",
     batch_tokens: BatchTokens = 8192,
@@ -26,7 +26,7 @@ def rerank(
     rerankers: RerankingModels,
     search: Annotated[Search, Only("beam", "length_penalty")] = _TEN_HYPOTHESES,
 ) -> None:
-    """Tune, on validation pairs, the weights of the models that rerank translations.
+    """Tune the weights of reranking models on validation pairs.
 
     Example: [bold]saccade rerank en-fr valid.tsv --channel fr-en --out weights.json[/]
     """

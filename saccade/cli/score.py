@@ -14,7 +14,7 @@ def score(
     options: ScoreOptions,
     ensemble: EnsembleOptions,
 ) -> None:
-    """Score given translations by their log-probability, one line per pair, and report the totals at the end.
+    """Score given translations by their log-probability: one line per pair, and the totals at the end.
 
     Example: [bold]saccade score my-model pairs.tsv --jsonl --out scores.jsonl[/]
     """

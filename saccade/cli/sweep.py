@@ -15,15 +15,15 @@ from saccade.errors import UserError
 @command
 def sweep(
     recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="The recipe.toml that all runs share.")],
-    out: Annotated[Path, typer.Option(help="The folder of the table and of the runs, one folder per run.")],
+    out: Annotated[Path, typer.Option(help="Folder for the table of results and for the runs, one folder per run.")],
     grid: Annotated[
         list[str] | None,
         typer.Option(metavar="KEY=VALUES", help="Values to combine, such as train.lr=1e-3,3e-4. Can be repeated."),
     ] = None,
-    seeds: Annotated[str, typer.Option(help="The seeds of each combination, such as 1,2,3.")] = "1",
+    seeds: Annotated[str, typer.Option(help="Seeds to train each combination with, such as 1,2,3.")] = "1",
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A setting for all runs. Can be repeated."),
+        typer.Option("--set", metavar="KEY=VALUE", help="Change a setting in all runs. Can be repeated."),
     ] = None,
     as_json: Json = False,
 ) -> None:

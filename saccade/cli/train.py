@@ -16,7 +16,7 @@ def train(
     request: TrainingRequest,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Train a model on pairs, or by a recipe.
+    """Train a model on pairs, or from a recipe.
 
     Given only pairs, chooses the model, vocabulary, size and schedule, explains the choice, and saves it as a recipe.
 

@@ -32,7 +32,7 @@ def translate(
     rerankers: RerankingModels,
     ensemble: EnsembleOptions,
 ) -> None:
-    """Translate a file, standard input, or the texts that you type: one line out for each line in.
+    """Translate a file, standard input, or the texts that you type: one line of output per line of input.
 
     Example: [bold]echo "The cat sleeps." | saccade translate my-model -[/]
     """

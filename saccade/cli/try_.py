@@ -13,14 +13,12 @@ from saccade.cli.options import with_options
 
 @with_options
 def try_(
-    out: Annotated[Path, typer.Option(help="The folder of the models, figures.json and report.html.")] = Path(
-        "runs/try"
-    ),
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON instead of tables.")] = False,
+    out: Annotated[Path, typer.Option(help="Folder for the models, figures.json and report.html.")] = Path("runs/try"),
+    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON instead of tables.")] = False,
     *,
     options: TourOptions,
 ) -> None:
-    """See the effect of attention: train a model without it and one with it, side by side, and compare them.
+    """See what attention does: train a model without it and a model with it, and compare them.
 
     Example: [bold]saccade try[/]
     """

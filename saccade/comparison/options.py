@@ -12,48 +12,49 @@ TRAINING, EVALUATION, MEASUREMENT = "Training", "Evaluation", "Measurement"
 @dataclass(frozen=True, kw_only=True)
 class CompareOptions(Checked):
     data: Annotated[
-        str | None, Help("Training data of systems given by name: a file of pairs, or task:NAME.", group=TRAINING)
+        str | None, Help("Training data for systems given by name: a file of pairs, or task:NAME.", group=TRAINING)
     ] = None
     seeds: Annotated[
         int | str, Help("The number of seeds (4 means 1 to 4), or the seeds themselves (1,5,9).", group=TRAINING)
     ] = 3
     seed: Annotated[tuple[int, ...], Help("A seed, instead of --seeds. Can be repeated.", group=TRAINING)] = ()
     minutes: Annotated[NotNegative | None, Help("Training time of each run, in minutes.", group=TRAINING)] = None
-    steps: Annotated[Count | None, Help("Number of updates of each run.", group=TRAINING)] = None
+    steps: Annotated[Count | None, Help("Number of training updates of each run.", group=TRAINING)] = None
     settings: Annotated[
         tuple[str, ...],
         Help(
-            "A setting of every system that is trained. Can be repeated.",
+            "Change a setting of every system that is trained. Can be repeated.",
             group=TRAINING,
             flags=("--set",),
             metavar="KEY=VALUE",
         ),
     ] = ()
-    unequal: Annotated[bool, Help("Allow unequal data and budget; the report says so.", group=TRAINING)] = False
+    unequal: Annotated[bool, Help("Allow unequal data or budgets; the report mentions them.", group=TRAINING)] = False
     on: Annotated[
         str | None,
         Help(
-            "Test pairs: a TSV file, a file of sources, or task:NAME. By default the test split of the training task.",
+            "Test pairs: a TSV file, a file of sources, or task:NAME (default: the test split of the training task).",
             group=EVALUATION,
         ),
     ] = None
     targets: Annotated[Path | None, Help("The references, if --on has only sources.", group=EVALUATION)] = None
-    count: Annotated[Count, Help("Number of pairs of a task's test split.", group=EVALUATION)] = 500
+    count: Annotated[Count, Help("Number of test pairs, if they come from a task.", group=EVALUATION)] = 500
     words: Annotated[
         str | tuple[int, int] | None,
-        Help("Lengths of a task's test sources, such as 3-60. By default as in training.", group=EVALUATION),
+        Help("Source lengths of a task's test pairs, such as 3-60 (default: as in training).", group=EVALUATION),
     ] = None
     rounds: Annotated[
-        CountOrZero, Help("Rounds of measuring speed and memory; 0 disables this.", group=MEASUREMENT)
+        CountOrZero, Help("Number of speed and memory measurements; 0 disables them.", group=MEASUREMENT)
     ] = 5
     resamples: Annotated[
-        int, Range(least=10, most=10**6), Help("Resamples for intervals and p-values.", group=MEASUREMENT)
+        int, Range(least=10, most=10**6), Help("Resamples for confidence intervals and p-values.", group=MEASUREMENT)
     ] = 1000
     shown: Annotated[
-        int, Range(least=0, most=50), Help("Sentences in the report on which the systems differ.", group=MEASUREMENT)
+        int, Range(least=0, most=50), Help("Sentences to show, where the systems differ most.", group=MEASUREMENT)
     ] = 6
     by: Annotated[
-        Literal["auto", "piece", "word"], Help("Units of the heatmaps: word, piece, or auto.", group=MEASUREMENT)
+        Literal["auto", "piece", "word"],
+        Help("Draw heatmaps per word or token (piece); auto decides.", group=MEASUREMENT),
     ] = "auto"
     device: Annotated[str, Help("The device: auto, cpu, cuda or mps.")] = "auto"
     batch_tokens: Annotated[Count, Help("Tokens × hypotheses per batch; a smaller number needs less memory.")] = 8192

@@ -11,13 +11,13 @@ FIGURES = (".svg", ".png", ".pdf")
 _JSON, _UNKNOWN, _CHOICE, _ENSEMBLE = "JSON", "Unknown words", "Choosing among the hypotheses", "Ensemble"
 
 BatchTokens = Annotated[Count, Help("Tokens × hypotheses per batch; a smaller number needs less memory.")]
-Chunk = Annotated[Count, Help("Number of lines that are processed, and saved, together.")]
+Chunk = Annotated[Count, Help("Number of lines to process and save at a time.")]
 By = Annotated[
     Literal["auto", "piece", "word"],
-    Help("Show attention by word or by piece (token). auto: by piece for character models and single words."),
+    Help("Show attention per word or per token (piece). auto shows tokens for character models and single words."),
 ]
 Tag = Annotated[str | None, Help("A tag such as <fr> to put before every source, for a model trained with tags.")]
-Restart = Annotated[bool, Help("Start again, and drop the output of an interrupted command.")]
+Restart = Annotated[bool, Help("Start from the beginning and discard the output of an interrupted command.")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,22 +27,22 @@ class PairOptions(Checked):
     pairs: Annotated[
         str, Help("A TSV file, the sources of two parallel files, - for standard input, or task:NAME.", argument=True)
     ]
-    targets: Annotated[Path | None, Help("The targets, where PAIRS has only the sources.", argument=True)] = None
-    count: Annotated[Count, Help("Number of pairs of a task's test split.")] = 500
-    seed: Annotated[Seed, Help("Seed of a task's pairs.")] = 1
+    targets: Annotated[Path | None, Help("The targets, if PAIRS has only the sources.", argument=True)] = None
+    count: Annotated[Count, Help("Number of test pairs, if they come from a task.")] = 500
+    seed: Annotated[Seed, Help("Seed for the test pairs, if they come from a task.")] = 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class EnsembleOptions(Checked):
     ensemble: Annotated[
-        tuple[Path, ...], Help("The folder of another model to translate with. Can be repeated.", group=_ENSEMBLE)
+        tuple[Path, ...], Help("The folder of another model to combine with MODEL. Can be repeated.", group=_ENSEMBLE)
     ] = ()
     average: Annotated[
         Literal["probabilities", "log-probabilities"],
-        Help("Average the models' probabilities, or log-probabilities.", group=_ENSEMBLE),
+        Help("What to average over the models: probabilities or log-probabilities.", group=_ENSEMBLE),
     ] = "probabilities"
     weights: Annotated[
-        str, Help("The weight of each model in order, such as 0.7,0.3; all are equal by default.", group=_ENSEMBLE)
+        str, Help("Weights of the models in order, such as 0.7,0.3 (default: equal weights).", group=_ENSEMBLE)
     ] = ""
 
     @property
@@ -57,13 +57,13 @@ class EnsembleOptions(Checked):
 class RerankingModels(Checked):
     """Models that judge the hypotheses of another model."""
 
-    right_to_left: Annotated[Path | None, Help("A model that writes from right to left.", group=_CHOICE)] = None
+    right_to_left: Annotated[Path | None, Help("A model trained with data.right_to_left.", group=_CHOICE)] = None
     channel: Annotated[
-        Path | None, Help("A model of the other direction, for log p(source | translation).", group=_CHOICE)
+        Path | None, Help("A model for the reverse direction, for log p(source | translation).", group=_CHOICE)
     ] = None
-    prior: Annotated[Path | None, Help("A model of targets alone, trained with one fixed source.", group=_CHOICE)] = (
-        None
-    )
+    prior: Annotated[
+        Path | None, Help("A model of the targets alone, trained with one fixed source.", group=_CHOICE)
+    ] = None
     prior_source: Annotated[str, Help("The fixed source that the --prior model was trained with.", group=_CHOICE)] = ""
 
     def __post_init__(self) -> None:
@@ -81,58 +81,52 @@ class FileOptions(Checked):
     """How `saccade translate` reads, checks, writes and draws."""
 
     out: Annotated[
-        Path | None, Help("Write to this file once all is done. An interrupted command continues where it stopped.")
+        Path | None, Help("Write to this file at the end. Repeat an interrupted command to continue where it stopped.")
     ] = None
     restart: Restart = False
     too_long: Annotated[
         TooLong,
         Help(
-            "What to do with a text longer than any that the model was trained on: split (into sentences), "
+            "What to do with a text that is longer than every training text: split (into sentences), "
             "split-or-refuse, refuse or keep."
         ),
     ] = "split"
     heatmap: Annotated[bool, Help("Show the attention after each translation.")] = False
     plot: Annotated[
-        Path | None, Help("Draw the attention to this file: out.svg, .png or .pdf; out-1.svg … for several lines.")
+        Path | None, Help("Draw the attention to this .svg, .png or .pdf file, numbered if there are several lines.")
     ] = None
     by: By = "auto"
     tag: Tag = None
-    tree: Annotated[Path | None, Help("Write the tree of each search to this file, one JSON object per line.")] = None
+    tree: Annotated[Path | None, Help("Write the search trees to this file, one JSON object per line.")] = None
     batch_tokens: BatchTokens = 8192
     chunk: Chunk = 512
     jsonl_in: Annotated[bool, Help("Read one JSON object per line, whatever the file's name.", group=_JSON)] = False
-    field: Annotated[str, Help("The field of an object to translate; a.b is the field b inside a.", group=_JSON)] = (
-        "source"
-    )
+    field: Annotated[str, Help("The JSON field to translate; a.b is the field b inside a.", group=_JSON)] = "source"
     jsonl: Annotated[
         bool, Help("Print one JSON object per line, with scores, tokens and the alignment.", group=_JSON)
     ] = False
-    into: Annotated[str | None, Help("Put all new fields into this one field.", group=_JSON)] = None
+    into: Annotated[str | None, Help("Put all new fields into this field of the object.", group=_JSON)] = None
     constraints_file: Annotated[
         Path | None,
         Help(
-            'A file with the constraints of each line as JSON, such as {"include": ["cat"], "prefix": ""}, or blank.',
+            'A file with one JSON object of constraints per line, such as {"include": ["cat"]}; a blank line has none.',
             group="Required and excluded words",
             flags=("--constraints",),
         ),
     ] = None
     replace_unknown: Annotated[
-        bool,
-        Help("Replace each unknown token by the source word that the model attended to.", group=_UNKNOWN),
+        bool, Help("Replace each unknown token with the source word that the model attended to.", group=_UNKNOWN)
     ] = False
     dictionary: Annotated[
-        Path | None, Help("Translate these words by a dictionary first: word TAB translation.", group=_UNKNOWN)
+        Path | None, Help("Like --replace-unknown, through a dictionary of word TAB translation.", group=_UNKNOWN)
     ] = None
     mbr: Annotated[
         Literal["chrf", "bleu"] | None,
-        Help("Choose the hypothesis most like the others, by chrf or bleu (minimum Bayes risk).", group=_CHOICE),
+        Help("Choose the hypothesis most similar to the others by chrF or BLEU (minimum Bayes risk).", group=_CHOICE),
     ] = None
     rerank_weights: Annotated[
         str | None,
-        Help(
-            "Weights of the models that rerank: a file of `saccade rerank`, or model=1,length=0,channel=0.5.",
-            group=_CHOICE,
-        ),
+        Help("Reranking weights: a file written by `saccade rerank`, or model=1,length=0,channel=0.5.", group=_CHOICE),
     ] = None
 
     def __post_init__(self) -> None:
@@ -148,7 +142,7 @@ class ScoreOptions(Checked):
     """How `saccade score` writes."""
 
     out: Annotated[
-        Path | None, Help("Write to this file once all is done. An interrupted command continues where it stopped.")
+        Path | None, Help("Write to this file at the end. Repeat an interrupted command to continue where it stopped.")
     ] = None
     restart: Restart = False
     value: Annotated[
@@ -156,7 +150,7 @@ class ScoreOptions(Checked):
         Help("The score to print: log-prob (of the whole target), mean (per token) or perplexity."),
     ] = "log-prob"
     jsonl: Annotated[bool, Help("Print one JSON object per line, with all scores of tokens and words.")] = False
-    summary: Annotated[Path | None, Help("Write the scores of the whole corpus to this file, as JSON.")] = None
+    summary: Annotated[Path | None, Help("Write the totals to this file, as JSON.")] = None
     tag: Tag = None
     batch_tokens: BatchTokens = 4096
     chunk: Chunk = 512

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from saccade.ranges import Checked, Count, CountOrZero, Help, Seed
 
-SYSTEMS, COUNTING, SHOWING = "Systems", "What is counted", "What is shown"
+SYSTEMS, COUNTING, SHOWING = "Systems", "Metrics", "Output"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,12 +14,12 @@ class EvaluateOptions(Checked):
     targets: Annotated[
         Path | None, Help("The references, if PAIRS has only the sources.", metavar="TARGETS", argument=True)
     ] = None
-    reference: Annotated[tuple[Path, ...], Help("Further references, one line per pair. Can be repeated.")] = ()
+    reference: Annotated[tuple[Path, ...], Help("A file of further references, line by line. Can be repeated.")] = ()
     against: Annotated[
         tuple[str, ...], Help("Another SYSTEM to compare with the first. Can be repeated.", group=SYSTEMS)
     ] = ()
     test: Annotated[
-        Literal["bootstrap", "randomisation"], Help("Significance test of the differences.", group=SYSTEMS)
+        Literal["bootstrap", "randomisation"], Help("Significance test for the differences.", group=SYSTEMS)
     ] = "bootstrap"
     metrics: Annotated[
         str | None,
@@ -30,14 +30,12 @@ class EvaluateOptions(Checked):
         ),
     ] = None
     resamples: Annotated[
-        CountOrZero, Help("Bootstrap resamples for the intervals; 0 disables them.", group=COUNTING)
+        CountOrZero, Help("Number of bootstrap resamples for confidence intervals; 0 disables them.", group=COUNTING)
     ] = 1000
-    train: Annotated[
-        Path | None, Help("The targets of training, in which word frequencies are counted.", group=COUNTING)
-    ] = None
+    train: Annotated[Path | None, Help("The training targets, to count word frequencies.", group=COUNTING)] = None
     constraints: Annotated[
         Path | None,
-        Help('One JSON object per line: {"include": ["…"], "exclude": ["…"]}.', group=COUNTING),
+        Help('Check these constraints: one JSON object per line, such as {"include": ["cat"]}.', group=COUNTING),
     ] = None
     gold: Annotated[
         Path | None, Help("Gold alignments in Pharaoh (0-0 1?2 …) or NAACL (0001 1 1 S) format.", group=COUNTING)
@@ -47,19 +45,19 @@ class EvaluateOptions(Checked):
         Help("The number of the first word in the gold file (default: 0 in Pharaoh, 1 in NAACL).", group=COUNTING),
     ] = None
     tokenised: Annotated[
-        bool, Help("Words are separated by white space, in the gold file as well.", group=COUNTING)
+        bool, Help("The words of the texts and of the gold file are separated by white space.", group=COUNTING)
     ] = False
     layer: Annotated[
-        int | None, Help("The decoder layer that aligns (default: the model's choice).", group=COUNTING)
+        int | None, Help("The decoder layer to align with (default: the model's choice).", group=COUNTING)
     ] = None
     by_length: Annotated[bool, Help("Show scores by source length.", group=SHOWING)] = False
     by_frequency: Annotated[bool, Help("Show scores of rare and common words.", group=SHOWING)] = False
     report: Annotated[Path | None, Help("Write an HTML report to this file.", group=SHOWING)] = None
     by: Annotated[
         Literal["auto", "piece", "word"],
-        Help("Draw heatmaps by word or by piece. auto chooses pieces for character models and single words."),
+        Help("Draw heatmaps per word or per token (piece). auto uses tokens for character models and single words."),
     ] = "auto"
-    count: Annotated[Count, Help("Number of pairs of a task's test split.")] = 500
-    seed: Annotated[Seed, Help("Seed of a task's pairs.")] = 1
+    count: Annotated[Count, Help("Number of test pairs, if they come from a task.")] = 500
+    seed: Annotated[Seed, Help("Seed for the test pairs, if they come from a task.")] = 1
     device: Annotated[str, Help("The device: auto, cpu, cuda or mps.")] = "auto"
     batch_tokens: Annotated[Count, Help("Tokens × hypotheses per batch; a smaller number needs less memory.")] = 8192

@@ -9,9 +9,9 @@ from saccade.ranges import Checked, Count, Help, Seed
 @dataclass(frozen=True, kw_only=True)
 class TourOptions(Checked):
     updates: Annotated[
-        Count, Help("Updates of the model with attention; the other one is twice as fast and makes twice as many.")
+        Count, Help("Training updates of the model with attention; the other model gets twice as many.")
     ] = 1600  # about three minutes, at 9 updates per second
-    seed: Annotated[Seed, Help("Seed of the weights and batches.")] = 1
+    seed: Annotated[Seed, Help("Random seed for the weights and the batches.")] = 1
     pairs: Count = 60_000  # for training
     judged: Count = 60  # test sentences in each range of lengths
     aligned: Count = 200  # pairs whose gold alignment is compared

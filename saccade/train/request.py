@@ -21,16 +21,16 @@ class TrainingRequest(Checked):
     pairs: Annotated[
         str,
         Help(
-            "A file of pairs, the source side of two files, - for standard input, task:NAME, or a recipe.toml.",
+            "A file of pairs, the sources of two parallel files, - for standard input, task:NAME, or a recipe.toml.",
             metavar="PAIRS|RECIPE",
             argument=True,
         ),
     ]
     targets: Annotated[str | None, Help("The target side of two parallel files.", argument=True)] = None
     model: Annotated[str | None, Help("A name that `saccade models` lists, or my_module:Class.")] = None
-    out: Annotated[Path | None, Help("Folder of the model (default: runs/NAME).")] = None
+    out: Annotated[Path | None, Help("Folder for the model (default: runs/NAME).")] = None
     budget: Annotated[
-        str | None, Help("When to stop: a time (10m, 2h), a number of updates (5000) or of epochs (20 epochs).")
+        str | None, Help("When to stop: after a time (10m, 2h), a number of updates (5000) or of epochs (20 epochs).")
     ] = None
     settings: Annotated[
         tuple[str, ...],
@@ -40,12 +40,12 @@ class TrainingRequest(Checked):
             flags=("--set",),
         ),
     ] = ()
-    resume: Annotated[bool, Help("Continue the interrupted run in the folder.")] = False
+    resume: Annotated[bool, Help("Continue the interrupted run in the --out folder.")] = False
     vocab_from: Annotated[Path | None, Help("Use the vocabulary of this model folder.")] = None
     valid: Annotated[str | None, Help("Validation pairs as TSV; by default, some of the pairs are held out.")] = None
     init_from: Annotated[Path | None, Help("Continue training this model on the new pairs.")] = None
-    mix: Annotated[str | None, Help("Other pairs to mix in, such as those of an earlier training.")] = None
-    mix_share: Annotated[BetweenZeroAndOne, Help("Share of the mixed-in pairs among all pairs.")] = 0.3
+    mix: Annotated[str | None, Help("Further pairs to mix in, such as those that --init-from has seen.")] = None
+    mix_share: Annotated[BetweenZeroAndOne, Help("Proportion of --mix pairs in the training data.")] = 0.3
 
     @property
     def folder(self) -> Path:

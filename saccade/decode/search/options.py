@@ -41,11 +41,7 @@ class Search(Checked):
         Beam, Help("Number of hypotheses per sentence; 1 is greedy search. When sampling, number of samples.", _SEARCH)
     ] = 1
     n_best: Annotated[
-        Beam,
-        Help(
-            "Number of translations per sentence; above 1, printed as: line TAB score TAB text.",
-            _SEARCH,
-        ),
+        Beam, Help("Number of translations per sentence; above 1, printed as: line TAB score TAB text.", _SEARCH)
     ] = 1
     length_norm: Annotated[
         LengthNorm, Help("Normalisation of scores by length: wu (Wu 2016), mean, or none.", _SEARCH)
@@ -57,30 +53,30 @@ class Search(Checked):
         NotNegative, Help("Weight β of the coverage penalty (Wu 2016): unread source tokens lower the score.", _SEARCH)
     ] = 0.0
     groups: Annotated[
-        Beam, Help("Number of groups of a diverse beam (Vijayakumar 2016), which divides the beam.", _SEARCH)
+        Beam, Help("Number of groups in diverse beam search (Vijayakumar 2016); must divide the beam.", _SEARCH)
     ] = 1
     diversity: Annotated[
         NotNegative,
-        Help("Cost of a token for each hypothesis of an earlier group that wrote it at the same step.", _SEARCH),
+        Help("Penalty of a token for each hypothesis of an earlier group that chose it at the same step.", _SEARCH),
     ] = 0.5
     sample: Annotated[bool, Help("Sample translations at random instead of searching for the best.", _SAMPLING)] = False
     temperature: Annotated[
-        Temperature, Help("Temperature of sampling; below 1, probable tokens become more probable.", _SAMPLING)
+        Temperature, Help("Sampling temperature; below 1, probable tokens become more probable.", _SAMPLING)
     ] = 1.0
     top_k: Annotated[Count | None, Help("Sample among the K most probable tokens.", _SAMPLING)] = None
     top_p: Annotated[
-        UpToOne, Help("Sample among the fewest tokens that together have this probability.", _SAMPLING)
+        UpToOne, Help("Sample among the most probable tokens that together reach this probability.", _SAMPLING)
     ] = 1.0
     min_p: Annotated[
         Probability,
-        Help("Sample among tokens with at least this share of the most probable token's probability.", _SAMPLING),
+        Help("Sample among tokens with at least this fraction of the most probable token's probability.", _SAMPLING),
     ] = 0.0
     seed: Annotated[
-        Seed, Help("Seed of sampling. The samples of a sentence depend on it and on the line's number only.", _SAMPLING)
+        Seed, Help("Seed for sampling. The samples of a line depend only on the seed and the line's number.", _SAMPLING)
     ] = 1
-    no_repeat: Annotated[Length | None, Help("Never write the same sequence of N tokens twice.", _LENGTH)] = None
+    no_repeat: Annotated[Length | None, Help("Never write the same N tokens in a row twice.", _LENGTH)] = None
     repeats: Annotated[
-        LengthOrZero, Help("Write nothing more than N times in a row, to end loops. 0 disables this.", _LENGTH)
+        LengthOrZero, Help("Maximum repetitions of a token or phrase in a row; 0 disables this.", _LENGTH)
     ] = 0
     shortest: Annotated[LengthOrZero, Help("Minimum output length in tokens.", _LENGTH)] = 0
     shortest_ratio: Annotated[Ratio, Help("Minimum output length per source token.", _LENGTH)] = 0.0
@@ -153,10 +149,10 @@ class Constraints:
     prefix: Annotated[str, Help("Begin the translation with exactly this text.", _WORDS)] = ""
     outline: Annotated[str, Help(f'Keep these words in order and fill each gap {GAP}: "le {GAP} dort".', _WORDS)] = ""
     include: Annotated[
-        tuple[str, ...], Help("A phrase that the translation must contain; repeat the option for several.", _WORDS)
+        tuple[str, ...], Help("A phrase that the translation must contain. Can be repeated.", _WORDS)
     ] = ()
     exclude: Annotated[
-        tuple[str, ...], Help("A phrase that the translation must not contain; repeat the option for several.", _WORDS)
+        tuple[str, ...], Help("A phrase that the translation must not contain. Can be repeated.", _WORDS)
     ] = ()
 
     def __post_init__(self) -> None:
