@@ -6,7 +6,7 @@ from typing import Literal
 from torch import Tensor, nn
 
 from saccade.errors import UserError
-from saccade.text.tokeniser import PAD
+from saccade.text import PAD
 
 Tie = Literal["none", "target", "all"]
 

@@ -26,7 +26,7 @@ from saccade.layers.embedding import Embeddings, Tie
 from saccade.layers.recurrent import Cell, RecurrentEncoder
 from saccade.models.contract import PaperInfo, Seq2Seq
 from saccade.ranges import Layers, Width
-from saccade.text.tokeniser import EOS
+from saccade.text import EOS
 
 _CERTAIN = 20.0  # the logit of the end symbol after the source; all others are 0
 

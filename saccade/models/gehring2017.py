@@ -33,7 +33,7 @@ from saccade.layers.dropout import DropoutConfig, make_dropout
 from saccade.layers.embedding import Embeddings, Tie
 from saccade.models.contract import PaperInfo, Seq2Seq
 from saccade.ranges import Kernel, Layers, Length, Share, Width
-from saccade.text.tokeniser import PAD
+from saccade.text import PAD
 
 
 @dataclass(frozen=True, kw_only=True)

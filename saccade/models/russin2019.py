@@ -34,7 +34,7 @@ from saccade.layers.embedding import Embeddings, Tie
 from saccade.layers.recurrent import UNITS, Cell, First, FirstState, RecurrentEncoder
 from saccade.models.contract import PaperInfo, Seq2Seq
 from saccade.ranges import Layers, Width
-from saccade.text.tokeniser import PAD
+from saccade.text import PAD
 
 
 @dataclass(frozen=True, kw_only=True)

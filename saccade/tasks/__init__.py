@@ -19,7 +19,7 @@ from saccade.tasks.pair import Sense as Sense
 from saccade.tasks.phrasebook import Phrasebook as Phrasebook
 from saccade.tasks.sequences import Sequences as Sequences
 from saccade.tasks.verses import Verses as Verses
-from saccade.text.tokeniser import Kind
+from saccade.text.subwords import Kind
 
 
 class Task(Protocol):

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from saccade.text.words import script, word_spans
 
 _CLOSERS = "\"'”’»›)]}」』）》〉】］｝〕"
-_END = re.compile(rf"(?:[。！？｡।॥။។៕።፧]+|([.!?…؟۔։‽]+))[.!?…。！？{re.escape(_CLOSERS)}]*")
+_END = re.compile(rf"((?:[。！？｡।॥။។៕።፧]+|(?P<spaced>[.!?…؟۔։‽]+))[.!?…。！？{re.escape(_CLOSERS)}]*)(\s*)")
 # Where a text ends so, its last point does not end a sentence.
 _SHORT = re.compile(
     r"(?:^|[^\w.])(?:\d{1,2}|\w|(?:\w{1,3}\.)+\w{1,3}"
@@ -33,14 +33,13 @@ def split_sentences(text: str) -> list[str]:
     starts = {start for start, _ in word_spans(text)}
     parts, begin = [], 0
     for end in _END.finditer(text):
-        after = _next(text, end.end())
+        after = end.end()
         if after == len(text):
             break
-        spaced = after > end.end()
-        if end[1] is None:
-            is_end = spaced or end[0][-1] not in _CLOSERS or not text[after].isalnum()  # “好。”他说
+        if end["spaced"] is None:
+            is_end = end[3] or end[1][-1] not in _CLOSERS or not text[after].isalnum()  # “好。”他说
         else:
-            is_end = spaced and not _goes_on(text, end, after)
+            is_end = end[3] and not _goes_on(text, end, after)
         if is_end and after in starts:
             parts.append(text[begin:after].strip())
             begin = after
@@ -55,15 +54,9 @@ def join_sentences(texts: Sequence[str]) -> str:
     return joined
 
 
-def _next(text: str, place: int) -> int:
-    while place < len(text) and text[place].isspace():
-        place += 1
-    return place
-
-
 def _goes_on(text: str, end: re.Match[str], after: int) -> bool:
     first = next((character for character in text[after : after + _NEAR] if character.isalnum()), "")
-    if first.islower() or end[0].rstrip(_CLOSERS) != ".":
+    if first.islower() or end[1].rstrip(_CLOSERS) != ".":
         return first.islower()
     before = text[max(0, end.start() - _NEAR) : end.start() + 1]
     return bool(_SHORT.search(before) or (first.isdigit() and _NUMBERED.search(before)))

@@ -5,10 +5,6 @@ For any line of text, `decode(encode(line)) == normalise(line)`, including doubl
 read as a space. Characters that are not in the vocabulary are spelled in UTF-8 bytes; with `byte_fallback=False`, which
 saves 256 ids, they are lost and decode to ⁇.
 
-Two things differ from plain sentencepiece. It writes a space as ▁ and so loses a real ▁: here a real ▁ is encoded as
-the line break that no line contains. And its *word* kind splits at white space only: here the words are those of
-`saccade.text.words`, each with the space before it.
-
 A tag before a text (`<fr> The cat sleeps.`) is one token and not a word: it tells the model what to do with the text.
 `reversed()` has the same tokens from right to left: its ids are in reverse order, its texts and words are not.
 """
@@ -16,27 +12,23 @@ A tag before a text (`<fr> The cat sleeps.`) is one token and not a word: it tel
 import codecs
 import hashlib
 import json
-import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cached_property, lru_cache
-from itertools import pairwise
 from pathlib import Path
 from random import Random
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from saccade import files
 from saccade.errors import UserError
-from saccade.files import parse_json
-from saccade.ranges import Checked, VocabularySize
-from saccade.text.subword_sampling import Sampler, bpe_sampler, split_at_spaces, unigram_sampler
+from saccade.text import subwords
+from saccade.text.subwords import BOS, EOS, PAD, UNK, Policy, Sampler
 from saccade.text.words import word_spans
 
-PAD, UNK, BOS, EOS = 0, 1, 2, 3
-MOST_LINES = 1_000_000  # enough to train a vocabulary; of more lines, a random sample is used
 SYMBOLS = tuple(chr(0xF0000 + number) for number in range(16))  # further spans of a text stay text
+_SYMBOL = SYMBOLS[0].encode()[:3]  # with which each of them begins in UTF-8
 FORMAT = 1  # of the saved files
 
 WordRange = tuple[int, int]
@@ -44,52 +36,8 @@ WordRange = tuple[int, int]
 none: (k, k), where word k is the next one."""
 
 _T = TypeVar("_T")
-_UNKNOWN = "⁇"
-_SAMPLERS = {"unigram": unigram_sampler, "bpe": bpe_sampler}
+_SAMPLERS = {"unigram": subwords.unigram_sampler, "bpe": subwords.bpe_sampler}
 _ENOUGH_TOKENS = 50  # to tell whether a vocabulary was trained on other texts
-Kind = Literal["unigram", "bpe", "char", "word"]
-Normalisation = Literal["identity", "nfc", "nfkc"]
-
-TO_SENTENCEPIECE = str.maketrans({"\n": " ", "▁": "\n"})
-FROM_SENTENCEPIECE = str.maketrans({"▁": " ", "\n": "▁"})
-
-
-@dataclass(frozen=True, kw_only=True)
-class Policy(Checked):
-    """How a vocabulary is trained."""
-
-    kind: Kind = "unigram"  # of tokens: subwords (unigram or bpe), characters or words
-    size: VocabularySize = 8000  # maximum number of tokens, including 4 special ones and 256 bytes
-    normalise: Normalisation = "identity"  # Unicode normalisation of every text
-    lower: bool = False  # convert every text to lower case
-    byte_fallback: bool = True  # spell unknown characters in bytes
-
-
-def normalise_text(text: str, policy: Policy) -> str:
-    if policy.normalise == "nfc":
-        text = unicodedata.normalize("NFC", text)
-    elif policy.normalise == "nfkc":
-        text = unicodedata.normalize("NFKC", text)
-    return (text.lower() if policy.lower else text).replace("\n", " ")
-
-
-def text_prefix(policy: Policy) -> str:
-    """A space before the text makes its first word the same token as elsewhere. Characters do not need it."""
-    return "" if policy.kind == "char" else " "
-
-
-def split_chunks(text: str, policy: Policy) -> list[str]:
-    """Split a text into what sentencepiece encodes at once: the whole text or, for the word kind, each word with the
-    space before it and any other white space after it."""
-    text = normalise_text(text, policy)
-    if not text:
-        return []
-    text = text_prefix(policy) + text
-    inward = text.translate(TO_SENTENCEPIECE)
-    if policy.kind != "word":
-        return [inward]
-    starts = [start - (text[start - 1] == " ") for start, _ in word_spans(text)]
-    return [inward[start:end] for start, end in pairwise([0, *(start for start in starts if start), len(text)])]
 
 
 def symbol_replacements(shown: Mapping[str, str]) -> dict[int, str]:
@@ -102,7 +50,7 @@ class Tokeniser:
         from sentencepiece import SentencePieceProcessor
 
         self.policy, self.right_to_left = policy, right_to_left
-        self._model = model
+        self.model = model
         self._pieces = SentencePieceProcessor(model_proto=model)
         self._samplers: dict[float, Sampler] = {}
         # Words are repeated, lines are not.
@@ -115,25 +63,20 @@ class Tokeniser:
         *,
         tags: Sequence[str] = (),
         symbols: Sequence[str] = (),
-        most_lines: int = MOST_LINES,
+        most_lines: int = subwords.MOST_LINES,
         **policy: Any,
     ) -> Self:
         """Train on lines, with the fields of a `Policy` as options. The same lines and policy give the same bytes. A
         size that the text cannot fill is lowered: see `note`."""
-        from saccade.text.subword_model import train_subword_model  # which imports this module
-
         chosen = Policy(**policy)
-        return cls(train_subword_model(lines, chosen, tags=tags, symbols=symbols, most_lines=most_lines), chosen)
+        model = subwords.train_subword_model(lines, chosen, tags=tags, symbols=symbols, most_lines=most_lines)
+        return cls(model, chosen)
 
     def reversed(self) -> Self:
         """Return the same tokens, not copied, in the other order."""
         other = copy(self)
         other.right_to_left = not self.right_to_left
         return other
-
-    def shares_model_with(self, other: "Tokeniser") -> bool:
-        """Tell whether one is the other, or its reverse."""
-        return self._pieces is other._pieces
 
     def __len__(self) -> int:
         return int(self._pieces.get_piece_size())
@@ -157,36 +100,32 @@ class Tokeniser:
         return (tag, rest) if rest and tag in self.tags else ("", text)
 
     def normalise(self, text: str) -> str:
-        tag, rest = self.split_tag(text)
-        return f"{tag} {normalise_text(rest, self.policy)}" if tag else normalise_text(rest, self.policy)
+        _, rest = self.split_tag(text)
+        return text.removesuffix(rest) + subwords.normalise_text(rest, self.policy)
 
     def encode(self, text: str) -> list[int]:
         tag, rest = self.split_tag(text)
-        ids = [token for chunk in split_chunks(rest, self.policy) for token in self._ids(chunk)]
+        ids = [token for chunk in subwords.split_chunks(rest, self.policy) for token in self._ids(chunk)]
         return self._ordered([self.tags[tag], *ids] if tag else ids)
 
     def sample(self, text: str, random: Random, rate: float = 0.1) -> list[int]:
         """Draw another segmentation: `rate` is the smoothing α of unigram subwords, or the dropout of BPE."""
-        tag, rest = self.split_tag(text)
-        sampler = self._sampler(rate)
-        parts = [part for chunk in split_chunks(rest, self.policy) for part in split_at_spaces(chunk)]
-        ids = [token for part in parts for token in sampler(part, random)]
-        return self._ordered([self.tags[tag], *ids] if tag else ids)
-
-    def _sampler(self, rate: float) -> Sampler:
         if self.policy.kind not in _SAMPLERS:
             raise UserError(f"a vocabulary of {self.policy.kind}s splits a text in one way only: nothing to sample")
         if rate not in self._samplers:
             self._samplers[rate] = _SAMPLERS[self.policy.kind](self._pieces, rate)
-        return self._samplers[rate]
+        tag, rest = self.split_tag(text)
+        parts = [part for chunk in subwords.split_chunks(rest, self.policy) for part in subwords.split_at_spaces(chunk)]
+        ids = [token for part in parts for token in self._samplers[rate](part, random)]
+        return self._ordered([self.tags[tag], *ids] if tag else ids)
 
     def decode(self, ids: Iterable[int]) -> str:
         """Bytes that are not UTF-8, which a model may well write, become U+FFFD."""
         first, *rest = self._ordered([*ids]) or [PAD]
         tag = f"{self._pieces.id_to_piece(first)} " if rest and first in self.tags.values() else ""
         written = b"".join(self.surfaces[token] for token in (rest if tag else (first, *rest)))
-        text = written.decode("utf-8", "replace").translate(FROM_SENTENCEPIECE)
-        return tag + text.removeprefix(text_prefix(self.policy))
+        text = written.decode("utf-8", "replace").translate(subwords.FROM_SENTENCEPIECE)
+        return tag + text.removeprefix(subwords.text_prefix(self.policy))
 
     def is_unknown(self, token: int) -> bool:
         """Tell whether it stands for a character that is not in the vocabulary, or for one of its bytes."""
@@ -211,7 +150,7 @@ class Tokeniser:
         ids = self._ordered(self.encode(text))
         surfaces = self._written(ids, shown)
         if UNK in ids:  # an unknown token is read from the text itself
-            chunks = split_chunks(self.split_tag(text)[1], self.policy)
+            chunks = subwords.split_chunks(self.split_tag(text)[1], self.policy)
             texts = [token for chunk in chunks for token in self._pieces.encode(chunk, out_type=str)]
             texts = [""] * (len(ids) - len(texts)) + texts  # a tag has no text
             rows = zip(ids, texts, surfaces, strict=True)
@@ -236,10 +175,8 @@ class Tokeniser:
         if ids and ids[0] in self.tags.values():
             surfaces[0] = b""
         if shown is not None:
-            table = {symbol: text.translate(TO_SENTENCEPIECE) for symbol, text in symbol_replacements(shown).items()}
-            for place, token in enumerate(ids):
-                if token in self._symbols:
-                    surfaces[place] = surfaces[place].decode().translate(table).encode()
+            table = symbol_replacements({key: text.translate(subwords.TO_SENTENCEPIECE) for key, text in shown.items()})
+            surfaces = [text.decode().translate(table).encode() if _SYMBOL in text else text for text in surfaces]
         return surfaces
 
     def _ranges(self, surfaces: Sequence[bytes]) -> tuple[str, list[WordRange]]:
@@ -250,8 +187,8 @@ class Tokeniser:
             written += decoder.decode(surface)
             unfinished = bool(decoder.getstate()[0])  # a character that ends in a later token
             spans.append((start, len(written) + unfinished if surface else start))
-        written = (written + decoder.decode(b"", final=True)).translate(FROM_SENTENCEPIECE)
-        text = written.removeprefix(text_prefix(self.policy))
+        written = (written + decoder.decode(b"", final=True)).translate(subwords.FROM_SENTENCEPIECE)
+        text = written.removeprefix(subwords.text_prefix(self.policy))
         skipped = len(written) - len(text)
 
         words = word_spans(text)
@@ -266,32 +203,23 @@ class Tokeniser:
     @cached_property
     def surfaces(self) -> list[bytes]:
         """The bytes that each id writes."""
-        written = []
-        for token in range(len(self)):
-            piece = self._pieces.id_to_piece(token)
-            if self._pieces.is_byte(token):
-                written.append(bytes([int(piece[3:5], 16)]))  # <0xE2>
-            else:
-                written.append(b"" if token in (PAD, BOS, EOS) else piece.encode())
-        written[UNK] = _UNKNOWN.encode()
+        texts = map(self._pieces.id_to_piece, range(len(self)))
+        is_byte = self._pieces.is_byte
+        written = [bytes([int(text[3:5], 16)]) if is_byte(id_) else text.encode() for id_, text in enumerate(texts)]
+        written[PAD] = written[BOS] = written[EOS] = b""
+        written[UNK] = "⁇".encode()
         return written
-
-    @cached_property
-    def _symbols(self) -> frozenset[int]:
-        """The ids of the placeholders: one for each and, in a vocabulary of words, one with a space before it."""
-        ids = (self._pieces.piece_to_id(space + symbol) for symbol in SYMBOLS for space in ("", "▁"))
-        return frozenset(ids) - {UNK}
 
     @property
     def hash(self) -> str:
         """Two tokenisers with the same hash give the same ids for the same text."""
         about = json.dumps(asdict(self.policy), sort_keys=True) + " right to left" * self.right_to_left
-        return hashlib.sha256(self._model + about.encode()).hexdigest()
+        return hashlib.sha256(self.model + about.encode()).hexdigest()
 
     def save(self, folder: Path | str, name: str = "tokeniser") -> None:
         """Write NAME.model, which sentencepiece can read, and NAME.json."""
         folder = Path(folder)
-        (folder / f"{name}.model").write_bytes(self._model)
+        (folder / f"{name}.model").write_bytes(self.model)
         about = {"format": FORMAT, "hash": self.hash, "policy": asdict(self.policy)}
         about |= {"right_to_left": True} if self.right_to_left else {}
         (folder / f"{name}.json").write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
@@ -299,21 +227,17 @@ class Tokeniser:
     @classmethod
     def load(cls, folder: Path | str, name: str = "tokeniser") -> Self:
         folder = Path(folder)
-        return cls.from_files({file: files.read(folder, file) for file in cls.file_names(name)}, folder, name)
-
-    @staticmethod
-    def file_names(name: str = "tokeniser") -> tuple[str, str]:
-        """The two files that `save` writes."""
-        return f"{name}.json", f"{name}.model"
+        contents = {file: files.read(folder, file) for file in (f"{name}.json", f"{name}.model")}
+        return cls.from_files(contents, folder, name)
 
     @classmethod
     def from_files(cls, contents: Mapping[str, bytes], folder: Path, name: str = "tokeniser") -> Self:
         """Build from the contents of the two files; errors name the folder."""
-        described, model = cls.file_names(name)
-        if missing := [file for file in (described, model) if file not in contents]:
+        described, model = names = f"{name}.json", f"{name}.model"
+        if missing := [file for file in names if file not in contents]:
             raise UserError(f"{folder}: has no {missing[0]}; expected a model folder with its tokeniser")
         try:
-            about = parse_json(contents[described])
+            about = files.parse_json(contents[described])
             if about["format"] != FORMAT:
                 raise UserError(f"{folder / described}: format {about['format']}; this Saccade reads format {FORMAT}")
             right_to_left = about.get("right_to_left", False)

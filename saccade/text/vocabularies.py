@@ -19,10 +19,10 @@ from typing import NamedTuple, Protocol, Self
 
 from saccade import files
 from saccade.errors import UserError, plural
-from saccade.files import parse_json
 from saccade.names import nearest
 from saccade.text.regex import Expression
-from saccade.text.tokeniser import MOST_LINES, SYMBOLS, Policy, Tokeniser, symbol_replacements
+from saccade.text.subwords import MOST_LINES, Policy
+from saccade.text.tokeniser import SYMBOLS, Tokeniser, symbol_replacements
 
 _PLACEHOLDERS = "placeholders.json"
 
@@ -82,7 +82,8 @@ class Placeholders:
 
     def mask(self, source: str, matched: Counter[str] | None = None) -> Masked:
         """Replace every span by a symbol, as for translation, or only as many of each span as are `matched`."""
-        numbers = _numbers(source)
+        # The first symbol depends on the source, so that training sees all symbols equally often.
+        first = zlib.crc32(source.encode("utf-8", "surrogatepass"))
         shown: dict[str, str] = {}
 
         def replaced(span: str) -> str:
@@ -90,7 +91,7 @@ class Placeholders:
                 return span
             if matched is not None:
                 matched[span] -= 1
-            symbol = numbers[len(shown)]
+            symbol = SYMBOLS[(first + len(shown)) % len(SYMBOLS)]
             shown[symbol] = span
             return symbol
 
@@ -102,11 +103,8 @@ class Placeholders:
         symbols = defaultdict(list)
         for symbol, span in (masked.shown or {}).items():
             symbols[span].append(symbol)
-
-        def replaced(span: str) -> str:
-            return symbols[span].pop(0) if symbols[span] else span
-
-        return masked, Masked(self._replace(target, replaced), masked.shown)
+        text = self._replace(target, lambda span: symbols[span].pop(0) if symbols[span] else span)
+        return masked, Masked(text, masked.shown)
 
     def _replace(self, text: str, replaced: Callable[[str], str]) -> str:
         """Replace every span of the text."""
@@ -115,13 +113,6 @@ class Placeholders:
             written += [text[place:start], replaced(text[start:end])]
             place = end
         return "".join([*written, text[place:]])
-
-
-def _numbers(source: str) -> tuple[str, ...]:
-    """Return the symbols in the order in which a source uses them. The first one depends on the source, so that
-    training sees all symbols equally often."""
-    first = zlib.crc32(source.encode("utf-8", "surrogatepass")) % len(SYMBOLS)
-    return SYMBOLS[first:] + SYMBOLS[:first]
 
 
 @dataclass(frozen=True)
@@ -166,17 +157,17 @@ class Vocabularies:
         """Replace the placeholders of a source to translate. Its tag is never part of one."""
         if self.placeholders is None:
             return Masked(source)
-        tag, text = self.source.split_tag(source)
+        _, text = self.source.split_tag(source)
         masked = self.placeholders.mask(text)
-        return masked._replace(text=f"{tag} {masked.text}") if tag else masked
+        return masked._replace(text=source.removesuffix(text) + masked.text)
 
     def mask_pair(self, source: str, target: str) -> tuple[Masked, Masked]:
         """Replace the placeholders of a pair to train on."""
         if self.placeholders is None:
             return Masked(source), Masked(target)
-        tag, text = self.source.split_tag(source)
+        _, text = self.source.split_tag(source)
         left, right = self.placeholders.mask_pair(text, target)
-        return (left._replace(text=f"{tag} {left.text}") if tag else left), right
+        return left._replace(text=source.removesuffix(text) + left.text), right
 
     def encode(self, pair: HasTexts) -> tuple[list[int], list[int]]:
         """Return the ids of a pair to train on."""
@@ -185,7 +176,7 @@ class Vocabularies:
 
     @property
     def joint(self) -> bool:
-        return self.source.shares_model_with(self.target)
+        return self.source.model is self.target.model
 
     def towards(self, *, right_to_left: bool) -> Self:
         """Return the same vocabularies, with the target in this order."""
@@ -211,24 +202,22 @@ class Vocabularies:
         """Load from a folder that `save` wrote. For a model folder, use `saccade.decode.load_vocabularies`."""
         folder = Path(folder)
         sides = ("source", "target") if files.exists(folder, "source.json") else ("tokeniser",)
-        names = [name for side in sides for name in Tokeniser.file_names(side)]
+        names = [f"{side}.{ending}" for side in sides for ending in ("json", "model")]
         names += [_PLACEHOLDERS] if files.exists(folder, _PLACEHOLDERS) else []
         return cls.from_files({name: files.read(folder, name) for name in names}, folder)
 
     @classmethod
     def from_files(cls, contents: Mapping[str, bytes], folder: Path) -> Self:
         """Build from the contents of the files; errors name the folder."""
-        about = contents.get(_PLACEHOLDERS)
-        placeholders = None if about is None else _read_placeholders(about, folder / _PLACEHOLDERS)
+        placeholders = None
+        if _PLACEHOLDERS in contents:
+            try:
+                placeholders = Placeholders(tuple(files.parse_json(contents[_PLACEHOLDERS])["kinds"]))
+            except (ValueError, KeyError, TypeError, AttributeError):
+                place = folder / _PLACEHOLDERS
+                raise UserError(f"{place}: damaged; expected the placeholders of a vocabulary: copy it again") from None
         if "source.json" in contents:
             source, target = (Tokeniser.from_files(contents, folder, side) for side in ("source", "target"))
             return cls(source, target, placeholders)
         target = Tokeniser.from_files(contents, folder)
         return cls(target.reversed() if target.right_to_left else target, target, placeholders)
-
-
-def _read_placeholders(content: bytes, path: Path) -> Placeholders:
-    try:
-        return Placeholders(tuple(parse_json(content)["kinds"]))
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise UserError(f"{path}: damaged; expected the placeholders of a vocabulary: copy it again") from None

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from saccade.models import MODELS, Seq2Seq
-from saccade.text.tokeniser import BOS, EOS, PAD
+from saccade.text import BOS, EOS, PAD
 
 Model = Seq2Seq[Any, Any]
 Score = Callable[[float, int], float]

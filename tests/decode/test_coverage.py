@@ -6,7 +6,7 @@ from search_models import TINY, batch, single, tiny
 
 from saccade.decode import Search, run_search
 from saccade.errors import UserError
-from saccade.text.tokeniser import BOS, EOS
+from saccade.text import BOS, EOS
 
 SOURCES = [(4, 5, 6, EOS), (6, EOS), (5, 5, 4, EOS)]
 LOOKING = [name for name in TINY if tiny(name).cross]

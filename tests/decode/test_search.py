@@ -12,7 +12,7 @@ from search_models import TINY, batch, greedy, log_probs, plain_beam, random_cha
 
 from saccade.decode.search.loop import Hypothesis, run_search
 from saccade.decode.search.options import LengthNorm, Search
-from saccade.text.tokeniser import BOS, EOS, PAD, UNK
+from saccade.text import BOS, EOS, PAD, UNK
 
 SOURCES = [(4, 5, 6, EOS), (5, EOS), (6, 6, 4, 4, 5, EOS), (EOS,)]
 # The same examples each time: of new ones, one in a million would have a tie that float32 breaks another way.

@@ -7,7 +7,7 @@ from search_models import TINY, batch, tiny
 
 from saccade.decode import Constraints, Ensemble, Recorder, Search, run_search
 from saccade.decode.constraints.rules import Rules
-from saccade.text.tokeniser import EOS
+from saccade.text import EOS
 
 pytestmark = pytest.mark.gpu
 SOURCES = [(4, 5, 6, EOS), (5, EOS), (6, 6, 4, 4, 5, EOS)]

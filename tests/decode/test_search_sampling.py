@@ -13,7 +13,7 @@ from test_search import SOURCES, same
 from saccade.decode.search.loop import run_search
 from saccade.decode.search.options import Search
 from saccade.decode.search.sampling import mask_improbable
-from saccade.text.tokeniser import BOS, EOS, PAD
+from saccade.text import BOS, EOS, PAD
 
 models = pytest.mark.parametrize("name", TINY)
 

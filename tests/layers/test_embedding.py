@@ -5,7 +5,7 @@ import torch
 
 from saccade.errors import UserError
 from saccade.layers.embedding import Embeddings, Tie
-from saccade.text.tokeniser import PAD
+from saccade.text import PAD
 
 
 def test_ties_share_one_tensor() -> None:

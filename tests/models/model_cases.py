@@ -10,7 +10,7 @@ from torch import Tensor
 from saccade.attention import ATTENTIONS
 from saccade.models import MODELS, Seq2Seq
 from saccade.models.contract import map_tensors, take_rows
-from saccade.text.tokeniser import BOS
+from saccade.text import BOS
 
 VOCABULARY, B, N, S, T = 11, 3, 2, 5, 4
 Model = Seq2Seq[Any, Any]

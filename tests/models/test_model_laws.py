@@ -35,7 +35,7 @@ from saccade.attention import ATTENTIONS, Attention, Memory
 from saccade.attention.trace import tracing
 from saccade.errors import UserError
 from saccade.models import MODELS, build_model
-from saccade.text.tokeniser import PAD
+from saccade.text import PAD
 
 close = partial(torch.testing.assert_close, rtol=1e-9, atol=1e-10)
 MAIN = [Case(name) for name in MODELS]

@@ -9,7 +9,7 @@ from saccade.decode.search.loop import run_search
 from saccade.decode.search.options import Search
 from saccade.errors import UserError
 from saccade.models import MODELS
-from saccade.text.tokeniser import EOS
+from saccade.text import EOS
 
 
 @pytest.mark.parametrize("how", [Search(), Search(beam=3, length_penalty=0.0), Search(beam=3, length_penalty=3.0)])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from saccade.data import TextPair
 from saccade.errors import UserError
 from saccade.text import Policy, Tokeniser, Vocabularies
-from saccade.text.tokeniser import Kind
+from saccade.text.subwords import Kind
 
 LINES = ["The old dog sleeps near the bank.", "Le vieux chien dort près de la rive.", "老狗睡在河岸边。"] * 5
 KINDS: tuple[Kind, ...] = ("unigram", "bpe", "char", "word")
@@ -59,7 +59,7 @@ def test_reversing_twice_changes_nothing() -> None:
     backwards = forwards.reversed()
     assert backwards.right_to_left and not backwards.reversed().right_to_left
     assert backwards.hash != forwards.hash == backwards.reversed().hash
-    assert backwards.shares_model_with(forwards) and not backwards.shares_model_with(FORWARDS["char"])
+    assert backwards.model is forwards.model is not FORWARDS["char"].model
 
 
 @pytest.mark.parametrize("joint", [True, False])

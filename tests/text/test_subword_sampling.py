@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from saccade.errors import UserError
 from saccade.text import Tokeniser
-from saccade.text.tokeniser import SYMBOLS, Kind
+from saccade.text.subwords import Kind
+from saccade.text.tokeniser import SYMBOLS
 
 LINES = [
     "The old dog sleeps near the bank of the river.",

@@ -14,7 +14,7 @@ from sentencepiece import SentencePieceProcessor
 
 from saccade.errors import UserError
 from saccade.text import BOS, EOS, PAD, UNK, Tokeniser, words
-from saccade.text.tokeniser import Kind
+from saccade.text.subwords import Kind
 
 LINES = [
     "The old dog sleeps near the bank of the river.",
@@ -171,7 +171,7 @@ def test_a_damaged_tokeniser_is_refused(tmp_path: Path) -> None:
     TOKENISERS["bpe"].save(tmp_path)
     model = tmp_path / "tokeniser.model"
     whole = model.read_bytes()
-    for damaged in (whole[: len(whole) // 2], TOKENISERS["char"]._model, b""):
+    for damaged in (whole[: len(whole) // 2], TOKENISERS["char"].model, b""):
         model.write_bytes(damaged)
         with pytest.raises(UserError, match="damaged"):
             Tokeniser.load(tmp_path)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from torch import Tensor
 
 from saccade.decode.constraints.rules import ConstraintState, Rules
-from saccade.text.tokeniser import EOS
+from saccade.text import EOS
 
 _NEVER = float("-inf")
 

@@ -12,7 +12,8 @@ from copy import copy
 from functools import lru_cache
 
 from saccade.text import EOS, UNK, Tokeniser
-from saccade.text.tokeniser import FROM_SENTENCEPIECE, SYMBOLS, TO_SENTENCEPIECE, normalise_text, text_prefix
+from saccade.text.subwords import FROM_SENTENCEPIECE, TO_SENTENCEPIECE, normalise_text, text_prefix
+from saccade.text.tokeniser import SYMBOLS
 
 _CONTINUATION_BYTES = bytes(range(0x80, 0xC0))  # of a character in UTF-8
 

@@ -17,7 +17,7 @@ from saccade.decode.constraints.choice import ConstrainedChoice
 from saccade.decode.search.hypotheses import NEVER, Expansion, SentenceSearch
 from saccade.decode.search.options import Search
 from saccade.decode.search.sampling import SampleNoise, mask_improbable
-from saccade.text.tokeniser import EOS
+from saccade.text import EOS
 
 Mask = Callable[[Tensor, Tensor], Tensor]
 Choices = Mapping[int, ConstrainedChoice]  # by the sentence's row in the batch

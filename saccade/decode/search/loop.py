@@ -24,7 +24,7 @@ from saccade.decode.search.options import Search
 from saccade.decode.search.recording import Recorder
 from saccade.errors import UserError
 from saccade.models.contract import Seq2Seq, take_rows
-from saccade.text.tokeniser import BOS, EOS, PAD
+from saccade.text import BOS, EOS, PAD
 
 OnStep = Callable[[int, int], None]  # called after each step with the number of tokens written, and the maximum
 _STUCK = "no token that the other rules allow could follow"

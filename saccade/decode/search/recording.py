@@ -7,7 +7,7 @@ from typing import Any, Literal
 from torch import Tensor
 
 from saccade.decode.search.hypotheses import NEVER, Expansion, Hypothesis
-from saccade.text.tokeniser import BOS, EOS
+from saccade.text import BOS, EOS
 
 VERSION = 1
 Fate = Literal["kept", "pruned", "ended", "cut"]
