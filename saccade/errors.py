@@ -17,7 +17,10 @@ class UserError(Exception):
     """
 
     code = 2  # the exit status of the command
-    elsewhere = False  # True: another worker of the same run reports it
+
+    def __init__(self, message: str, *, elsewhere: bool = False) -> None:
+        super().__init__(message)
+        self.elsewhere = elsewhere  # True: another worker of the same run reports it
 
 
 def printable(text: str, *, keep: str = "") -> str:

@@ -14,7 +14,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
@@ -68,48 +68,54 @@ class Workers:
             dist.all_gather_object(values, value)
         return values
 
-    def broadcast(self, make: Callable[[], T]) -> T:
-        """Call `make` on rank 0 → its result on all workers. A UserError is raised on all of them, too."""
-        result: list[Any] = [None, None]
+    def gather_results(self, make: Callable[[], T]) -> list[T]:
+        """Call `make` on every worker → its results, by rank. The first UserError is raised on all; one reports it."""
+        result: Any = None
         mistake: UserError | None = None
-        if self.is_rank0:
-            try:
-                result[0] = make()
-            except UserError as error:
-                mistake, result[1] = error, str(error)
-        if self.count > 1:
-            with self._detect_losses():
-                dist.broadcast_object_list(result, src=0)
-        if result[1] is not None:
-            _raise(result[1], mistake)
-        value: T = result[0]
-        return value
+        try:
+            result = make()
+        except UserError as error:
+            mistake = error
+        reports = self.gather((result, None if mistake is None else str(mistake)))
+        for rank, (_, message) in enumerate(reports):
+            if message is not None:
+                raise mistake if mistake and rank == self.rank else UserError(message, elsewhere=True)
+        return [result for result, _ in reports]
+
+    def broadcast(self, make: Callable[[], T]) -> T:
+        """Call `make` on rank 0 → its result, on all workers."""
+        results: list[Any] = self.gather_results(lambda: make() if self.is_rank0 else None)
+        result: T = results[0]
+        return result
 
     def rank0_first(self, make: Callable[[], T]) -> T:
         """Call `make` on every worker, on rank 0 first: it writes what the others then only read."""
         results: list[T] = []
-        for rank0_now in (True, False):
-            mistake: UserError | None = None
-            if self.is_rank0 is rank0_now:
-                try:
-                    results.append(make())
-                except UserError as error:
-                    mistake = error
-            self.agree(mistake)
+        self.gather_results(lambda: results.append(make()) if self.is_rank0 else None)
+        self.gather_results(lambda: None if self.is_rank0 else results.append(make()))
         return results[0]
 
-    def agree(self, mistake: UserError | None) -> None:
-        """Raise the first worker's mistake, if there is one, on all workers. One of them reports it."""
-        for rank, text in enumerate(self.gather(None if mistake is None else str(mistake))):
-            if text is not None:
-                _raise(text, mistake if rank == self.rank else None)
+    def connect(self, name: str) -> torch.device:
+        """One device per worker, all of one kind. GPUs exchange gradients by NCCL; everything else goes through the CPU
+        by Gloo."""
+        devices = self.gather_results(lambda: self._find_device(name))
+        kinds = [device.type for device in devices]
+        if len(set(kinds)) > 1:
+            found = ", ".join(kinds)
+            raise UserError(
+                f"the workers found different devices ({found}); set train.device", elsewhere=not self.is_rank0
+            )
+        if self.count > 1 and kinds[0] == "cuda":
+            self._exchange = dist.new_group(backend="nccl")
+        return devices[self.rank]
 
-    def device(self, name: str) -> torch.device:
-        """One device per worker, all of one kind."""
+    def _find_device(self, name: str) -> torch.device:
         device = find_device(name)
-        if self.count > 1 and device.type not in ("cpu", "cuda"):
+        if self.count == 1:
+            return device
+        if device.type not in ("cpu", "cuda"):
             raise UserError(f"{device} cannot be used by {self.count} workers; set train.device=cpu")
-        if self.count > 1 and device.type == "cuda":
+        if device.type == "cuda":
             if ":" in name:
                 raise UserError(f"train.device is {name!r}, but there are {self.count} workers: set train.device=cuda")
             if self.place >= torch.cuda.device_count():
@@ -120,14 +126,6 @@ class Workers:
             device = torch.device("cuda", self.place)
             torch.cuda.set_device(device)
         return device
-
-    def connect(self, device: torch.device) -> None:
-        """GPUs exchange gradients by NCCL; everything else goes through the CPU by Gloo."""
-        kinds = self.gather(device.type)
-        if len(set(kinds)) > 1:
-            self.agree(UserError(f"the workers found different devices ({', '.join(kinds)}); set train.device"))
-        if self.count > 1 and device.type == "cuda":
-            self._exchange = dist.new_group(backend="nccl")
 
     def sum_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
         """In one exchange of one vector. A parameter without a gradient on every worker still has none."""
@@ -155,12 +153,11 @@ class Workers:
         try:
             yield
         except RuntimeError as error:
-            lost = WorkerLostError(
+            raise WorkerLostError(
                 "a worker is gone, so the run cannot continue; the saved run is intact: start it again with --resume, "
-                "with any number of workers"
-            )
-            lost.elsewhere = not self.reports_first()
-            raise lost from error
+                "with any number of workers",
+                elsewhere=not self.reports_first(),
+            ) from error
 
     def reports_first(self) -> bool:
         """Whether this worker is the first to report an error."""
@@ -169,13 +166,6 @@ class Workers:
             return self._store.add("reported", 1) == 1
         except RuntimeError:  # the lost worker had the store
             return True
-
-
-def _raise(text: str, mistake: UserError | None) -> NoReturn:
-    if mistake is None:
-        mistake = UserError(text)
-        mistake.elsewhere = True
-    raise mistake
 
 
 _joined: list[Workers] = []  # at most one

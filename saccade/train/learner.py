@@ -6,6 +6,8 @@ memory, several workers, a log and a model card. `train/translation.py` is the f
 """
 
 import math
+import shlex
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -17,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from saccade.errors import UserError
+from saccade.provenance import provenance
 from saccade.train.distributed import Workers
 
 Shape = tuple[int, ...]  # lengths of one row of a batch, such as (source, target)
@@ -165,6 +168,43 @@ class Learner(ABC, Generic[B]):
     def trial_batch(self, shape: Shape, rows: int) -> B:
         """A batch of `rows` equal rows of one of the `shapes`; needed only where there are any."""
         raise NotImplementedError(f"{type(self).__name__} lists shapes, so it must define trial_batch(shape, rows)")
+
+
+def model_card(learner: Learner[Any], model: nn.Module, best: Mapping[str, Any], seed: int, seconds: float) -> str:
+    """The model, its data, its scores and how it was trained, as Markdown."""
+    origin = provenance(seed=seed, command=shlex.join(["saccade", *sys.argv[1:]]))
+    numbers = {name: f"{value:.4g}" if isinstance(value, float) else value for name, value in best.items()}
+    scores = "\n".join(f"| {name} | {value} |" for name, value in numbers.items() if value is not None)
+    versions = ", ".join(f"{name} {version}" for name, version in origin["versions"].items())
+    notes = "\n".join(f"- {note}" for note in learner.notes)
+    about = f"{learner.about} {sum(p.numel() for p in model.parameters()):,} parameters.".strip()
+    return f"""# {learner.title}
+
+{about}
+
+| on the validation set | |
+|---|---|
+{scores}
+
+## Data
+
+{notes}
+
+## Training
+
+```bash
+{origin["command"]}
+```
+
+Seed {seed}, {seconds / 60:.1f} minutes, {origin["date"]}, commit {origin["commit"]}; {versions}.
+`recipe.toml` beside this file has every setting.
+
+## Use
+
+```python
+{learner.usage}
+```
+"""
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,11 @@
 """The training loop, from top to bottom. It knows a learner, and nothing of what the learner learns."""
 
+import copy
 import math
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice, repeat
 from pathlib import Path
@@ -12,31 +13,31 @@ from types import FrameType
 from typing import Any
 
 import torch
+from torch import nn
 
 from saccade.errors import UserError
 from saccade.train.distributed import WorkerLostError, Workers, join_workers
 from saccade.train.learner import Learner, TrainingState
 from saccade.train.log import Log, SilentLog
-from saccade.train.optimisation import Precision, RunningAverage, build_optimiser, freeze
+from saccade.train.optimisation import Precision, RunningAverage, build_optimiser, freeze, learning_rate, mean_weights
 from saccade.train.recipe import RECIPE, Training
 from saccade.train.resources import choose_threads, compile_forward, fit_to_memory, restore_thread_count
 from saccade.train.run import (
     TrainingRun,
-    clean_up_failed_start,
-    hold_folder,
+    claim_folder,
     prepare_folder,
     restore_run,
     save_recipe,
     save_run,
     seed_worker,
+    update,
 )
-from saccade.train.update import update
-from saccade.train.validation import Observer, try_average, validate
 
 _SAVE_SECONDS = 600.0  # at most so much work is lost to a kill, however far apart the validations are
 _ADVICE = "lower train.lr, or set train.precision = 'fp32'"
 
 BuildLearner = Callable[[Training], Learner[Any]]
+Observer = Callable[[TrainingState, Any], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,9 +53,7 @@ class Outcome:
 
     def error(self) -> UserError:
         """Why a run that diverged failed; rank 0 reports it."""
-        error = UserError(f"{self.folder}: {self.reason}")
-        error.elsewhere = not self.is_rank0
-        return error
+        return UserError(f"{self.folder}: {self.reason}", elsewhere=not self.is_rank0)
 
 
 def train_learner(
@@ -73,10 +72,10 @@ def train_learner(
     recipe.toml beside `[train]`. `observe` is called after each validation with the training state and the learner's
     predictor with the weights that were judged.
     """
-    with join_workers() as workers, hold_folder(workers, out), restore_thread_count():
-        with clean_up_failed_start(out) if workers.is_rank0 and not resume else nullcontext():
-            run = start_run(build, training, out, workers, tables=tables, resume=resume, log=log)
-            run = _restore_or_begin(run, resume)
+    with join_workers() as workers, claim_folder(workers, out), restore_thread_count():
+        run = start_run(build, training, out, workers, tables=tables, resume=resume, log=log)
+        run = _restore_or_begin(run, resume)
+        state = run.state
         with run.log, catch_interruptions(patient=workers.count > 1) as interrupted:
             with run.learner.prefetch(workers):
                 reason, finished = _update_until_over(run, interrupted, observe)
@@ -85,17 +84,21 @@ def train_learner(
             else:
                 save_run(run)
             diverged = run.diverged
-            if finished and run.state.best is None:
+            if finished and state.best is None:
                 diverged, reason = True, f"no validation had a finite loss: {_ADVICE}"
-            run.log.say(_last_words(run, reason, finished, diverged))
+            if diverged:
+                saved = f"the best model so far is in {out}" if state.best else "no model is saved"
+                run.log.say(f"the run diverged; {saved}")
+            else:
+                run.log.say(f"{reason}; " + (f"the model is in {out}" if finished else "continue with --resume"))
     return Outcome(
         folder=out,
         reason=reason,
         finished=finished,
         diverged=diverged,
-        step=run.state.step,
-        seconds=run.state.seconds,
-        best=run.state.best,
+        step=state.step,
+        seconds=state.seconds,
+        best=state.best,
         is_rank0=workers.is_rank0,
     )
 
@@ -113,8 +116,7 @@ def start_run(
     """The run before its first step."""
     workers, tables = workers or Workers(), dict(tables or {})
     log = (log or Log(out, tensorboard=training.tensorboard)) if workers.is_rank0 else SilentLog(out)
-    device = workers.rank0_first(lambda: workers.device(training.device))
-    workers.connect(device)
+    device = workers.connect(training.device)
     precision = workers.rank0_first(lambda: Precision(training.precision, device))
     training = workers.broadcast(lambda: prepare_folder(out, tables, training, resume=resume))
     if isinstance(training.threads, int):
@@ -152,7 +154,7 @@ def start_run(
 
 
 def _restore_or_begin(run: TrainingRun, resume: bool) -> TrainingRun:
-    workers, log = run.workers, run.log
+    workers, log, state = run.workers, run.log, run.state
     for note in run.learner.notes:
         log.say(note)
     parameters = sum(p.numel() for p in run.model.parameters())
@@ -160,8 +162,8 @@ def _restore_or_begin(run: TrainingRun, resume: bool) -> TrainingRun:
     log.say(f"{run.learner.name}: {parameters:,} parameters, on {run.device}{others}")
     if resume and workers.rank0_first(lambda: restore_run(run)):
         workers.broadcast(lambda: save_recipe(run.out, run.tables, run.training))
-        log.truncate_after(run.state.step, averaged=run.state.averaged == run.state.step)
-        log.say(f"resumed at step {run.state.step:,}")
+        log.truncate_after(state.step, averaged=state.averaged == state.step)
+        log.say(f"resumed at step {state.step:,}")
     else:
         run = choose_threads(fit_to_memory(run))
         log.truncate_after(-1)
@@ -180,7 +182,8 @@ def _update_until_over(run: TrainingRun, interrupted: list[str], observe: Observ
     start = saved - logged  # the clock's reading at the start of the run, negative
     interruption: str | None = None
     while (reason := _reason_to_end(run, interruption)) is None:
-        done, rate = run.progress(), run.learning_rate()
+        done = run.progress
+        rate = learning_rate(training, state.step, done, batches.epochs, state.falls)
         for group in run.optimiser.param_groups:
             group["lr"] = rate
         try:
@@ -225,17 +228,15 @@ def _agree(run: TrainingRun, seconds: float, interrupted: list[str]) -> str | No
 
 def _reason_to_end(run: TrainingRun, interruption: str | None) -> str | None:
     training, state = run.training, run.state
-    if interruption is not None:
-        return f"interrupted by {interruption} at step {state.step:,}"
-    if run.diverged:
-        return f"{state.bad} updates in a row were not finite: {_ADVICE}"
-    if state.stale >= training.patience:
-        return f"no better score in {training.patience} validations"
-    if training.schedule == "plateau" and training.lr * training.decay**state.falls < training.least_lr:
-        return f"the learning rate fell below train.least_lr = {training.least_lr:g}"
-    if run.progress() >= 1:
-        return "the budget is spent"
-    return None
+    fell = training.schedule == "plateau" and training.lr * training.decay**state.falls < training.least_lr
+    reasons = (
+        (interruption is not None, f"interrupted by {interruption} at step {state.step:,}"),
+        (run.diverged, f"{state.bad} updates in a row were not finite: {_ADVICE}"),
+        (state.stale >= training.patience, f"no better score in {training.patience} validations"),
+        (fell, f"the learning rate fell below train.least_lr = {training.least_lr:g}"),
+        (run.progress >= 1, "the budget is spent"),
+    )
+    return next((reason for applies, reason in reasons if applies), None)
 
 
 def _finish(run: TrainingRun, observe: Observer | None) -> None:
@@ -248,12 +249,60 @@ def _finish(run: TrainingRun, observe: Observer | None) -> None:
             run.log.say(line)
 
 
-def _last_words(run: TrainingRun, reason: str, finished: bool, diverged: bool) -> str:
-    if diverged:
-        return "the run diverged; " + (
-            f"the best model so far is in {run.out}" if run.state.best else "no model is saved"
+def validate(run: TrainingRun, observe: Observer | None = None) -> None:
+    """Measure the model, or the running average of its weights; save the run and, if it is the best, the model."""
+    training, state, model = run.training, run.state, run.model
+    if run.average is not None:
+        model = _with_weights(run, run.average.weights)
+    if training.average:
+        weights = {name: value.detach().cpu().clone() for name, value in model.state_dict().items()}
+        state.snapshots = [*state.snapshots, weights][-training.average :]
+    state.checked = state.step
+    _judge_and_save(run, model)
+    if observe is not None and run.workers.is_rank0:
+        observe(state, run.learner.predictor(model))
+
+
+def try_average(run: TrainingRun) -> None:
+    """Judge the mean of the last validations' weights, and save it if it is the best."""
+    state = run.state
+    if len(state.snapshots) > 1 and state.averaged != state.step:
+        state.averaged = state.step
+        _judge_and_save(run, _with_weights(run, mean_weights(state.snapshots)), averaged=len(state.snapshots))
+
+
+def _with_weights(run: TrainingRun, weights: dict[str, Any]) -> nn.Module:
+    model = copy.deepcopy(run.model)
+    model.load_state_dict(weights)
+    return model
+
+
+def _judge_and_save(run: TrainingRun, model: nn.Module, averaged: int | None = None) -> None:
+    """`averaged`: the model has the mean weights of so many validations."""
+    state, judge = run.state, run.learner.judge
+    result = run.learner.validate(model, run.workers)
+    scores, which = result.scores, {} if averaged is None else {"averaged": averaged}
+    better = judge.prefers(scores, state.best)
+    if better:
+        state.best = {"step": state.step, **which, **scores}
+    if averaged is None:
+        state.stale = 0 if better else state.stale + 1
+        _watch_for_plateau(run, scores["loss"])
+    metrics = {"valid_loss" if name == "loss" else name: value for name, value in scores.items()}
+    run.log.note(step=state.step, epoch=run.learner.batches.epoch, **metrics, best=better, **which)
+    run.log.validated(state, result, judge, better=better, averaged=averaged)
+    save_run(run, model if better else None)
+
+
+def _watch_for_plateau(run: TrainingRun, loss: float) -> None:
+    training, state = run.training, run.state
+    state.flat = 0 if loss < state.lowest else state.flat + 1
+    state.lowest = min(state.lowest, loss)
+    if training.schedule == "plateau" and state.flat >= training.decay_patience:
+        state.flat, state.falls = 0, state.falls + 1
+        run.log.say(
+            f"step {state.step:,}: the validation loss no longer falls; the learning rate does, × {training.decay:g}"
         )
-    return f"{reason}; the model is in {run.out}" if finished else f"{reason}; continue with --resume"
 
 
 @contextmanager

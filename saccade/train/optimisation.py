@@ -97,6 +97,9 @@ class CombinedOptimiser(torch.optim.Optimizer):
         super().load_state_dict(state_dict)
         self._share()
 
+    def __getstate__(self) -> dict[str, Any]:  # for copies, too
+        return {**super().__getstate__(), "parts": self.parts}
+
 
 def learning_rate(training: Training, step: int, progress: float, epochs: float = 0.0, falls: int = 0) -> float:
     """The rate after `step` updates and `epochs` epochs, when the share `progress` of the budget is spent and a plateau
@@ -150,10 +153,10 @@ class Precision:
         self._scaler.update()
         return finite and (not overflowed or self._scaler.get_scale() >= _LEAST_SCALE)
 
-    def state(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, Any]:
         return {} if self._scaler is None else self._scaler.state_dict()
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: dict[str, Any]) -> None:
         if self._scaler is not None:
             self._scaler.load_state_dict(state)
 
@@ -174,6 +177,14 @@ class RunningAverage:
                 self.weights[name].lerp_(value.detach(), 1 - decay)
             else:
                 self.weights[name].copy_(value)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"count": self.count, "weights": self.weights}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.count = state["count"]
+        for name, value in state["weights"].items():
+            self.weights[name].copy_(value)
 
 
 def mean_weights(snapshots: list[dict[str, Tensor]]) -> dict[str, Tensor]:

@@ -1,7 +1,6 @@
 """From a request to a recipe and its run: `saccade train` and `saccade.fit` both call `fit`."""
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from saccade.train.loop import Outcome
 from saccade.train.recipe import Data, Recipe, Training, load_recipe, read_recipe, recipe_of
 from saccade.train.request import TrainingRequest
 from saccade.train.resume import recipe_to_resume
-from saccade.train.run import clean_up_failed_start, hold_folder, refuse_used_folder
+from saccade.train.run import claim_folder, refuse_used_folder
 from saccade.train.translation import Observer, train
 
 Say = Callable[[str], None]
@@ -26,11 +25,7 @@ def fit(
 ) -> Outcome:
     """Plan the recipe and train it. `say` gets the reasons for what was chosen automatically."""
     out = request.folder
-    with (
-        join_workers() as workers,
-        hold_folder(workers, out),
-        clean_up_failed_start(out) if workers.is_rank0 else nullcontext(),
-    ):
+    with join_workers() as workers, claim_folder(workers, out):
         recipe = workers.broadcast(lambda: plan_recipe(request, say))
         return train(recipe, out, resume=request.resume, log=log, observe=observe)
 

@@ -26,8 +26,7 @@ from saccade.errors import UserError
 from saccade.layers.recurrent import RecurrentUnit
 from saccade.train.learner import Shape
 from saccade.train.log import SilentLog
-from saccade.train.run import TrainingRun
-from saccade.train.update import try_gradients, update
+from saccade.train.run import TrainingRun, try_gradients, update
 
 Model = TypeVar("Model", bound=nn.Module)
 
@@ -75,15 +74,9 @@ def fit_to_memory(run: TrainingRun) -> TrainingRun:
     shapes = learner.shapes()
     tokens = _usual_tokens(run, shapes) * workers.count if requested == "auto" else requested
     wanted = {shape: -(-max(1, tokens // max(shape)) // workers.count) for shape in shapes}  # rows of a worker
-    mistake: UserError | None = None
-    fitting = wanted
-    try:
-        with torch.random.fork_rng([run.device] if run.device.type == "cuda" else []):
-            fitting = _estimate_rows(run, wanted) if run.device.type == "cpu" else _try_rows(run, wanted)
-    except UserError as error:
-        mistake = error
-    workers.agree(mistake)
-    reports = workers.gather(fitting)
+    find_rows = _estimate_rows if run.device.type == "cpu" else _try_rows
+    with torch.random.fork_rng([run.device] if run.device.type == "cuda" else []):
+        reports = workers.gather_results(lambda: find_rows(run, wanted))
     least = {shape: min(report[shape] for report in reports) for shape in wanted}
     room = min((rows * max(shape) for shape, rows in least.items() if rows < wanted[shape]), default=None)
     if requested == "auto":

@@ -1,10 +1,9 @@
-"""A training run: its parts, its folder (lock, recipe, card), and how it is saved and restored to the bit."""
+"""A training run: its parts, one update, its folder, and how it is saved and restored to the bit."""
 
 import copy
-import shlex
+import math
 import shutil
-import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,16 +14,176 @@ import torch
 from torch import Tensor, nn
 
 from saccade import config, files, model_folder
+from saccade.device import is_out_of_memory, release_unused
 from saccade.errors import UserError
 from saccade.locking import entries, locked
-from saccade.provenance import provenance
 from saccade.train.distributed import Workers
-from saccade.train.learner import Learner, TrainingState
+from saccade.train.learner import B, Learner, TrainingState, model_card
 from saccade.train.log import Log
-from saccade.train.optimisation import Precision, RunningAverage, build_optimiser, learning_rate
+from saccade.train.optimisation import Precision, RunningAverage
 from saccade.train.recipe import MEASURED, RECIPE, Training
 
 _MAY_BE_THERE = ("pairs.", ".pairs.", ".recipe.toml-")  # copies of the input, and what a kill this early leaves
+_MOST_BAD_UPDATES = 20  # in a row that are not finite, before the run gives up
+_MOST_SPLITS = 3  # after so many updates that were split, all are
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingRun:
+    learner: Learner[Any]
+    training: Training
+    tables: dict[str, Any]  # of recipe.toml, beside [train]
+    out: Path
+    device: torch.device
+    workers: Workers
+    model: nn.Module
+    optimiser: torch.optim.Optimizer
+    precision: Precision
+    average: RunningAverage | None
+    log: Log
+    state: TrainingState
+
+    @property
+    def parts(self) -> dict[str, Any]:
+        """Everything with a `state_dict`, by its name in a saved run."""
+        parts = {"model": self.model, "optimiser": self.optimiser, "precision": self.precision, "mean": self.average}
+        return {name: part for name, part in parts.items() if part is not None}
+
+    @property
+    def diverged(self) -> bool:
+        """Whether so many updates in a row were not finite that more of them would not help."""
+        return self.state.bad >= _MOST_BAD_UPDATES
+
+    @property
+    def progress(self) -> float:
+        """The share of the budget that is spent, 0 … 1."""
+        training, state = self.training, self.state
+        spent = [
+            (state.step, training.max_steps),
+            (self.learner.batches.epochs, training.max_epochs),
+            (state.seconds / 60, training.max_minutes),
+        ]
+        return max(used / most if most else 1.0 for used, most in spent if most is not None)
+
+    def with_training(self, **settings: Any) -> "TrainingRun":
+        """The run with settings that were "auto" until now, saved in its recipe."""
+        run = replace(self, training=replace(self.training, **settings))
+        self.workers.broadcast(lambda: save_recipe(run.out, run.tables, run.training))
+        return run
+
+    def rehearsal(self, log: Log) -> "TrainingRun":
+        """A copy for trial updates, which leave this run as it is."""
+        names = ("model", "optimiser", "precision", "average", "state")
+        copies = copy.deepcopy({name: getattr(self, name) for name in names})  # at once: the optimiser knows the model
+        return replace(self, **copies, workers=Workers(), log=log)
+
+
+def update(run: TrainingRun, batches: Sequence[Any]) -> tuple[float, int]:
+    """Update the weights by all workers' batches, normalised by all their tokens → the plain loss, summed, and the
+    tokens. A loss or gradient that is not finite changes nothing.
+
+    Each worker computes the gradients of its rows alone and reports afterwards: a worker that had to split its batch
+    is late, and the others need not know why.
+    """
+    workers, parameters = run.workers, list(run.model.parameters())
+    tokens = sum(batch.tokens for batch in batches)
+    share = [rows.to(run.device) for batch in batches if (rows := workers.rows(batch)) is not None]
+    reports = workers.gather_results(lambda: _learn_share(run, share, tokens))
+    _note_splits(run, [split for _, split in reports if split is not None])
+    workers.sum_gradients(parameters)
+    total = sum(loss for loss, _ in reports)
+    if not run.precision.step(run.optimiser, parameters, run.training.clip, finite=math.isfinite(total)):
+        total = math.nan
+    if math.isfinite(total):
+        run.learner.after_update(run.state, total / tokens)
+    run.optimiser.zero_grad(set_to_none=True)
+    return total, tokens
+
+
+def _learn_share(run: TrainingRun, batches: list[Any], tokens: int) -> tuple[float, tuple[int, int] | None]:
+    """→ the plain loss, and the size of the largest part and the rows of the batch if it had to be split."""
+    parts = [part for batch in batches for part in split_batch(batch, run.state.room)]
+    rows = whole = max(map(len, parts), default=0)
+    while (loss := try_gradients(run, parts, tokens)) is None:
+        if rows == 1:
+            raise UserError(
+                f"a single {run.learner.unit} of {max(part.size for part in parts):,} tokens does not fit in memory; "
+                "--resume continues without it; else lower data.longest, or train a smaller model"
+            )
+        parts = [half for part in parts for half in _split_rows(part, (len(part) + 1) // 2)]
+        rows = max(map(len, parts))
+    return loss, (max(part.size for part in parts), whole) if rows < whole else None
+
+
+def try_gradients(run: TrainingRun, parts: Sequence[Any], tokens: int) -> float | None:
+    """Add the gradients of the parts, each normalised by `tokens`, to the parameters' → the plain loss, summed.
+
+    None: they do not fit in memory, and no parameter has a gradient.
+    """
+    try:
+        return sum((_add_gradients(run, part, tokens) for part in parts), 0.0)
+    except RuntimeError as error:
+        if not is_out_of_memory(error):
+            raise
+        error.with_traceback(None)  # whose frames hold on to the very tensors that did not fit
+    run.optimiser.zero_grad(set_to_none=True)
+    release_unused(run.device)
+    return None
+
+
+def _add_gradients(run: TrainingRun, part: Any, tokens: int) -> float:
+    with run.precision.autocast():
+        loss, plain = run.learner.loss(run.model, part, run.state)
+    run.precision.backward(loss / tokens)
+    return float(plain)
+
+
+def split_batch(batch: B, room: int | None) -> list[B]:
+    """As few parts as possible, each of at most `room` tokens with padding, or of one row."""
+    return _split_rows(batch, len(batch) if room is None else max(1, room * len(batch) // batch.size))
+
+
+def _split_rows(batch: B, rows: int) -> list[B]:
+    return [batch.rows(slice(start, start + rows)) for start in range(0, len(batch), rows)]
+
+
+def _note_splits(run: TrainingRun, splits: Sequence[tuple[int, int]]) -> None:
+    """Splitting is rare at first, and slow: when it repeats, no batch is tried whole any more."""
+    if not splits:
+        return
+    state, unit = run.state, run.learner.unit
+    state.splits += 1
+    size, rows = min(splits)
+    run.log.say(f"a batch of {rows} {unit}s does not fit in memory; it was read in parts of at most {size:,} tokens")
+    if state.splits >= _MOST_SPLITS:
+        state.splits, state.room = 0, min(size, state.room or size)
+        run.log.say(f"from now on, all batches are read in parts of at most {state.room:,} tokens (train.tokens)")
+
+
+@contextmanager
+def claim_folder(workers: Workers, out: Path) -> Iterator[None]:
+    """Lock the folder of a run; rank 0 holds the lock for all workers. Contexts may be nested.
+
+    If the user's mistake ends the run before its first step, the folder is left as it was, so that the corrected
+    command works. A run that has begun has a `metrics.jsonl`, and keeps everything.
+    """
+    with ExitStack() as lock:
+        workers.broadcast(lambda: lock.enter_context(locked(out, folder=True)))
+        before = set(out.iterdir()) if workers.is_rank0 else set()
+        try:
+            yield
+        except (UserError, OSError) as mistake:
+            is_user_mistake = isinstance(mistake, OSError) or mistake.code == UserError.code
+            if workers.is_rank0 and is_user_mistake and not (out / "metrics.jsonl").exists():
+                for path in set(out.iterdir()) - before:
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+            raise
+
+
+def refuse_used_folder(out: Path) -> None:
+    """A new run does not overwrite an old one."""
+    if out.is_dir() and not all(path.name.startswith(_MAY_BE_THERE) for path in entries(out)):
+        raise UserError(f"{out}: the folder is not empty; add --resume to continue its run, or give another --out")
 
 
 def prepare_folder(out: Path, tables: Mapping[str, Any], training: Training, *, resume: bool) -> Training:
@@ -53,157 +212,23 @@ def save_recipe(out: Path, tables: Mapping[str, Any], training: Training) -> Non
         files.write_atomically(place, text)
 
 
-def refuse_used_folder(out: Path) -> None:
-    """A new run does not overwrite an old one."""
-    if out.is_dir() and not all(path.name.startswith(_MAY_BE_THERE) for path in entries(out)):
-        raise UserError(f"{out}: the folder is not empty; add --resume to continue its run, or give another --out")
-
-
-@contextmanager
-def hold_folder(workers: Workers, out: Path) -> Iterator[None]:
-    """Lock the folder for this run; rank 0 holds the lock for all workers."""
-    with ExitStack() as lock:
-        workers.broadcast(lambda: lock.enter_context(locked(out, folder=True)))
-        yield
-
-
-@contextmanager
-def clean_up_failed_start(out: Path) -> Iterator[None]:
-    """Leave `out` as it was if the user's mistake ends the run before its first step, so that the corrected command
-    works. A run that has begun has a `metrics.jsonl`, and keeps everything."""
-    before = {path.name for path in out.iterdir()} if out.is_dir() else None
-    try:
-        yield
-    except (UserError, OSError) as mistake:
-        is_user_mistake = isinstance(mistake, OSError) or mistake.code == UserError.code
-        if is_user_mistake and out.is_dir() and not (out / "metrics.jsonl").exists():
-            for path in out.iterdir():
-                if path.name not in (before or ()):
-                    shutil.rmtree(path) if path.is_dir() else path.unlink()
-            if before is None:
-                out.rmdir()
-        raise
-
-
-def model_card(learner: Learner[Any], model: nn.Module, best: Mapping[str, Any], seed: int, seconds: float) -> str:
-    """The model, its data, its scores and how it was trained, as Markdown."""
-    origin = provenance(seed=seed, command=shlex.join(["saccade", *sys.argv[1:]]))
-    scores = "\n".join(f"| {name} | {_number(value)} |" for name, value in best.items() if value is not None)
-    versions = ", ".join(f"{name} {version}" for name, version in origin["versions"].items())
-    notes = "\n".join(f"- {note}" for note in learner.notes)
-    about = f"{learner.about} {sum(p.numel() for p in model.parameters()):,} parameters.".strip()
-    return f"""# {learner.title}
-
-{about}
-
-| on the validation set | |
-|---|---|
-{scores}
-
-## Data
-
-{notes}
-
-## Training
-
-```bash
-{origin["command"]}
-```
-
-Seed {seed}, {seconds / 60:.1f} minutes, {origin["date"]}, commit {origin["commit"]}; {versions}.
-`recipe.toml` beside this file has every setting.
-
-## Use
-
-```python
-{learner.usage}
-```
-"""
-
-
-def _number(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-_MOST_BAD_UPDATES = 20  # in a row that are not finite, before the run gives up
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainingRun:
-    learner: Learner[Any]
-    training: Training
-    tables: dict[str, Any]  # of recipe.toml, beside [train]
-    out: Path
-    device: torch.device
-    workers: Workers
-    model: nn.Module
-    optimiser: torch.optim.Optimizer
-    precision: Precision
-    average: RunningAverage | None
-    log: Log
-    state: TrainingState
-
-    def with_training(self, **settings: Any) -> "TrainingRun":
-        """The run with settings that were "auto" until now, saved in its recipe."""
-        run = replace(self, training=replace(self.training, **settings))
-        self.workers.broadcast(lambda: save_recipe(run.out, run.tables, run.training))
-        return run
-
-    def rehearsal(self, log: Log) -> "TrainingRun":
-        """A copy for trial updates, which leave this run as it is."""
-        model, precision, average, state = copy.deepcopy((self.model, self.precision, self.average, self.state))
-        optimiser = build_optimiser(self.training, model)
-        optimiser.load_state_dict(copy.deepcopy(self.optimiser.state_dict()))  # loading alone would share its tensors
-        return replace(
-            self,
-            model=model,
-            optimiser=optimiser,
-            precision=precision,
-            average=average,
-            state=state,
-            workers=Workers(),
-            log=log,
-        )
-
-    @property
-    def diverged(self) -> bool:
-        """Whether so many updates in a row were not finite that more of them would not help."""
-        return self.state.bad >= _MOST_BAD_UPDATES
-
-    def learning_rate(self) -> float:
-        """The learning rate of the next update."""
-        state = self.state
-        return learning_rate(self.training, state.step, self.progress(), self.learner.batches.epochs, state.falls)
-
-    def progress(self) -> float:
-        """The share of the budget that is spent, 0 … 1."""
-        training, state = self.training, self.state
-        spent = [
-            (state.step, training.max_steps),
-            (self.learner.batches.epochs, training.max_epochs),
-            (state.seconds / 60, training.max_minutes),
-        ]
-        return max(used / most if most else 1.0 for used, most in spent if most is not None)
-
-
-def save_run(run: TrainingRun, save_model: Callable[[Path], None] | None = None) -> None:
-    """Save what resuming needs and, in the same transaction, what `save_model` writes. All workers take part."""
-    average = run.average
-    saved = {
-        "model": run.model.state_dict(),
-        "optimiser": run.optimiser.state_dict(),
-        "precision": run.precision.state(),
-        "mean": None if average is None else {"count": average.count, "weights": average.weights},
-        "batches": dict(run.learner.batches.state()),
-        "data": {kind: data.digest for kind, data in run.learner.data.items()},
-        "progress": vars(run.state),
+def save_run(run: TrainingRun, best_model: nn.Module | None = None) -> None:
+    """Save what resuming needs and, in the same transaction, the model if it is the best so far. All workers take
+    part."""
+    learner, state = run.learner, run.state
+    saved = {name: part.state_dict() for name, part in run.parts.items()} | {
+        "batches": dict(learner.batches.state()),
+        "data": {kind: data.digest for kind, data in learner.data.items()},
+        "progress": vars(state),
         "random": run.workers.gather(_random_state(run.device)),  # one per worker
     }
 
     def write() -> None:
         with files.atomic_folder(run.out) as new:
-            if save_model is not None:
-                save_model(new)
+            if best_model is not None:
+                best = state.best or {}
+                card = model_card(learner, best_model, best, run.training.seed, state.seconds)
+                learner.save(new, best_model, best=best, card=card)
             model_folder.save_training(new, saved)
 
     run.workers.broadcast(write)
@@ -224,7 +249,11 @@ def restore_run(run: TrainingRun) -> bool:
                 "train on the new ones with another --out (and --init-from, to begin with the trained weights)"
             )
     try:
-        _restore_tensors(run, saved)
+        groups, saved_groups = (state["param_groups"] for state in (run.optimiser.state_dict(), saved["optimiser"]))
+        if groups[0].keys() != saved_groups[0].keys():
+            raise ValueError("another optimiser")  # which would fail only at its first step
+        for name, part in run.parts.items():
+            part.load_state_dict(saved[name])
     except (RuntimeError, ValueError, KeyError, TypeError) as error:
         raise UserError(
             f"{folder / 'training'}: does not fit the model and optimiser that {folder / 'recipe.toml'} describes; "
@@ -237,18 +266,6 @@ def restore_run(run: TrainingRun) -> bool:
     else:  # there are more workers than before
         seed_worker(run)
     return True
-
-
-def _restore_tensors(run: TrainingRun, saved: dict[str, Any]) -> None:
-    run.model.load_state_dict(saved["model"])
-    if saved["optimiser"]["param_groups"][0].keys() != run.optimiser.state_dict()["param_groups"][0].keys():
-        raise ValueError("another optimiser")  # which would fail only at its first step
-    run.optimiser.load_state_dict(saved["optimiser"])
-    run.precision.restore(saved["precision"])
-    if run.average is not None:
-        run.average.count = saved["mean"]["count"]
-        for name, value in saved["mean"]["weights"].items():
-            run.average.weights[name].copy_(value)
 
 
 def seed_worker(run: TrainingRun) -> None:

@@ -45,7 +45,7 @@ from saccade.train.losses import (
 )
 from saccade.train.recipe import Recipe, Training
 from saccade.train.resources import build_within_memory
-from saccade.train.run import TrainingRun, clean_up_failed_start, hold_folder, refuse_used_folder
+from saccade.train.run import TrainingRun, claim_folder, refuse_used_folder
 
 Observer = Callable[[TrainingState, Translator], None]
 
@@ -65,11 +65,7 @@ def train(
     `observe` is called after each validation with the training state and a translator with the weights that were
     judged.
     """
-    with (
-        join_workers() as workers,
-        hold_folder(workers, out),
-        clean_up_failed_start(out) if workers.is_rank0 and not resume else nullcontext(),
-    ):
+    with join_workers() as workers, claim_folder(workers, out):
         recipe = workers.broadcast(lambda: _copy_input(recipe, out, resume))
         build, tables = _builder(recipe, out), _tables(recipe)
         return train_learner(build, recipe.train, out, tables=tables, resume=resume, log=log, observe=observe)

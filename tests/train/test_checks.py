@@ -14,9 +14,9 @@ from saccade import Search, model_folder
 from saccade.align import AlignmentHead
 from saccade.decode import load
 from saccade.train import loop
+from saccade.train.loop import validate
 from saccade.train.recipe import Recipe
 from saccade.train.translation import start, train
-from saccade.train.validation import validate
 
 MakeRecipe = Callable[..., Recipe]
 PLATEAU: dict[str, Any] = {  # Gehring 2017

@@ -178,15 +178,15 @@ def test_what_interrupts_one_ends_all_and_all_is_saved(
 
 def spoil_second(rank: int) -> None:
     """Its third loss is not a number."""
-    from saccade.train import update
+    from saccade.train import run
 
-    loss, calls = update.part_loss, count(1)
+    add_gradients, calls = run._add_gradients, count(1)
 
-    def spoilt(*arguments: Any) -> tuple[Tensor, Tensor]:
-        lowered, plain = loss(*arguments)
-        return (lowered * math.nan, plain * math.nan) if rank == 1 and next(calls) == 3 else (lowered, plain)
+    def add_spoilt(training_run: Any, batch: Any, tokens: float) -> float:
+        factor = math.nan if rank == 1 and next(calls) == 3 else 1
+        return factor * add_gradients(training_run, batch, factor * tokens)
 
-    update.part_loss = spoilt
+    run._add_gradients = add_spoilt
 
 
 @pytest.mark.slow
@@ -201,30 +201,30 @@ def test_what_is_not_finite_on_one_is_skipped_by_all(write_recipe: WriteRecipe, 
 
 def starve_second(rank: int) -> None:
     """More than three pairs do not fit."""
-    from saccade.train import update
+    from saccade.train import run
 
-    loss = update.part_loss
+    add_gradients = run._add_gradients
 
-    def scarce(run: Any, batch: Any) -> tuple[Tensor, Tensor]:
+    def add_scarcely(training_run: Any, batch: Any, tokens: int) -> float:
         if rank == 1 and len(batch) > 3:
             raise torch.OutOfMemoryError("CUDA out of memory")
-        return loss(run, batch)
+        return add_gradients(training_run, batch, tokens)
 
-    update.part_loss = scarce
+    run._add_gradients = add_scarcely
 
 
 def starve_second_wholly(rank: int) -> None:
     """After its fourth batch nothing fits."""
-    from saccade.train import update
+    from saccade.train import run
 
-    loss, calls = update.part_loss, count(1)
+    add_gradients, calls = run._add_gradients, count(1)
 
-    def scarce(*arguments: Any) -> tuple[Tensor, Tensor]:
+    def add_scarcely(*arguments: Any) -> float:
         if rank == 1 and next(calls) > 4:
             raise torch.OutOfMemoryError("CUDA out of memory")
-        return loss(*arguments)
+        return add_gradients(*arguments)
 
-    update.part_loss = scarce
+    run._add_gradients = add_scarcely
 
 
 @pytest.mark.slow
@@ -296,12 +296,12 @@ def test_alone_nothing_is_exchanged() -> None:
     assert (
         alone.is_rank0
         and alone.gather("a word") == ["a word"]
+        and alone.gather_results(lambda: 3) == [3]
         and alone.broadcast(lambda: 3) == alone.rank0_first(lambda: 3) == 3
     )
-    mistake = UserError("mine")
-    for raising in (lambda: alone.agree(mistake), lambda: alone.broadcast(fail), lambda: alone.rank0_first(fail)):
+    for call in (alone.gather_results, alone.broadcast, alone.rank0_first):
         with pytest.raises(UserError, match="mine") as raised:
-            raising()
+            call(fail)
         assert not raised.value.elsewhere
     parameter = nn.Parameter(torch.ones(2))
     alone.sum_gradients([parameter])

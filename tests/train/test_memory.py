@@ -18,14 +18,13 @@ from saccade import model_folder
 from saccade.data.batching import Batch
 from saccade.errors import UserError
 from saccade.train import resources, translation
-from saccade.train import update as updates
 from saccade.train.learner import Shape
 from saccade.train.losses import batch_loss
 from saccade.train.recipe import Recipe, load_recipe
 from saccade.train.resources import fit_to_memory
-from saccade.train.run import TrainingRun
+from saccade.train.run import TrainingRun, split_batch
+from saccade.train.run import _add_gradients as add_gradients
 from saccade.train.translation import start, train
-from saccade.train.update import split_batch
 
 MakeRecipe = Callable[..., Recipe]
 STILL = {"train.judge": "loss", "model.dropout": 0.0, "train.optimiser": "sgd", "train.lr": 0.5}
@@ -35,13 +34,13 @@ def scarce(monkeypatch: pytest.MonkeyPatch, most: int) -> list[int]:
     """Batches of more than `most` tokens do not fit. Returns the sizes that were tried."""
     tried: list[int] = []
 
-    def loss(run: TrainingRun, batch: Batch) -> tuple[Tensor, Tensor]:
+    def add_scarcely(run: TrainingRun, batch: Batch, tokens: int) -> float:
         tried.append(batch.size)
         if batch.size > most:
             raise torch.OutOfMemoryError("CUDA out of memory")
-        return run.learner.loss(run.model, batch, run.state)
+        return add_gradients(run, batch, tokens)
 
-    monkeypatch.setattr(updates, "part_loss", loss)
+    monkeypatch.setattr("saccade.train.run._add_gradients", add_scarcely)
     return tried
 
 

@@ -56,7 +56,7 @@ def test_an_overflow_halves_the_scale_and_only_a_hopeless_one_is_bad() -> None:
         precision.backward((math.inf * model.weight).sum())
         went_well.append(precision.step(optimiser, model.parameters(), 1.0, finite=True))
     assert torch.equal(model.weight, before)
-    assert went_well == [True] * 16 + [False] * 2 and precision.state()["scale"] == 2.0**-2
+    assert went_well == [True] * 16 + [False] * 2 and precision.state_dict()["scale"] == 2.0**-2
 
 
 def test_fp16_learns_and_is_resumed_to_the_bit(make_recipe: MakeRecipe, tmp_path: Path) -> None:

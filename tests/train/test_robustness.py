@@ -17,19 +17,18 @@ import pytest
 import torch
 from lives import live, metrics
 from rich.console import Console
-from torch import Tensor, nn
+from torch import nn
 
 import saccade
 from saccade import model_folder
 from saccade.cli import main
 from saccade.data.batching import Batch, Batches
 from saccade.errors import UserError
-from saccade.train import update as updates
 from saccade.train.log import Log
 from saccade.train.recipe import Recipe
-from saccade.train.run import TrainingRun
+from saccade.train.run import TrainingRun, update
+from saccade.train.run import _add_gradients as add_gradients
 from saccade.train.translation import start, train
-from saccade.train.update import part_loss
 
 MakeRecipe = Callable[..., Recipe]
 
@@ -49,26 +48,26 @@ class Heard(Log):
 def spoil(monkeypatch: pytest.MonkeyPatch, is_bad: Callable[[int], bool]) -> None:
     calls = count(1)
 
-    def spoilt(*arguments: Any) -> tuple[Tensor, Tensor]:
-        smoothed, plain = part_loss(*arguments)
-        return (smoothed * math.nan, plain * math.nan) if is_bad(next(calls)) else (smoothed, plain)
+    def add_spoilt(run: TrainingRun, batch: Batch, tokens: int) -> float:
+        factor = math.nan if is_bad(next(calls)) else 1
+        return factor * add_gradients(run, batch, factor * tokens)
 
-    monkeypatch.setattr(updates, "part_loss", spoilt)
+    monkeypatch.setattr("saccade.train.run._add_gradients", add_spoilt)
 
 
 def forget_more_than(monkeypatch: pytest.MonkeyPatch, most: int, error: Exception | None = None) -> list[Any]:
     """Batches of more than `most` pairs do not fit. Returns weak references to what the failed attempts had made."""
     made: list[Any] = []
 
-    def scarce(run: Any, batch: Any) -> tuple[Tensor, Tensor]:
+    def add_scarcely(run: TrainingRun, batch: Batch, tokens: int) -> float:
         activations = torch.ones(3, requires_grad=True) * 2
         assert all(reference() is None for reference in made), "a failed attempt still holds its memory"
         made.append(weakref.ref(activations))
         if len(batch) > most:
             raise error or torch.OutOfMemoryError("CUDA out of memory")
-        return part_loss(run, batch)
+        return add_gradients(run, batch, tokens)
 
-    monkeypatch.setattr(updates, "part_loss", scarce)
+    monkeypatch.setattr("saccade.train.run._add_gradients", add_scarcely)
     return made
 
 
@@ -145,7 +144,7 @@ def test_a_gradient_that_is_not_finite_changes_nothing(make_recipe: MakeRecipe, 
     before = copy.deepcopy(model.state_dict())
     first = next(model.parameters())
     first.register_hook(lambda gradient: gradient * math.inf)
-    loss, tokens = updates.update(run, [batch])
+    loss, tokens = update(run, [batch])
     assert math.isnan(loss) and tokens == int(batch.target_readable.sum())
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
     assert all(parameter.grad is None for parameter in model.parameters())
@@ -170,7 +169,7 @@ def test_what_does_not_fit_in_memory_is_split_and_gives_the_same_update(
         forget_more_than(monkeypatch, most, error)
         own, log = copy.deepcopy(run.model), Heard(tmp_path)
         optimiser = torch.optim.SGD(own.parameters(), lr=1.0)
-        loss, tokens = updates.update(replace(run, model=own, optimiser=optimiser, log=log), [batch])
+        loss, tokens = update(replace(run, model=own, optimiser=optimiser, log=log), [batch])
         updated.append((nn.utils.parameters_to_vector(own.parameters()), loss, tokens, log.said))
     (whole, loss, tokens, nothing), (split, split_loss, split_tokens, said) = updated
     torch.testing.assert_close(split, whole, atol=1e-6, rtol=1e-5)
@@ -193,17 +192,17 @@ def test_a_single_pair_that_does_not_fit_is_said_and_nothing_is_lost(
     recipe = make_recipe()
     calls = count(1)
 
-    def scarce(*arguments: Any) -> tuple[Tensor, Tensor]:
+    def add_scarcely(*arguments: Any) -> float:
         if next(calls) > 4:
             raise torch.OutOfMemoryError("CUDA out of memory")
-        return part_loss(*arguments)
+        return add_gradients(*arguments)
 
-    monkeypatch.setattr(updates, "part_loss", scarce)
+    monkeypatch.setattr("saccade.train.run._add_gradients", add_scarcely)
     with pytest.raises(UserError, match=r"a single pair of \d+ tokens does not fit in memory"):
         train(recipe, tmp_path / "run")
     state = model_folder.load_training(tmp_path / "run")
     assert state["progress"]["step"] == 4 and state["batches"]["index"] == 5
-    monkeypatch.setattr(updates, "part_loss", part_loss)
+    monkeypatch.setattr("saccade.train.run._add_gradients", add_gradients)
     assert train(recipe, tmp_path / "run", resume=True).step == 8
 
 

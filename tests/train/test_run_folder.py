@@ -12,8 +12,9 @@ from saccade import names
 from saccade.decode import load
 from saccade.errors import UserError
 from saccade.train.distributed import Workers
+from saccade.train.learner import model_card
 from saccade.train.recipe import Recipe, load_recipe, load_saved_recipe
-from saccade.train.run import clean_up_failed_start, hold_folder, model_card
+from saccade.train.run import claim_folder
 from saccade.train.translation import start, train
 
 MakeRecipe = Callable[..., Recipe]
@@ -55,7 +56,7 @@ def test_pairs_that_have_changed_are_noticed(make_recipe: MakeRecipe, pairs_file
 @pytest.mark.parametrize("mistake", [UserError("a mistake"), OSError(errno.ENAMETOOLONG, "File name too long")])
 def test_whatever_ends_a_run_before_its_first_step_leaves_nothing(mistake: Exception, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    with pytest.raises(type(mistake)), clean_up_failed_start(out):
+    with pytest.raises(type(mistake)), claim_folder(Workers(), out):
         (out / "cache").mkdir(parents=True)
         raise mistake
     assert not out.exists()
@@ -114,9 +115,9 @@ def test_a_kept_recipe_runs_no_code_that_nobody_asked_for(
 
 
 def test_the_leader_holds_the_folder_for_all_workers(tmp_path: Path) -> None:
-    with hold_folder(Workers(rank=1), tmp_path / "run"):
+    with claim_folder(Workers(rank=1), tmp_path / "run"):
         assert not (tmp_path / "run").exists()
-        with hold_folder(Workers(rank=0), tmp_path / "run"):
+        with claim_folder(Workers(rank=0), tmp_path / "run"):
             assert (tmp_path / "run" / ".lock").exists()
     assert not (tmp_path / "run").exists()
 

@@ -14,9 +14,8 @@ from saccade.train import resources
 from saccade.train.log import Log
 from saccade.train.recipe import Recipe, load_recipe
 from saccade.train.resources import first_updates, seconds_per_update
-from saccade.train.run import TrainingRun
+from saccade.train.run import TrainingRun, update
 from saccade.train.translation import start, train
-from saccade.train.update import update
 
 MakeRecipe = Callable[..., Recipe]
 

@@ -14,10 +14,9 @@ import torch
 from torch import Tensor, nn
 
 from saccade.data.batching import Batches
-from saccade.train import update as updates
 from saccade.train.recipe import Recipe
+from saccade.train.run import try_gradients, update
 from saccade.train.translation import start
-from saccade.train.update import update
 
 
 def test_two_batches_an_update_are_one_of_twice_the_size(make_recipe: Callable[..., Recipe], tmp_path: Path) -> None:
@@ -38,26 +37,27 @@ def test_an_attempt_that_does_not_fit_leaves_nothing_behind(monkeypatch: pytest.
     """The second part runs out of memory: the gradient of the first is forgotten, and all that the second made."""
     model, made, released = nn.Linear(2, 2), [], []
 
-    def scarce(run: Any, part: int) -> tuple[Tensor, Tensor]:
+    def scarce_loss(model: nn.Module, part: int, state: None) -> tuple[Tensor, Tensor]:
         activations = model(torch.ones(3, 2))
         made.append(weakref.ref(activations))
         if part == 2:
             raise torch.OutOfMemoryError("CUDA out of memory")
         return activations.sum(), activations.sum().detach()
 
-    monkeypatch.setattr(updates, "part_loss", scarce)
-    monkeypatch.setattr(updates, "release_unused", released.append)
+    monkeypatch.setattr("saccade.train.run.release_unused", released.append)
     run: Any = SimpleNamespace(
         model=model,
+        learner=SimpleNamespace(loss=scarce_loss),
+        state=None,
         optimiser=torch.optim.SGD(model.parameters()),
         precision=SimpleNamespace(autocast=nullcontext, backward=lambda loss: loss.backward()),
         device="the device",
     )
     parts: Any = [1, 2]
-    assert updates.try_gradients(run, parts, tokens=1) is None
+    assert try_gradients(run, parts, tokens=1) is None
     assert [parameter.grad for parameter in model.parameters()] == [None, None]
     assert [reference() for reference in made] == [None, None] and released == ["the device"]
 
     parts = [1]
-    assert updates.try_gradients(run, parts, tokens=1) is not None
+    assert try_gradients(run, parts, tokens=1) is not None
     assert all(parameter.grad is not None for parameter in model.parameters())
