@@ -75,4 +75,4 @@ def _table(cls: type[Any]) -> str:
         text = help_.text + (f" {str(within)[0].upper()}{str(within)[1:]}." if within is not None else "")
         default = "" if field.default is dataclasses.MISSING else f"`{field.default!r}`".replace("'", '"')
         rows.append([f"`{field.name}`", default, text.replace("|", "\\|")])
-    return table(["option", "default", ""], rows)
+    return table(["option", "default", "meaning"], rows)

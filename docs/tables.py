@@ -140,7 +140,7 @@ def keys(cls: type[Any], at: str) -> str:
         [f"`{key.key}`", key.type, f"`{key.default}`", key.help or comments.get(key.key, "")]
         for key in config.describe(cls, at)
     ]
-    return table(["key", "what to give", "default", ""], rows)
+    return table(["key", "value", "default", "meaning"], rows)
 
 
 def notes(cls: type[Any], at: str) -> dict[str, str]:

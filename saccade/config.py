@@ -225,7 +225,8 @@ def _expected(hint: Any) -> str:
     if origin is Literal:
         return " or ".join(_toml_value(choice) for choice in args)
     if origin is list or (origin is tuple and args[-1] is ...):
-        return "a list of tables" if dataclasses.is_dataclass(args[0]) else f"a list of {_expected(args[0])}"
+        items = "tables" if dataclasses.is_dataclass(args[0]) else "strings" if args[0] is str else _expected(args[0])
+        return f"a list of {items}"
     if origin is tuple:
         return f"[{', '.join(map(_expected, args))}]"
     if origin is dict or dataclasses.is_dataclass(hint):

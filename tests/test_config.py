@@ -182,7 +182,7 @@ def test_describe_lists_every_key_that_can_be_set() -> None:
     assert (keys["train.lr"].type, keys["train.lr"].default) == ("a number", "0.001")
     assert keys["train.steps"].default == ""
     assert keys["train.clip"].type == "a number or none"
-    assert keys["names"] == config.Key(key="names", type="a list of a string", default="[]")
+    assert keys["names"] == config.Key(key="names", type="a list of strings", default="[]")
     assert keys["data"].default == '"pairs.tsv"'
     assert "average.lr" in keys and "average" not in keys
     assert keys["stages[].lr"].default == "0.001" and "stages" not in keys

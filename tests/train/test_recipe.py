@@ -55,7 +55,7 @@ def test_a_preset_and_what_it_is_changed_by(name: str, preset: str, tmp_path: Pa
         ("train.tokens = 0", "train.tokens: 0 given, expected a whole number from 1 to"),
         ("train.nesterov = true", "train.nesterov: needs SGD with momentum: set optimiser = 'sgd' and momentum = 0.9"),
         ("train.sampling = 'cubic'", "train.sampling"),
-        ("train.freeze = 'encoder'", 'train.freeze: "encoder" given, expected a list of a string'),
+        ("train.freeze = 'encoder'", 'train.freeze: "encoder" given, expected a list of strings'),
         ("train.precision = 'fp8'", "train.precision"),
         ("data.vocabulary.kind = 'bbpe'", "data.vocabulary.kind"),
         ("model.hiden = 3", "model.hiden: unknown key; did you mean 'hidden'?"),
