@@ -8,32 +8,40 @@ from typing import Any
 from measured import table
 
 import saccade
-from saccade import api
-from saccade.ranges import field_hints, help_of, range_of
+from saccade.align.options import AlignOptions
+from saccade.comparison.options import CompareOptions
+from saccade.decode.file_options import FileOptions, RerankingModels, ScoreOptions
+from saccade.decode.search.options import DEFAULT_SEARCH
+from saccade.evaluation.options import EvaluateOptions
+from saccade.ranges import describe_option, field_hints, help_of
+from saccade.tour import TourOptions
+from saccade.train.request import TrainingRequest
 
 OPTIONS = {
-    "saccade train": api.TrainingRequest,
-    "saccade translate": api.FileOptions,
-    "saccade score": api.ScoreOptions,
-    "saccade rerank": api.RerankingModels,
-    "saccade align": api.AlignOptions,
-    "saccade evaluate": api.EvaluateOptions,
-    "saccade compare": api.CompareOptions,
-    "saccade try": api.TourOptions,
+    "saccade train": TrainingRequest,
+    "saccade translate": FileOptions,
+    "saccade score": ScoreOptions,
+    "saccade rerank": RerankingModels,
+    "saccade align": AlignOptions,
+    "saccade evaluate": EvaluateOptions,
+    "saccade compare": CompareOptions,
+    "saccade try": TourOptions,
 }
 
 
 def functions() -> str:
     """Every public function, with its parameters and its docstring."""
-    calls = [vars(api)[name] for name in api.__all__ if name in saccade.__all__ and inspect.isfunction(vars(api)[name])]
     first = ("fit", "load", "evaluate", "compare", "sweep")  # the others follow by name
+    calls = [
+        call for name in saccade.__all__ if inspect.isfunction(call := getattr(saccade, name)) and name != "combine"
+    ]
     calls.sort(key=lambda call: first.index(call.__name__) if call.__name__ in first else len(first))
     return "\n\n".join(_entry(f"saccade.{call.__name__}", call) for call in calls)
 
 
 def methods() -> str:
     """Every public method of a model."""
-    named = [(name, call) for name, call in vars(api.Model).items() if inspect.isfunction(call) and name[0] != "_"]
+    named = [(name, call) for name, call in vars(saccade.Model).items() if inspect.isfunction(call) and name[0] != "_"]
     return "\n\n".join(_entry(f"model.{name}", call) for name, call in named)
 
 
@@ -61,18 +69,23 @@ def _parameters(call: Callable[..., Any]) -> Iterator[str]:
         elif parameter.default is kinds.empty:
             yield name
         else:
-            default = getattr(parameter.default, "__name__", None) or repr(parameter.default)
+            default = getattr(parameter.default, "__name__", None) or _shown(parameter.default)
             yield f"{name}={default}".replace("'", '"')
+
+
+def _shown(default: Any) -> str:
+    if not isinstance(default, saccade.Search):
+        return repr(default)
+    return "DEFAULT_SEARCH" if default == DEFAULT_SEARCH else f"DEFAULT_SEARCH.with_options(beam={default.beam})"
 
 
 def _table(cls: type[Any]) -> str:
     rows = []
     hints = field_hints(cls)
     for field in dataclasses.fields(cls):
-        if (help_ := help_of(hints[field.name])) is None:
+        if help_of(hints[field.name]) is None:
             continue
-        within = range_of(hints[field.name])
-        text = help_.text + (f" {str(within)[0].upper()}{str(within)[1:]}." if within is not None else "")
+        text = describe_option(hints[field.name])
         default = "" if field.default is dataclasses.MISSING else f"`{field.default!r}`".replace("'", '"')
         rows.append([f"`{field.name}`", default, text.replace("|", "\\|")])
     return table(["option", "default", "meaning"], rows)

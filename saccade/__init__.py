@@ -12,27 +12,27 @@ from saccade.lazy import import_on_first_use
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from saccade.api import Model as Model
     from saccade.api import compare as compare
-    from saccade.api import describe_data as describe_data
-    from saccade.api import evaluate as evaluate
     from saccade.api import fit as fit
-    from saccade.api import list_attentions as list_attentions
-    from saccade.api import list_models as list_models
-    from saccade.api import list_tasks as list_tasks
-    from saccade.api import load as load
     from saccade.api import run_tour as run_tour
-    from saccade.api import sweep as sweep
     from saccade.attention import ATTENTIONS as ATTENTIONS
     from saccade.attention import Attention as Attention
     from saccade.attention import Memory as Memory
     from saccade.attention import Reading as Reading
+    from saccade.catalogue import list_attentions as list_attentions
+    from saccade.catalogue import list_models as list_models
+    from saccade.catalogue import list_tasks as list_tasks
     from saccade.decode import Constraints as Constraints
     from saccade.decode import Ensemble as Ensemble
     from saccade.decode import Search as Search
     from saccade.decode import Translation as Translation
     from saccade.decode import Translator as Translator
     from saccade.decode import combine as combine
+    from saccade.train.corpus_report import describe_data as describe_data
+    from saccade.train.sweep import sweep as sweep
+    from saccade.trained_model import Model as Model
+    from saccade.trained_model import evaluate as evaluate
+    from saccade.trained_model import load as load
 
 # A thread that waits at a barrier of OpenMP spins, by default. Where another program has its core, the others spin for
 # as long as that program runs, at every barrier: training becomes 30 times slower. A library of OpenMP reads these

@@ -2,7 +2,9 @@
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+Say = Callable[[str], None]  # takes a message, without its line end
 
 # C0 and C1 controls with ESC and DEL; line and paragraph separators; characters that reorder what stands around them
 # (bidirectional embeddings, overrides and isolates); halves of surrogate pairs, which cannot be encoded at all. Letters

@@ -16,14 +16,13 @@ from types import MappingProxyType
 from typing import Any, BinaryIO, TypeVar, cast
 
 from saccade import __version__
-from saccade.errors import UserError, plural, say
+from saccade.errors import Say, UserError, plural, say
 from saccade.files import locate, parse_json, remove_leftovers, sync, write_json
 from saccade.locking import locked
 
 AGAIN = "give --restart to begin again"
 _MOST_NAMED = 3  # differences that an error names
 Line = TypeVar("Line")
-Say = Callable[[str], None]
 
 
 class Journal:

@@ -1,40 +1,73 @@
 """How a result was obtained: machine, versions, commit, seed and command."""
 
+import functools
 import os
 import platform
+import reprlib
 import shlex
-import subprocess
 import sys
+from collections.abc import Callable
+from contextlib import suppress
+from contextvars import ContextVar
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+recorded_command: ContextVar[str | None] = ContextVar("recorded_command", default=None)
 _PACKAGES = ("saccade", "torch", "numpy", "entmax", "sentencepiece", "sacrebleu", "matplotlib", "triton")
 _CHECKOUT = Path(__file__).resolve().parent.parent
+_LONGEST_ARGUMENT = 200  # characters
 
 
 def provenance(seed: int | None = None, command: str | None = None) -> dict[str, Any]:
-    """Plain values for JSON; unknown ones are None. `command` is that of this process by default."""
+    """Plain values for JSON; unknown ones are None. `command` is by default the `saccade` command or the call of the
+    API that is running, or else the command line of this process."""
+    import psutil
+
+    program = Path(sys.argv[0])
+    name = program.parent.name if program.name == "__main__.py" else program.name  # python -m saccade
+    # Without torch, this process has not used the GPU; importing torch here would take seconds.
+    torch = sys.modules.get("torch")
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": command if command is not None else shlex.join([_program(Path(sys.argv[0])), *sys.argv[1:]]),
+        "command": command or recorded_command.get() or shlex.join([name, *sys.argv[1:]]),
         "seed": seed,
         "commit": _commit(),
         "machine": {
             "system": platform.platform(terse=True),
             "cpu": _cpu(),
-            "cores": _cores(),
-            "memory_gib": _memory_gib(),
-            "gpu": _gpu(),
+            "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+            "memory_gib": round(int(psutil.virtual_memory().total) / 2**30, 1),
+            "gpu": torch.cuda.get_device_name() if torch is not None and torch.cuda.is_available() else None,
         },
         "versions": {"python": platform.python_version(), **_versions()},
     }
 
 
-def _program(path: Path) -> str:
-    """`python -m saccade` runs saccade/__main__.py."""
-    return path.parent.name if path.name == "__main__.py" else path.name
+def recording_call(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Record this call as the command of the results that it writes, unless it is a part of a recorded one."""
+
+    @functools.wraps(function)
+    def call(*arguments: Parameters.args, **named: Parameters.kwargs) -> Result:
+        if recorded_command.get() is not None:
+            return function(*arguments, **named)
+        shown = [*map(_shown, arguments), *(f"{name}={_shown(value)}" for name, value in named.items())]
+        token = recorded_command.set(f"saccade.{function.__name__}({', '.join(shown)})")
+        try:
+            return function(*arguments, **named)
+        finally:
+            recorded_command.reset(token)
+
+    return call
+
+
+def _shown(value: object) -> str:
+    shortened = reprlib.Repr()
+    shortened.maxstring = shortened.maxother = _LONGEST_ARGUMENT
+    return " ".join(shortened.repr(str(value) if isinstance(value, Path) else value).split())
 
 
 def _commit() -> str | None:
@@ -59,34 +92,19 @@ def _cpu() -> str:
     return _output("sysctl", "-n", "machdep.cpu.brand_string") or platform.processor() or platform.machine()
 
 
-def _cores() -> int | None:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-
-
-def _memory_gib() -> float:
-    import psutil
-
-    return round(int(psutil.virtual_memory().total) / 2**30, 1)
-
-
-def _gpu() -> str | None:
-    # Without torch, this process has not used the GPU; importing torch here would take seconds.
-    torch = sys.modules.get("torch")
-    return torch.cuda.get_device_name() if torch is not None and torch.cuda.is_available() else None
-
-
 def _versions() -> dict[str, str]:
+    from importlib.metadata import PackageNotFoundError, version
+
     versions = {}
     for package in _PACKAGES:
-        try:
+        with suppress(PackageNotFoundError):
             versions[package] = version(package)
-        except PackageNotFoundError:
-            continue
     return versions
 
 
 def _output(*command: str) -> str | None:
+    import subprocess
+
     try:
         result = subprocess.run(command, capture_output=True, text=True, check=True, timeout=20)
     except (OSError, subprocess.SubprocessError):

@@ -12,12 +12,13 @@ import types
 from collections.abc import Iterator, Mapping
 from itertools import repeat
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, TypeVarTuple, Union, cast, get_args, get_origin, get_type_hints
 
 from saccade.names import nearest
 
 Metadata = TypeVar("Metadata")
 Options = TypeVar("Options")
+Groups = TypeVarTuple("Groups")
 
 
 class OptionError(ValueError):
@@ -65,7 +66,10 @@ class Range:
         return " and ".join(f"{word} {_shown(bound)}" for word, bound in words.items() if bound is not None) or "finite"
 
 
-# Upper bounds are far above any use: they turn a mistyped size into a message instead of a machine without memory.
+_ABOVE_ANY_USE = 1_000
+
+# Bounds of 1,000 or more are far above any use: they turn a mistyped size into a message instead of a machine without
+# memory.
 Width = Annotated[int, Range(least=1, most=65_536)]  # of a layer
 Layers = Annotated[int, Range(least=1, most=1_000)]
 Heads = Annotated[int, Range(least=1, most=1_000)]
@@ -113,6 +117,15 @@ def help_of(hint: Any) -> Help | None:
     return _declared(hint, Help)
 
 
+def describe_option(hint: Any) -> str:
+    """The option's help and its range, without an upper bound that is far above any use."""
+    within, help_ = range_of(hint), help_of(hint)
+    if within is not None and within.least is not None and (within.most or 0) >= _ABOVE_ANY_USE:
+        within = dataclasses.replace(within, most=None)
+    text = str(within or "")
+    return (help_.text if help_ else "") + (f" {text[0].upper()}{text[1:]}." if text else "")
+
+
 def field_hints(cls: type[Any]) -> dict[str, Any]:
     """The type of each field, with its metadata."""
     hints = get_type_hints(cls, include_extras=True)
@@ -134,10 +147,14 @@ def is_union(hint: Any) -> bool:
     return get_origin(hint) in (Union, types.UnionType)
 
 
-def take_options(default: Options, named: dict[str, Any], *only: str) -> Options:
-    """`default` with those of the options that it has, or that `only` names, which are taken out of `named`."""
-    own = only or {field.name for field in dataclasses.fields(default)}  # type: ignore[arg-type]
-    return change_options(default, {name: named.pop(name) for name in list(named) if name in own})
+def share_options(named: Mapping[str, Any], *defaults: *Groups) -> tuple[*Groups]:
+    """Each of the `defaults` with the named options that it has; an option of several changes the first of them."""
+    refuse_unknown(named, *map(type, defaults))
+    rest, changed = dict(named), []
+    for default in defaults:
+        own = [field.name for field in dataclasses.fields(default) if field.name in rest]  # type: ignore[arg-type]
+        changed.append(change_options(default, {name: rest.pop(name) for name in own}))
+    return cast("tuple[*Groups]", tuple(changed))
 
 
 def change_options(default: Options, named: Mapping[str, Any]) -> Options:

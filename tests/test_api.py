@@ -9,12 +9,17 @@ from typing import Any
 import pytest
 
 import saccade
-from saccade import api
+from saccade.align.options import AlignOptions
 from saccade.cli.commands import app
+from saccade.comparison.options import CompareOptions
 from saccade.data import TextPair
 from saccade.data.inputs import list_pairs, name_pairs
+from saccade.decode.file_options import EnsembleOptions, FileOptions, RerankingModels, ScoreOptions
 from saccade.errors import UserError
+from saccade.evaluation.options import EvaluateOptions
 from saccade.ranges import OptionError
+from saccade.tour import TourOptions
+from saccade.train.request import TrainingRequest
 
 CAT = "the black cat sleeps"
 
@@ -116,17 +121,17 @@ def test_pairs_come_in_any_form(tmp_path: Path) -> None:
 
 
 CALLS: dict[str, tuple[Any, ...]] = {
-    "train": (api.TrainingRequest,),
-    "translate": (api.FileOptions, api.Search, api.Constraints, api.RerankingModels, api.EnsembleOptions, api.load),
-    "score": (api.ScoreOptions, api.EnsembleOptions, api.Model.score_file, api.load),
-    "rerank": (api.Model.tune_reranking, api.RerankingModels, api.Search, api.load),
-    "calibrate": (api.Model.calibrate, api.Search, api.load),
-    "align": (api.AlignOptions, api.Model.align_file, api.load),
-    "evaluate": (api.EvaluateOptions, api.Search, api.evaluate),
-    "compare": (api.CompareOptions, api.Search, api.compare),
-    "sweep": (api.sweep,),
-    "data": (api.describe_data,),
-    "try": (api.TourOptions, api.run_tour),
+    "train": (TrainingRequest,),
+    "translate": (FileOptions, saccade.Search, saccade.Constraints, RerankingModels, EnsembleOptions, saccade.load),
+    "score": (ScoreOptions, EnsembleOptions, saccade.Model.score_file, saccade.load),
+    "rerank": (saccade.Model.tune_reranking, RerankingModels, saccade.Search, saccade.load),
+    "calibrate": (saccade.Model.calibrate, saccade.Search, saccade.load),
+    "align": (AlignOptions, saccade.Model.align_file, saccade.load),
+    "evaluate": (EvaluateOptions, saccade.Search, saccade.evaluate),
+    "compare": (CompareOptions, saccade.Search, saccade.compare),
+    "sweep": (saccade.sweep,),
+    "data": (saccade.describe_data,),
+    "try": (TourOptions, saccade.run_tour),
 }
 RENAMED = {"folder": "model", "systems": "system", "as_json": "", "help": "", "trust_code": "", "summary": ""}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import saccade.provenance
-from saccade.provenance import provenance
+from saccade.provenance import provenance, recording_call
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -38,6 +38,20 @@ def test_command_defaults_to_that_of_the_process(monkeypatch: pytest.MonkeyPatch
     assert provenance()["command"] == "saccade train 'my pairs.tsv'"
     monkeypatch.setattr(sys, "argv", ["/somewhere/saccade/__main__.py", "try"])  # python -m saccade try
     assert provenance()["command"] == "saccade try"
+
+
+def test_a_call_from_python_records_its_own_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["/somewhere/ipykernel_launcher.py", "-f", "kernel.json"])
+
+    @recording_call
+    def evaluate(*systems: object, **options: object) -> str:
+        return str(provenance()["command"])
+
+    assert evaluate(Path("my model"), beam=2) == "saccade.evaluate('my model', beam=2)"
+    assert len(evaluate([("a", "b")] * 1000)) < 200
+    outer = recording_call(lambda: evaluate("inner"))
+    outer.__wrapped__.__name__ = "compare"  # type: ignore[attr-defined]
+    assert outer() == "saccade.compare()"
 
 
 def test_it_does_not_import_torch() -> None:

@@ -3,7 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
 import pytest
 import torch
@@ -15,7 +15,7 @@ from saccade.data import Cleaning
 from saccade.decode import Search
 from saccade.errors import UserError
 from saccade.models import MODELS, build_model
-from saccade.ranges import Checked, Range, members, range_of, without_metadata
+from saccade.ranges import Checked, Count, Exponent, Help, Range, describe_option, members, range_of, without_metadata
 from saccade.text import Policy
 from saccade.train.recipe import Data, Training, WeightedCorpus
 
@@ -135,13 +135,18 @@ def test_numbers_without_a_declared_range_are_finite() -> None:
         config.from_dict(Plain, {"number": math.inf}, "r.toml")
 
 
+def test_help_leaves_out_an_upper_bound_that_is_far_above_any_use() -> None:
+    assert describe_option(Annotated[Count, Help("Number of eggs.")]) == "Number of eggs. At least 1."
+    assert describe_option(Annotated[Exponent, Help("α.")]) == "α. From -10 to 10."
+    assert describe_option(Annotated[bool, Help("Bake.")]) == "Bake."
+
+
 def test_help_shows_the_ranges_of_the_search() -> None:
     shown = CliRunner().invoke(app, ["translate", "--help"], env={"COLUMNS": "200"}).output
     for name, hint in get_type_hints(Search, include_extras=True).items():
-        within = range_of(hint)
-        if within is not None and name != "repeats":  # 0 of which is no limit there
+        if range_of(hint) is not None and name != "repeats":  # 0 of which is no limit there
             (line,) = [line for line in shown.splitlines() if f"--{name.replace('_', '-')} " in line]
-            assert str(within) in line.replace("From", "from").replace("At", "at").replace("Above", "above"), line
+            assert describe_option(hint) in line
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,9 @@ from saccade.align.links import GoldLinks, Links, sort_links
 from saccade.align.options import AlignOptions, LinkFormat
 from saccade.align.scores import AlignmentScores, score_alignments, score_baselines
 from saccade.data.inputs import NamedPairs, Pairs, name_pairs
+from saccade.errors import Say
+from saccade.progress import Bar
 
-Bar = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]  # (label, total) → a function that advances
-Say = Callable[[str], None]
 Table = tuple[list[str], list[list[str]]]
 
 

@@ -6,8 +6,10 @@ Exit codes: 0 success, 1 interrupted, 2 an error that the user can fix (a mistak
 """
 
 import os
+import shlex
 import sys
 from contextlib import suppress
+from contextvars import copy_context
 from typing import NoReturn
 
 from saccade.errors import UserError, printable
@@ -24,8 +26,11 @@ def main() -> None:
     try:
         try:
             from saccade.cli.commands import app
+            from saccade.provenance import recorded_command
 
-            app()
+            context = copy_context()
+            context.run(recorded_command.set, shlex.join(["saccade", *sys.argv[1:]]))
+            context.run(app)
         finally:
             sys.stdout.flush()  # here at the latest, a full disk raises an error
     except UserError as error:

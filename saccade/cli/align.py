@@ -1,14 +1,14 @@
 """`saccade align`: link the words or pieces of pairs by a model's attention."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from saccade.api import AlignOptions, load
-from saccade.cli.console import interruptible, print_table, progress_bar, put, say
+import saccade
+from saccade.align.options import AlignOptions
+from saccade.cli.console import print_table, progress_bar, put, say, to_json
 from saccade.cli.options import Device, ModelFolder, command
 
 PairsArgument = Annotated[
@@ -37,9 +37,9 @@ def align(
     Example: [bold]saccade align en-fr pairs.tsv --with fr-en --out pairs.links[/]
     """
     measured = replace(options, entropy=options.entropy or summary is not None)
-    with interruptible(), progress_bar("aligning", hidden=out is None) as progress:
-        result = load(model, device=device).align_file(
-            pairs, options=measured, out=out, reverse=reverse, write=put, progress=progress
+    with progress_bar("aligning", hidden=out is None) as progress:
+        result = saccade.load(model, device=device).align_file(
+            pairs, out=out, reverse=reverse, write=put, progress=progress, **vars(measured)
         )
     for note in result.notes():
         say(note)
@@ -47,4 +47,4 @@ def align(
         print_table(columns, rows, err=True)  # standard output may hold the links
     if summary is not None:
         about = {"model": str(model), "reverse": reverse and str(reverse), **result.to_dict()}
-        summary.write_text(json.dumps(about, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+        summary.write_text(to_json(about) + "\n", encoding="utf-8")

@@ -1,15 +1,15 @@
 """`saccade compare`: train systems alike, evaluate them on the same sentences, and report."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from saccade import api
-from saccade.api import DEFAULT_SEARCH, CompareOptions, Search
-from saccade.cli.console import bar, plural, print_table, put, say, show
-from saccade.cli.options import Json, Only, command
+import saccade
+from saccade.cli.console import bar, plural, print_table, put, say, show, to_json
+from saccade.cli.options import BriefSearch, Json, command
+from saccade.comparison.options import CompareOptions
+from saccade.decode.search.options import DEFAULT_SEARCH
 
 Systems = Annotated[
     list[str],
@@ -20,18 +20,17 @@ Systems = Annotated[
         show_default=False,
     ),
 ]
+Out = Annotated[Path, typer.Option(help="Folder for the runs, report.html and results.json.")]
 
 
 @command
 def compare(
     systems: Systems,
-    out: Annotated[Path, typer.Option(help="Folder for the runs, report.html and results.json.")] = Path(
-        "runs/compare"
-    ),
+    out: Out = Path("runs/compare"),
     as_json: Json = False,
     *,
     options: CompareOptions,
-    search: Annotated[Search, Only("beam", "length_penalty")] = DEFAULT_SEARCH,
+    search: BriefSearch = DEFAULT_SEARCH,
 ) -> None:
     """Train and compare models or recipes under equal conditions, with several seeds.
 
@@ -40,11 +39,11 @@ def compare(
     Example: [bold]saccade compare cho2014 bahdanau2014 vaswani2017 --data task:phrasebook-en-fr --minutes 2[/]
     """
     try:
-        comparison = api.compare(systems, out=out, options=options, search=search, say=say, bar=bar)
+        comparison = saccade.compare(systems, out=out, search=search, bar=bar, **vars(options))
     except KeyboardInterrupt:
         raise typer.Exit(1) from None
     if as_json:
-        put(json.dumps(comparison.to_dict(), ensure_ascii=False, indent=1))
+        put(to_json(comparison.to_dict(), indent=1))
     else:
         show(f"{plural(len(comparison.pairs.references), 'sentence')} of {comparison.pairs.name}")
         for difference in comparison.plan.unequal:

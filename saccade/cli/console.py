@@ -1,14 +1,15 @@
 """Where commands print: messages and tables for people, data for programs."""
 
+import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-
-import typer
+from typing import Any
 
 from saccade.errors import plural, printable, say
+from saccade.progress import Progress, count_up
 
-__all__ = ["bar", "interruptible", "plural", "print_entry", "print_table", "progress_bar", "put", "say", "show"]
+__all__ = ["bar", "plural", "print_entry", "print_table", "progress_bar", "put", "say", "show", "to_json"]
 
 _LAYOUT = "\n\t"
 
@@ -23,6 +24,10 @@ def put(text: str) -> None:
     """Print data on standard output: exactly `text`, except for control characters on a terminal."""
     sys.stdout.write((printable(text, keep=_LAYOUT) if sys.stdout.isatty() else text) + "\n")
     sys.stdout.flush()
+
+
+def to_json(value: Any, *, indent: int = 2) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=indent)
 
 
 def print_table(
@@ -47,41 +52,25 @@ def print_table(
 
 
 @contextmanager
-def progress_bar(title: str, *, hidden: bool = False) -> Iterator[Callable[[int, int | None], None]]:
+def progress_bar(title: str, *, hidden: bool = False) -> Iterator[Progress]:
     """Show progress on standard error if it is a terminal; yields a function of (finished, total or None)."""
     from rich.console import Console
     from rich.markup import escape
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as RichProgress
 
     console = Console(stderr=True)
     columns = (TextColumn(escape(printable(title))), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=hidden or not console.is_terminal) as progress:
+    with RichProgress(*columns, console=console, transient=True, disable=hidden or not console.is_terminal) as progress:
         task = progress.add_task(title, total=None)
         yield lambda finished, total: progress.update(task, completed=finished, total=total)
 
 
 @contextmanager
-def bar(title: str, total: int | None, *, hidden: bool = False) -> Iterator[Callable[[int], None]]:
+def bar(title: str, total: int) -> Iterator[Callable[[int], None]]:
     """The same; yields a function of how many more are finished."""
-    finished = 0
-
-    def advance(more: int) -> None:
-        nonlocal finished
-        finished += more
-        progress(finished, total)
-
-    with progress_bar(title, hidden=hidden) as progress:
-        yield advance
-
-
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """Ctrl-C ends the command with exit code 1 and one line."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        say("saccade: interrupted")
-        raise typer.Exit(1) from None
+    with progress_bar(title) as progress:
+        yield count_up(progress, total)
 
 
 def print_entry(name: str, text: str, about: str = "", example: str = "") -> None:

@@ -1,16 +1,16 @@
 """`saccade data`: statistics of a corpus, the effect of cleaning, and the cleaned corpus."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from saccade.api import describe_data
-from saccade.cli.console import interruptible, plural, put, say, show
-from saccade.cli.options import Json
+import saccade
+from saccade.cli.console import plural, put, say, show, to_json
+from saccade.cli.options import Json, command_without_models
 
 
+@command_without_models
 def data(
     pairs: Annotated[
         str,
@@ -40,10 +40,9 @@ def data(
 
     Example: [bold]saccade data pairs.tsv --clean duplicates --clean ratio=3 --out clean.tsv[/]
     """
-    with interruptible():
-        report = describe_data(pairs, targets, fields=fields, clean=clean, out=out, vocab_from=vocab_from)
+    report = saccade.describe_data(pairs, targets, fields=fields, clean=clean, out=out, vocab_from=vocab_from)
     if as_json:
-        put(json.dumps(report.to_dict(), ensure_ascii=False, indent=2))
+        put(to_json(report.to_dict()))
     else:
         show("\n".join(report.lines()))
     if report.changed:

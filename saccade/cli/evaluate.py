@@ -1,14 +1,14 @@
 """`saccade evaluate`: score the outputs of models or of files, and compare systems."""
 
-import json
 from typing import Annotated
 
 import typer
 
-from saccade import api
-from saccade.api import DEFAULT_SEARCH, EvaluateOptions, Search
-from saccade.cli.console import bar, interruptible, plural, print_table, put, say, show
-from saccade.cli.options import Json, Only, command
+import saccade
+from saccade.cli.console import bar, plural, print_table, put, say, show, to_json
+from saccade.cli.options import BriefSearch, Json, command
+from saccade.decode.search.options import DEFAULT_SEARCH
+from saccade.evaluation.options import EvaluateOptions
 
 SystemArgument = Annotated[
     str,
@@ -33,16 +33,15 @@ def evaluate(
     as_json: Json = False,
     *,
     options: EvaluateOptions,
-    search: Annotated[Search, Only("beam", "length_penalty")] = DEFAULT_SEARCH,
+    search: BriefSearch = DEFAULT_SEARCH,
 ) -> None:
     """Score translations with BLEU, chrF, error rates and more, and test whether systems differ significantly.
 
     Example: [bold]saccade evaluate my-model test.tsv --against other-model --by-length --report report.html[/]
     """
-    with interruptible():
-        result = api.evaluate(system, pairs, options=options, search=search, bar=bar)
+    result = saccade.evaluate(system, pairs, search=search, bar=bar, **vars(options))
     if as_json:
-        put(json.dumps(result.to_dict(), ensure_ascii=False, indent=2))
+        put(to_json(result.to_dict()))
     else:
         show(f"{plural(len(result.data.references), 'pair')} of {result.data.name}")
         for caption, (columns, rows) in result.tables(by_length=options.by_length, by_frequency=options.by_frequency):

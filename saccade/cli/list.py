@@ -1,10 +1,7 @@
 """`saccade attentions`, `saccade models` and `saccade tasks`: what is built in."""
 
-import json
-from typing import Any
-
-from saccade.api import list_attentions, list_models, list_tasks
-from saccade.cli.console import print_entry, put
+import saccade
+from saccade.cli.console import print_entry, put, to_json
 from saccade.cli.options import Json
 
 
@@ -13,8 +10,9 @@ def attentions(as_json: Json = False) -> None:
 
     Example: [bold]saccade attentions --json[/]
     """
-    rows = list_attentions()
-    if _print_json(rows, as_json):
+    rows = saccade.list_attentions()
+    if as_json:
+        put(to_json(rows))
         return
     for row in rows:
         parts = " · ".join(f"{part} {name}" for part, name in row["parts"].items())
@@ -27,8 +25,9 @@ def models(as_json: Json = False) -> None:
 
     Example: [bold]saccade models --json[/]
     """
-    rows = list_models()
-    if _print_json(rows, as_json):
+    rows = saccade.list_models()
+    if as_json:
+        put(to_json(rows))
         return
     for row in rows:
         sizes = ", ".join(f"{preset} {count / 1e6:.1f}M" for preset, count in row["parameters"].items())
@@ -41,17 +40,12 @@ def tasks(as_json: Json = False) -> None:
 
     Example: [bold]saccade tasks[/]
     """
-    rows = list_tasks()
-    if _print_json(rows, as_json):
+    rows = saccade.list_tasks()
+    if as_json:
+        put(to_json(rows))
         return
     for row in rows:
         least, most = row["words"]
         about = f"{least} to {most} {row['unit']}{', each pair once' if row['finite'] else ''} · {row['origin']}"
         example = row["missing"] or f"{row['source']}  →  {row['target']}"
         print_entry(f"task:{row['name']}", row["summary"], about, example)
-
-
-def _print_json(rows: list[dict[str, Any]], as_json: bool) -> bool:
-    if as_json:
-        put(json.dumps(rows, ensure_ascii=False, indent=2))
-    return as_json

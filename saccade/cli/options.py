@@ -3,13 +3,15 @@
 import dataclasses
 import inspect
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 
 import saccade
-from saccade.cli.console import show
+from saccade.cli.console import say, show
+from saccade.decode.search.options import Search
 from saccade.errors import UserError
 from saccade.names import trusting_code
 from saccade.ranges import (
@@ -18,25 +20,29 @@ from saccade.ranges import (
     change_options,
     choices_of,
     convert_options,
+    describe_option,
     field_hints,
     help_of,
     members,
-    range_of,
     without_metadata,
 )
+
+Command = Callable[..., None]
+
+
+class Only:
+    """`Annotated[Search, Only("beam")]`: of the dataclass's fields, only these become options."""
+
+    def __init__(self, *fields: str) -> None:
+        self.fields = fields
+
 
 ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="The folder of a trained model.")]
 Device = Annotated[str, typer.Option(help="The device: auto, cpu, cuda or mps.")]
 BatchTokens = Annotated[
     int, typer.Option(help="Tokens × hypotheses per batch; a smaller number needs less memory.", min=1)
 ]
-ByOption = Annotated[
-    str,
-    typer.Option(
-        "--by",
-        help="Show attention per word or per token (piece). auto shows tokens for character models and single words.",
-    ),
-]
+BriefSearch = Annotated[Search, Only("beam", "length_penalty")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 TrustCode = Annotated[
     bool,
@@ -62,31 +68,13 @@ def common_options(version: Version = False) -> None:
     """The options of `saccade` itself."""
 
 
-class Only:
-    """`Annotated[Search, Only("beam")]`: the command has options for these fields alone."""
-
-    def __init__(self, *fields: str) -> None:
-        self.fields = fields
-
-
-def command(function: Callable[..., None]) -> Callable[..., None]:
-    """A command that loads model folders: `with_options`, and `--trust-code`."""
-    expanded = with_options(function)
-
-    def run(trust_code: bool, **values: Any) -> None:
-        with trusting_code(trust_code):
-            expanded(**values)
-
-    trust = inspect.Parameter("trust_code", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=TrustCode)
-    return _with_parameters(run, function, [*inspect.signature(expanded).parameters.values(), trust])
-
-
-def with_options(function: Callable[..., None]) -> Callable[..., None]:
+def command(function: Command, *, loads_models: bool = True) -> Command:
     """`function` as typer takes it. A parameter whose type is a dataclass becomes one option per field, with the name,
     type, default, range and help that the field declares; the function gets an instance of the dataclass.
 
     A field has the default of the parameter's default instance, or else its own. Only the options that were typed
-    change it, through `with_options` where the dataclass has such a method.
+    change it, through `with_options` where the dataclass has such a method. A command that `loads_models` also has
+    `--trust-code`.
     """
     hints = get_type_hints(function, include_extras=True)
     parameters: list[inspect.Parameter] = []
@@ -94,35 +82,38 @@ def with_options(function: Callable[..., None]) -> Callable[..., None]:
     for name, parameter in inspect.signature(function).parameters.items():
         kind: type[Any] = without_metadata(hints[name])
         if not dataclasses.is_dataclass(kind):
-            parameters.append(parameter.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY))
+            parameters.append(_keyword(name, hints[name], parameter.default))
             continue
         default = None if parameter.default is inspect.Parameter.empty else parameter.default
-        options = _parameters(kind, default, _only(hints[name]))
+        only = next((item.fields for item in get_args(hints[name])[1:] if isinstance(item, Only)), None)
+        options = _parameters(kind, default, only)
         groups[name] = (kind, default, [option.name for option in options])
         parameters += options
     parameters.sort(key=lambda parameter: parameter.default is not inspect.Parameter.empty)
+    if loads_models:
+        parameters.append(_keyword("trust_code", TrustCode, False))
 
-    def run(**values: Any) -> None:
+    def run(trust_code: bool = False, **values: Any) -> None:
         try:
             for name, (kind, default, fields) in groups.items():
                 typed = {field: value for field in fields if _is_typed(value := values.pop(field))}
                 typed = convert_options(kind, typed)
                 values[name] = kind(**typed) if default is None else change_options(default, typed)
-            function(**values)
+            with trusting_code(trust_code):
+                function(**values)
         except OptionError as error:
             raise UserError(f"{flag(error.field)} {error.message}") from error
+        except KeyboardInterrupt:
+            say("saccade: interrupted")
+            raise typer.Exit(1) from None
 
-    return _with_parameters(run, function, parameters)
-
-
-def _with_parameters(
-    run: Callable[..., None], function: Callable[..., None], parameters: list[inspect.Parameter]
-) -> Callable[..., None]:
-    """`run` with the name and the text of `function`, and with these parameters, which typer reads."""
     run.__name__, run.__doc__ = function.__name__, function.__doc__
     run.__dict__["__signature__"] = inspect.Signature(parameters)
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run
+
+
+command_without_models = partial(command, loads_models=False)
 
 
 def flag(field: str) -> str:
@@ -133,8 +124,8 @@ def _is_typed(value: Any) -> bool:
     return value is not None and value is not False and value != []
 
 
-def _only(hint: Any) -> tuple[str, ...] | None:
-    return next((item.fields for item in get_args(hint)[1:] if isinstance(item, Only)), None)
+def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 def _parameters(cls: type[Any], default: Any, only: tuple[str, ...] | None) -> list[inspect.Parameter]:
@@ -146,35 +137,26 @@ def _parameters(cls: type[Any], default: Any, only: tuple[str, ...] | None) -> l
         if help_ is None or (only is not None and field.name not in only):
             continue
         value = field.default if default is None else getattr(default, field.name)
-        required = value is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-        kind = _type(hint) if required else _type(hint) | None
-        parameters.append(
-            inspect.Parameter(
-                field.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=inspect.Parameter.empty if required else None,
-                annotation=Annotated[kind, _option(field.name, hint, help_, value)],
-            )
-        )
+        option = _option(field.name, hint, help_, value)
+        if value is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+            parameters.append(_keyword(field.name, Annotated[_type(hint), option], inspect.Parameter.empty))
+        else:
+            parameters.append(_keyword(field.name, Annotated[_type(hint) | None, option], None))
     return parameters
 
 
 def _option(name: str, hint: Any, help_: Help, default: Any) -> Any:
     """Where an option was not typed its value is None, so that its default is shown as a part of the text."""
-    within = str(range_of(hint) or "")
-    text = help_.text + (f" {within[0].upper()}{within[1:]}." if within else "")
+    text = describe_option(hint)
     if not any(default is nothing for nothing in (None, dataclasses.MISSING, False)) and default not in ((), ""):
         text += f" [dim]\\[default: {default}][/dim]"
     if help_.argument:
         return typer.Argument(help=text, metavar=help_.metavar or name.upper(), show_default=False)
-    flags, metavar = help_.flags or (flag(name),), help_.metavar or _listed(choices_of(hint))
-    return typer.Option(*flags, help=text, metavar=metavar, show_default=False, rich_help_panel=help_.group)
-
-
-def _listed(choices: tuple[Any, ...]) -> str | None:
-    """The choices where they are short enough to stand beside the option; the help names longer ones."""
-    listed = "|".join(str(choice) for choice in choices if choice is not None)
-    return listed if 0 < len(listed) <= 24 else None
+    choices = "|".join(str(choice) for choice in choices_of(hint) if choice is not None)
+    metavar = help_.metavar or (choices if 0 < len(choices) <= 24 else None)  # the help names longer choices
+    return typer.Option(
+        *(help_.flags or (flag(name),)), help=text, metavar=metavar, show_default=False, rich_help_panel=help_.group
+    )
 
 
 def _type(hint: Any) -> Any:

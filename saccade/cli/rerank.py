@@ -5,41 +5,35 @@ from typing import Annotated, Literal
 
 import typer
 
-from saccade.api import DEFAULT_SEARCH, PairOptions, RerankingModels, Search, load
-from saccade.cli.console import interruptible, plural, print_table, progress_bar, show
-from saccade.cli.options import BatchTokens, Device, ModelFolder, Only, command
+import saccade
+from saccade.cli.console import plural, print_table, progress_bar, show
+from saccade.cli.options import BatchTokens, BriefSearch, Device, ModelFolder, command
+from saccade.decode.file_options import PairOptions, RerankingModels
+from saccade.trained_model import TEN_HYPOTHESES
 
-_TEN_HYPOTHESES = DEFAULT_SEARCH.with_options(beam=10)
+Out = Annotated[Path, typer.Option(help="File for the weights, to use in `saccade translate --rerank-weights`.")]
 
 
 @command
 def rerank(
     model: ModelFolder,
-    out: Annotated[
-        Path, typer.Option(help="File for the weights, to use in `saccade translate --rerank-weights`.")
-    ] = Path("weights.json"),
+    out: Out = Path("weights.json"),
     metric: Annotated[Literal["chrf", "bleu"], typer.Option(help="The metric to tune for.")] = "chrf",
     device: Device = "auto",
     batch_tokens: BatchTokens = 8192,
     *,
     pairs: PairOptions,
     rerankers: RerankingModels,
-    search: Annotated[Search, Only("beam", "length_penalty")] = _TEN_HYPOTHESES,
+    search: BriefSearch = TEN_HYPOTHESES,
 ) -> None:
     """Tune the weights of reranking models on validation pairs.
 
     Example: [bold]saccade rerank en-fr valid.tsv --channel fr-en --out weights.json[/]
     """
-    loaded = load(model, device=device)
-    with interruptible(), progress_bar("translating") as progress:
+    loaded, options = saccade.load(model, device=device), {**vars(pairs), **vars(rerankers)}
+    with progress_bar("translating") as progress:
         tuned = loaded.tune_reranking(
-            **vars(pairs),
-            rerankers=rerankers,
-            out=out,
-            metric=metric,
-            search=search,
-            batch_tokens=batch_tokens,
-            progress=progress,
+            out=out, metric=metric, search=search, batch_tokens=batch_tokens, progress=progress, **options
         )
     print_table(["model", "weight"], [[name, f"{value:g}"] for name, value in tuned.weights.items()])
     sentences = plural(tuned.sentences, "sentence")

@@ -1,8 +1,9 @@
 """`saccade score`: the probability of given translations under a model."""
 
-from saccade.api import EnsembleOptions, PairOptions, ScoreOptions, load
-from saccade.cli.console import interruptible, plural, progress_bar, put, say
+import saccade
+from saccade.cli.console import plural, progress_bar, put, say
 from saccade.cli.options import Device, ModelFolder, command
+from saccade.decode.file_options import EnsembleOptions, PairOptions, ScoreOptions
 
 
 @command
@@ -18,9 +19,9 @@ def score(
 
     Example: [bold]saccade score my-model pairs.tsv --jsonl --out scores.jsonl[/]
     """
-    loaded = load(model, device=device, options=ensemble)
-    with interruptible(), progress_bar("scoring", hidden=options.out is None) as progress:
-        totals = loaded.score_file(**vars(pairs), options=options, write=put, progress=progress)
+    loaded = saccade.load(model, device=device, **vars(ensemble))
+    with progress_bar("scoring", hidden=options.out is None) as progress:
+        totals = loaded.score_file(write=put, progress=progress, **vars(pairs), **vars(options))
     say(
         f"{plural(totals.pairs, 'pair')}, {plural(totals.pieces, 'token')} with end symbols: log-probability "
         f"{totals.log_prob:.4f}, perplexity {totals.perplexity:.4f} per token, {totals.word_perplexity:.4f} per word"

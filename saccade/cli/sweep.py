@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from saccade import api
+import saccade
 from saccade.cli.console import print_table, put, say
 from saccade.cli.options import Json, command
 from saccade.errors import UserError
@@ -32,7 +32,7 @@ def sweep(
     Example: [bold]saccade sweep recipe.toml --grid train.lr=1e-3,3e-4 --seeds 1,2 --out runs/rates[/]
     """
     try:
-        result = api.sweep(recipe, out, grid=grid or [], seeds=seeds, settings=settings or [])
+        result = saccade.sweep(recipe, out, grid=grid or [], seeds=seeds, settings=settings or [])
     except KeyboardInterrupt:
         raise typer.Exit(1) from None
     if as_json:

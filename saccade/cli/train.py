@@ -5,9 +5,10 @@ from typing import Annotated
 
 import typer
 
-from saccade.api import TrainingRequest, train_model
+from saccade.api import train_model
 from saccade.cli.console import put
 from saccade.cli.options import command
+from saccade.train.request import TrainingRequest
 
 
 @command

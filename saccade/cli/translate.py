@@ -6,9 +6,11 @@ from typing import Annotated
 
 import typer
 
-from saccade.api import DEFAULT_SEARCH, Constraints, EnsembleOptions, FileOptions, RerankingModels, Search, load
-from saccade.cli.console import interruptible, progress_bar, put, say
+import saccade
+from saccade.cli.console import progress_bar, put, say
 from saccade.cli.options import Device, ModelFolder, command
+from saccade.decode.file_options import EnsembleOptions, FileOptions, RerankingModels
+from saccade.decode.search.options import DEFAULT_SEARCH, Constraints, Search
 
 STDIN = "-"
 
@@ -37,19 +39,12 @@ def translate(
     Example: [bold]echo "The cat sleeps." | saccade translate my-model -[/]
     """
     is_typed = file == STDIN and sys.stdin.isatty()
-    loaded = load(model, device=device, options=ensemble)
+    loaded = saccade.load(model, device=device, **vars(ensemble))
     hidden = options.out is None and sys.stdout.isatty()  # a bar would run through the lines
-    with interruptible(), progress_bar("translating", hidden=hidden or is_typed) as progress:
-        loaded.translate_file(
-            file,
-            options,
-            search=search,
-            constraints=constraints,
-            rerankers=rerankers,
-            lines=_typed_lines() if is_typed else None,
-            write=put,
-            progress=progress,
-        )
+    lines, groups = _typed_lines() if is_typed else None, (options, search, constraints, rerankers)
+    named = {name: value for group in groups for name, value in vars(group).items()}
+    with progress_bar("translating", hidden=hidden or is_typed) as progress:
+        loaded.translate_file(file, lines=lines, write=put, progress=progress, **named)
 
 
 def _typed_lines() -> Iterator[str]:

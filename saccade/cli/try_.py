@@ -1,19 +1,21 @@
 """`saccade try`: the effect of attention on built-in data, in less than four minutes on two quiet cores."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from saccade.api import TourOptions, run_tour
-from saccade.cli.console import put
-from saccade.cli.options import with_options
+import saccade
+from saccade.cli.console import put, to_json
+from saccade.cli.options import command_without_models
+from saccade.tour import TourOptions
+
+Out = Annotated[Path, typer.Option(help="Folder for the models, figures.json and report.html.")]
 
 
-@with_options
+@command_without_models
 def try_(
-    out: Annotated[Path, typer.Option(help="Folder for the models, figures.json and report.html.")] = Path("runs/try"),
+    out: Out = Path("runs/try"),
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON instead of tables.")] = False,
     *,
     options: TourOptions,
@@ -22,6 +24,6 @@ def try_(
 
     Example: [bold]saccade try[/]
     """
-    results = run_tour(out, options, quiet=as_json)
+    results = saccade.run_tour(out, quiet=as_json, **vars(options))
     if as_json:
-        put(json.dumps({key: value for key, value in results.items() if key != "test"}, ensure_ascii=False, indent=1))
+        put(to_json({key: value for key, value in results.items() if key != "test"}, indent=1))

@@ -30,11 +30,11 @@ from saccade.comparison.report import write_report
 from saccade.comparison.result import Comparison
 from saccade.data.inputs import name_pairs
 from saccade.decode import DEFAULT_SEARCH, Search, load
-from saccade.errors import UserError
+from saccade.errors import Say, UserError
 from saccade.evaluation.evaluation_set import EvaluationSet, read_evaluation_set
-from saccade.evaluation.systems import Bar, Say
 from saccade.files import parse_json
 from saccade.locking import locked
+from saccade.progress import Bar
 from saccade.provenance import provenance
 from saccade.train.sweep import Result, train_points
 

@@ -9,11 +9,12 @@ from typing import Any
 from saccade.data import PairFiles, TextPair
 from saccade.data.text_files import line_error
 from saccade.decode.file_options import ScoreOptions
-from saccade.decode.file_translation import Progress, check_tag
+from saccade.decode.file_translation import check_tag
 from saccade.decode.scoring import PairScore, ScoreTotals, score_pairs
 from saccade.decode.translator import Translator
 from saccade.files import write_json
 from saccade.journal import open_output, refuse_folder
+from saccade.progress import Progress
 
 Item = tuple[TextPair, Mapping[str, Any]]  # a pair, and the other fields of its line
 

@@ -25,8 +25,8 @@ from saccade.decode.translator import Translator
 from saccade.decode.unknown_words import read_dictionary, replace_unknown
 from saccade.errors import UserError, plural, say
 from saccade.journal import DirectOutput, Journal, open_output
+from saccade.progress import Progress, count_up
 
-Progress = Callable[[int, int | None], None]  # (finished, in all), where that is known
 Choose = Callable[[Iterator[Translation]], Iterator[Translation]]
 
 _UNDATED = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
@@ -77,7 +77,7 @@ def translate_file(
         work.draw = draw_figures(options.plot, options, several=several)
     output = open_output(options.out, command, write=write, tree=options.tree, restart=options.restart)
     with closing(records), output as journal:
-        work.run(remaining, journal, None if progress is None else partial(_report, progress, [0], total))
+        work.run(remaining, journal, None if progress is None else count_up(progress, total))
 
 
 @dataclass(kw_only=True)
@@ -280,11 +280,6 @@ def _several(records: Iterator[Record]) -> tuple[Iterator[Record], bool]:
     """Whether there is more than one."""
     first = list(islice(records, 2))
     return chain(first, records), len(first) > 1
-
-
-def _report(progress: Progress, finished: list[int], total: int | None, more: int) -> None:
-    finished[0] += more
-    progress(finished[0], total)
 
 
 def _mark(record: Record) -> str:

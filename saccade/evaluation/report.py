@@ -1,6 +1,5 @@
 """The report of an evaluation: one HTML file that opens from disk, offline."""
 
-import sys
 from pathlib import Path
 
 from saccade.evaluation.systems import SystemsEvaluation
@@ -52,7 +51,7 @@ def write_report(result: SystemsEvaluation, path: Path, by: UnitChoice = "auto")
         if rows:
             report.table(heading, columns, rows)
     report.text("How it was counted", "\n\n".join(signatures(result)))
-    report.provenance("Made by", provenance(command=" ".join(["saccade", *sys.argv[1:]])))
+    report.provenance("Made by", provenance())
     report.save(path)
 
 

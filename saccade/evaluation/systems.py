@@ -3,8 +3,8 @@
 `evaluate_systems` is what `saccade evaluate` and `Model.evaluate` call.
 """
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from saccade.data.inputs import Pairs, name_pairs
 from saccade.data.text_files import line_error
 from saccade.decode import DEFAULT_SEARCH, Constraints, Search, Translator, load
 from saccade.device import limit_threads
-from saccade.errors import UserError
+from saccade.errors import Say, UserError
 from saccade.evaluation.behaviour import unread_words
 from saccade.evaluation.breakdowns import word_counts
 from saccade.evaluation.evaluation import Evaluation, choose_metrics, evaluate
@@ -26,11 +26,10 @@ from saccade.evaluation.options import EvaluateOptions
 from saccade.evaluation.significance_tests import Difference, significance, significance_over_seeds
 from saccade.files import parse_json
 from saccade.metrics import Counts, make_metrics
+from saccade.progress import Bar
 from saccade.text.words import UnitChoice
 
 WORST_SHOWN, HEATMAPS = 8, 3  # sentences in a report, and how many of them have heatmaps
-Bar = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]  # (label, total) → a function that advances
-Say = Callable[[str], None]
 System = str | Path | Translator
 Run = Path | Translator
 

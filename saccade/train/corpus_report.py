@@ -52,7 +52,7 @@ class CorpusReport:
         yield from cleaned.replace("; left out", "\n  left out").split("\n")
 
 
-def describe_corpus(
+def describe_data(
     pairs: Pairs,
     targets: str | Path | None = None,
     *,
@@ -61,7 +61,10 @@ def describe_corpus(
     out: str | Path | None = None,
     vocab_from: str | Path | None = None,
 ) -> CorpusReport:
-    """Summarise pairs, clean them by rules such as "ratio=3", and write the pairs that are kept to `out`."""
+    """Summarise pairs and the effect of cleaning them, as `saccade data` does; write the pairs kept to `out`.
+
+    `clean` has rules of data.clean: `["duplicates", "ratio=3"]`, or `["all"]`.
+    """
     is_cleaned = clean is not None or out is not None
     cleaning = _parse_cleaning((clean or []) if is_cleaned else ["all"])
     tokenisers = None

@@ -6,8 +6,6 @@ memory, several workers, a log and a model card. `train/translation.py` is the f
 """
 
 import math
-import shlex
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -172,7 +170,7 @@ class Learner(ABC, Generic[B]):
 
 def model_card(learner: Learner[Any], model: nn.Module, best: Mapping[str, Any], seed: int, seconds: float) -> str:
     """The model, its data, its scores and how it was trained, as Markdown."""
-    origin = provenance(seed=seed, command=shlex.join(["saccade", *sys.argv[1:]]))
+    origin = provenance(seed=seed)
     numbers = {name: f"{value:.4g}" if isinstance(value, float) else value for name, value in best.items()}
     scores = "\n".join(f"| {name} | {value} |" for name, value in numbers.items() if value is not None)
     versions = ", ".join(f"{name} {version}" for name, version in origin["versions"].items())

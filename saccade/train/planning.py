@@ -1,12 +1,11 @@
 """From a request to a recipe and its run: `saccade train` and `saccade.fit` both call `fit`."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from saccade import config, model_folder
 from saccade.decode import load_vocabularies
-from saccade.errors import UserError
+from saccade.errors import Say, UserError
 from saccade.train.automatic import Facts, choose_recipe
 from saccade.train.distributed import join_workers
 from saccade.train.log import Log
@@ -16,8 +15,6 @@ from saccade.train.request import TrainingRequest
 from saccade.train.resume import recipe_to_resume
 from saccade.train.run import claim_folder, refuse_used_folder
 from saccade.train.translation import Observer, train
-
-Say = Callable[[str], None]
 
 
 def fit(

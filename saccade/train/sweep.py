@@ -4,10 +4,11 @@ A finished run has a result.json in its folder and is not trained again; an inte
 """
 
 import hashlib
+import json
 import os
 import re
 import statistics
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
@@ -17,17 +18,16 @@ import torch
 from rich.console import Console
 
 from saccade import config, files
-from saccade.errors import UserError
+from saccade.errors import Say, UserError, say
 from saccade.files import parse_json
 from saccade.locking import locked
 from saccade.models import build_model
+from saccade.provenance import recording_call
 from saccade.train.learner import TrainingState
 from saccade.train.log import Log
 from saccade.train.recipe import Recipe, load_saved_recipe, read_recipe, recipe_of
 from saccade.train.resume import differences
 from saccade.train.translation import JUDGES, train
-
-Say = Callable[[str], None]
 
 _RESULT = "result.json"
 _VALUE = re.compile(r"""(?:\[[^\]]*\]|"[^"]*"|'[^']*'|[^,\[\]"'])+""")
@@ -118,21 +118,23 @@ class Sweep:
         files.write_atomically(out / "results.md", text)
 
 
+@recording_call
 def sweep(
     recipe: str | Path,
     out: str | Path,
     *,
-    grid: Sequence[str] = (),
+    grid: Mapping[str, Sequence[Any]] | Sequence[str] = (),
     seeds: str | int | Sequence[int] = "1",
     settings: Sequence[str] = (),
-    say: Say = lambda _: None,
+    say: Say = say,
 ) -> Sweep:
-    """Train every combination of `grid` with every seed; the same call continues with what is missing.
+    """Train every combination of `grid` with every seed; the same call continues an interrupted sweep.
 
-    `grid` has items such as "train.lr=1e-3,3e-4"; `settings` are changes to all runs. The table so far is saved after
-    each run.
+    `grid` has items such as "train.lr=1e-3,3e-4", or is {"train.lr": [1e-3, 3e-4]}; `settings` are changes to all runs.
     """
     recipe, out = Path(recipe), Path(out)
+    if isinstance(grid, Mapping):
+        grid = [f"{key}={','.join(json.dumps(value) for value in values)}" for key, values in grid.items()]
     text = ",".join(map(str, seeds)) if isinstance(seeds, Sequence) and not isinstance(seeds, str) else str(seeds)
     runs = points(recipe, grid, parse_seeds(text), settings)
     results: list[Result] = []

@@ -19,10 +19,9 @@ from saccade.comparison.planning import make_plan
 from saccade.comparison.report import write_report
 from saccade.comparison.result import Comparison
 from saccade.decode import Search
-from saccade.errors import UserError
+from saccade.errors import Say, UserError
 from saccade.evaluation.evaluation_set import EvaluationSet
 from saccade.models import MODELS
-from saccade.train.sweep import Say
 
 QUICK = CompareOptions(resamples=20, rounds=0, shown=2, device="cpu")
 GREEDY = Search(beam=1, longest=8)
