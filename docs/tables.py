@@ -110,8 +110,8 @@ def zoo() -> str:
 def tasks() -> str:
     """One row per built-in task."""
     rows = [
-        [f"`{name}`", entry.summary, entry.origin, f"`pip install {entry.packages}`" if entry.packages else "–"]
-        for name, entry in TASKS.items()
+        [f"`{name}`", task.summary, task.origin, f"`pip install {task.packages}`" if task.packages else "–"]
+        for name, task in TASKS.items()
     ]
     return table(["task", "pairs", "data", "needs"], rows)
 

@@ -35,11 +35,11 @@ def list_tasks() -> list[dict[str, Any]]:
     from saccade.tasks import TASKS
 
     rows: list[dict[str, Any]] = []
-    for name, entry in TASKS.items():
+    for name, task in TASKS.items():
         known = ("summary", "origin", "pieces", "words", "unit", "finite", "packages")
-        row = {"name": name, **{key: getattr(entry, key) for key in known}}
+        row = {"name": name, **{key: getattr(task, key) for key in known}}
         try:
-            example = next(entry.make().pairs(1, seed=1, words=entry.words))
+            example = next(task.pairs(1, seed=1))
             row |= {"source": example.source, "target": example.target, "missing": None}
         except UserError as missing:
             row |= {"source": None, "target": None, "missing": str(missing)}

@@ -48,7 +48,7 @@ def name_pairs(
             raise UserError(f"{pairs} has targets of its own; leave {targets} out")
         from saccade.tasks import task
 
-        drawn = list(task(task_).pairs(count, seed, split="test", **({} if words is None else {"words": words})))
+        drawn = list(task(task_).pairs(count, seed, split="test", words=words))
         links = [frozenset(pair.alignment) for pair in drawn if pair.alignment is not None]
         yield NamedPairs(
             f"{pairs}, test split, seed {seed}" + ("" if words is None else f", {words[0]} to {words[1]} words"),

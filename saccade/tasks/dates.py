@@ -22,8 +22,7 @@ from itertools import chain, groupby
 from random import Random
 from typing import TYPE_CHECKING
 
-from saccade.tasks.drawing import Lengths, RuleTask, missing_package
-from saccade.tasks.pair import Pair
+from saccade.tasks.drawing import Lengths, Pair, RuleTask, missing_package
 from saccade.text.words import words as split_words
 
 if TYPE_CHECKING:
@@ -45,7 +44,9 @@ _YEARS, _SHORT_YEARS = (1900, 2099), (1970, 2069)
 
 @dataclass(frozen=True, kw_only=True)
 class Dates(RuleTask):
-    name, things, unit, lengths = "dates", "dates", "words", (1, 20)  # all of them; a tag counts
+    name, things, words = "dates", "dates", (1, 20)  # all of them; a tag counts
+    summary = f"dates as they are written in {len(LOCALES)} locales to ISO 8601"
+    origin, packages, joint = "the Unicode CLDR (Unicode-3.0), by babel (BSD-3-Clause)", "babel", False
 
     def draw(self, random: Random, words: Lengths, belongs: Callable[[str], bool]) -> Pair | None:
         locales = forms()

@@ -1,4 +1,4 @@
-"""What the tasks share: randomness that depends only on the request, splits by content, and two ways to draw pairs.
+"""What the tasks share: pairs, randomness that depends only on the request, splits by content, and two ways to draw.
 
 A split owns contents, not draws: a hash of the content of a pair (its sequence, date or spelling) gives one in twenty
 to `valid`, one in twenty to `test` and the rest to `train`. The seed does not matter, so the training data of one seed
@@ -7,53 +7,92 @@ is never in the test data of another.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
+from dataclasses import dataclass
 from hashlib import blake2b
 from heapq import nsmallest
 from random import Random
 from typing import ClassVar
 
 from saccade.errors import UserError
-from saccade.tasks.pair import Pair
+from saccade.text.subwords import Kind
+from saccade.text.words import words as split_words
 
 SPLITS = ("train", "valid", "test")
+LANGUAGES = {"en": "English", "fr": "French", "de": "German", "zh": "Chinese"}
 PATIENCE = 20_000  # draws in a row without a fitting pair, after which drawing ends
 Lengths = tuple[int, int]  # the shortest and the longest
 
 
+@dataclass(frozen=True, kw_only=True)
+class Sense:
+    """An ambiguous source word, and the word elsewhere that decides its sense. Positions count `saccade.text.words`."""
+
+    word: str  # as in a dictionary: "bank"
+    name: str  # the sense that is right here
+    source: int  # the position of the word
+    target: tuple[int, ...]  # the positions of its translation
+    forms: Mapping[str, tuple[str, ...]]  # sense → every form of its translation, in the target language
+    distance: int  # from the word to the cue, in source words; negative: the cue comes first
+    cue: str | None  # the deciding word; None: a neutral word stands in its place, and nothing decides
+
+    def read(self, translation: str) -> str | None:
+        """The sense that a translation chose; None if it contains forms of neither sense, or of both."""
+
+        def spaced(text: str) -> str:
+            return f" {' '.join(split_words(text))} "
+
+        line = spaced(translation)
+        chosen = [name for name, forms in self.forms.items() if any(spaced(form) in line for form in forms)]
+        return chosen[0] if len(chosen) == 1 else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    source: str
+    target: str
+    alignment: tuple[tuple[int, int], ...] | None = None  # links (i, j) between words of source and target, sorted
+    sense: Sense | None = None
+
+
+def hash_number(text: str, size: int = 8) -> int:
+    """A number of `size` bytes that is the same in every process and Python version."""
+    return int.from_bytes(blake2b(text.encode(), digest_size=size).digest())
+
+
 def generator(*request: object, split: str) -> Random:
-    """Random numbers that depend only on the request, not on the process or the Python version."""
+    """Random numbers that depend only on the request."""
     if split not in SPLITS:
         raise UserError(f"split is {split!r}; expected one of {', '.join(SPLITS)}")
-    return Random(int.from_bytes(blake2b(repr(request).encode(), digest_size=16).digest()))
+    return Random(hash_number(repr(request), 16))
 
 
 def split_of(content: str) -> str:
     """The split that owns a content."""
-    drawn = int.from_bytes(blake2b(content.encode(), digest_size=8).digest()) % 20
-    return "valid" if drawn == 0 else "test" if drawn == 1 else "train"
+    return {0: "valid", 1: "test"}.get(hash_number(content) % 20, "train")
 
 
-def whole_number(random: Callable[[], float], lengths: Lengths) -> int:
-    """A number for which each number of digits is equally likely; 0 has one digit."""
-    least, most = lengths
-    digits = least + int(random() * (most - least + 1))
-    first = int(random() * 10) if digits == 1 else 1 + int(random() * 9)
-    return int(f"{first}" + "".join(f"{int(random() * 10)}" for _ in range(digits - 1)))
-
-
-class BoundedTask(ABC):
-    """A task whose sources have a range of lengths."""
+class Task(ABC):
+    """Pairs for each split, always the same ones for the same request."""
 
     name: ClassVar[str]  # seeds the random numbers
     things: ClassVar[str]  # the sources, in messages
-    unit: ClassVar[str]  # in which lengths are counted
-    lengths: ClassVar[Lengths]  # by default
+    words: ClassVar[Lengths]  # the default range of lengths
+    unit: ClassVar[str] = "words"  # in which lengths are counted
     longest: ClassVar[int | None] = None  # the limit of lengths
+    origin: ClassVar[str] = "made by a rule; no data"  # of the data, with its licence
+    packages: ClassVar[str | None] = None  # that the data needs, as pip installs them
+    pieces: ClassVar[Kind] = "char"  # the vocabulary that suits the task
+    joint: ClassVar[bool] = True  # both sides share one vocabulary
+    finite: ClassVar[bool] = False  # there is a fixed number of pairs, and each comes once
+    rule: ClassVar[bool] = False  # a rule without exceptions makes any number of pairs: no dropout, no smoothing
+
+    @property
+    @abstractmethod
+    def summary(self) -> str: ...
 
     def pairs(self, count: int, seed: int, split: str = "train", words: Lengths | None = None) -> Iterator[Pair]:
         """`count` pairs whose sources have `words[0]` to `words[1]` units; a finite task may have fewer."""
-        least, most = words = words or self.lengths
+        least, most = words = words or self.words
         request = f"{self.things} of {least} to {most} {self.unit}"
         if not 1 <= least <= most or (self.longest is not None and most > self.longest):
             limit = "from 1" if self.longest is None else f"from 1 to {self.longest}"
@@ -66,8 +105,10 @@ class BoundedTask(ABC):
     def _pairs(self, count: int, random: Random, split: str, words: Lengths, error: UserError) -> Iterator[Pair]: ...
 
 
-class RuleTask(BoundedTask):
+class RuleTask(Task):
     """A task that draws every pair by a rule. A held-out split repeats no source, and ends when there is no other."""
+
+    rule = True
 
     @abstractmethod
     def draw(self, random: Random, words: Lengths, belongs: Callable[[str], bool]) -> Pair | None:
@@ -89,28 +130,25 @@ class RuleTask(BoundedTask):
             yield pair
 
 
-class FiniteTask(BoundedTask):
+class FiniteTask(Task):
     """A task that chooses from existing pairs, each of them once."""
 
+    finite = True
+
     @abstractmethod
-    def loader(self) -> Callable[[], Mapping[str, str]]:
-        """A function that returns all sources with their targets."""
+    def load(self) -> Mapping[str, str]:
+        """All sources with their targets."""
 
     @abstractmethod
     def length(self, source: str) -> int: ...
 
     def _pairs(self, count: int, random: Random, split: str, words: Lengths, error: UserError) -> Iterator[Pair]:
-        least, most = words
-        fitting = [pair for pair in _of_split(self.loader(), split) if least <= self.length(pair[0]) <= most]
+        owned = [pair for pair in self.load().items() if split_of(pair[0]) == split]
+        fitting = [pair for pair in owned if words[0] <= self.length(pair[0]) <= words[1]]
         if not fitting:
             raise error
         order = nsmallest(count, ((random.random(), *pair) for pair in fitting))
         return (Pair(source=source, target=target) for _, source, target in order)
-
-
-@lru_cache
-def _of_split(load: Callable[[], Mapping[str, str]], split: str) -> list[tuple[str, str]]:
-    return [(source, target) for source, target in load().items() if split_of(source) == split]
 
 
 def missing_package(task: str, *packages: str) -> UserError:

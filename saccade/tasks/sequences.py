@@ -1,21 +1,18 @@
 """`copy`, `reverse` and `sort`: letters, written again in a certain order, with the alignment."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 from string import ascii_lowercase
 from typing import Literal
 
-from saccade.tasks.drawing import Lengths, RuleTask
-from saccade.tasks.pair import Pair
+from saccade.tasks.drawing import Lengths, Pair, RuleTask
 
 Order = Literal["copy", "reverse", "sort"]
-
-# From a sequence to the positions of its symbols in the order in which they are written.
-_ORDERS: dict[Order, Callable[[Sequence[str]], Sequence[int]]] = {
-    "copy": lambda symbols: range(len(symbols)),
-    "reverse": lambda symbols: range(len(symbols) - 1, -1, -1),
-    "sort": lambda symbols: sorted(range(len(symbols)), key=symbols.__getitem__),  # stable: equal ones keep their order
+_SUMMARIES: dict[Order, str] = {
+    "copy": "letters, the same again",
+    "reverse": "letters, the last one first",
+    "sort": "letters in the order of the alphabet",
 }
 
 
@@ -25,15 +22,23 @@ class Sequences(RuleTask):
 
     order: Order
 
-    name, things, unit, lengths = "sequences", "sequences", "letters", (3, 12)
+    name, things, unit, words, pieces = "sequences", "sequences", "letters", (3, 12), "word"
+
+    @property
+    def summary(self) -> str:
+        return _SUMMARIES[self.order]
 
     def draw(self, random: Random, words: Lengths, belongs: Callable[[str], bool]) -> Pair | None:
         least, most = words
         length = least + int(random.random() * (most - least + 1))
-        symbols = [ascii_lowercase[int(random.random() * len(ascii_lowercase))] for _ in range(length)]
-        source = " ".join(symbols)
+        letters = [ascii_lowercase[int(random.random() * len(ascii_lowercase))] for _ in range(length)]
+        source = " ".join(letters)
         if not belongs(source):
             return None
-        order = _ORDERS[self.order](symbols)
+        order = list(range(length))  # the positions of the letters in the order in which they are written
+        if self.order == "reverse":
+            order.reverse()
+        elif self.order == "sort":
+            order.sort(key=letters.__getitem__)  # stable: equal letters keep their order
         links = tuple(sorted((read, written) for written, read in enumerate(order)))
-        return Pair(source=source, target=" ".join(symbols[i] for i in order), alignment=links)
+        return Pair(source=source, target=" ".join(letters[i] for i in order), alignment=links)

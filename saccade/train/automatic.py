@@ -71,7 +71,7 @@ class Facts:
     @classmethod
     def of_task(cls, data: Data, *, cuda: bool | None = None) -> "Facts":
         assert data.task is not None
-        known = tasks.find_task(data.task)
+        known = tasks.task(data.task)
         if known.finite:
             return cls.of(data.drawn("train", data.count), cuda=cuda)
         facts = cls.of(data.drawn("train", min(2000, data.count)), cuda=cuda)
@@ -148,7 +148,7 @@ def choose_recipe(
     if facts.judge == "exact":
         reasons.append("texts are single words, so the best model is chosen by exact matches (train.judge)")
     reasons.append(f"batches of {train.tokens:,} tokens, at most {train.max_steps:,} updates, on {device}")
-    lengths = None if data.task is None else data.words or tasks.find_task(data.task).words
+    lengths = None if data.task is None else data.words or tasks.task(data.task).words
     data = replace(data, longest=256, words=lengths)
     recipe = Recipe(data=data, model=chosen.model, settings=chosen.settings, train=train)
     return ChosenRecipe(recipe=recipe, reasons=tuple(reasons))
@@ -173,7 +173,7 @@ def _counted(facts: Facts) -> str:
 
 def _with_vocabulary(data: Data, facts: Facts) -> tuple[Data, str]:
     """The data with the kind and the size of the vocabulary, and the reason."""
-    task = None if data.task is None else tasks.find_task(data.task)
+    task = None if data.task is None else tasks.task(data.task)
     joint = data.joint and (task is None or task.joint)
     if task is not None and task.pieces != "unigram":
         kind = "characters" if task.pieces == "char" else "words"

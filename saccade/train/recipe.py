@@ -73,8 +73,7 @@ class WeightedCorpus(Checked):
     def drawn(self, split: str, count: int, words: tuple[int, int] | None) -> Iterator[tasks.Pair]:
         """Pairs of a built-in task, the same ones at every call."""
         assert self.task is not None
-        entry = tasks.find_task(self.task)
-        return entry.make().pairs(count, seed=1, split=split, words=self.words or words or entry.words)
+        return tasks.task(self.task).pairs(count, seed=1, split=split, words=self.words or words)
 
     def open(self) -> PairSource:
         return open_pairs(self.pairs, self.targets, fields=self.fields, reverse=self.reverse)

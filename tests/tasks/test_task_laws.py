@@ -8,10 +8,10 @@ from itertools import islice
 import pytest
 
 from saccade.errors import UserError
-from saccade.tasks import SPLITS, TASKS, Pair, find_task, task
+from saccade.tasks import SPLITS, TASKS, Pair, task
 from saccade.text import Tokeniser, words
 
-# The lengths of a pair, by `TaskEntry.unit`.
+# The lengths of a pair, by `Task.unit`.
 UNITS = {
     "words": lambda pair: [len(words(pair.source))],
     "letters": lambda pair: [len(pair.source.split(" "))],
@@ -82,7 +82,7 @@ def test_one_source_has_one_target(name: str) -> None:
 def test_a_task_gives_the_requested_number_of_pairs(name: str) -> None:
     for count in (0, 1, 60):
         assert len(drawn(name, count)) == count
-    known = find_task(name)
+    known = task(name)
     if known.finite:
         all_pairs = drawn(name, 10**9, split="valid")
         assert 1000 < len(all_pairs) < 10**5
@@ -92,12 +92,12 @@ def test_a_task_gives_the_requested_number_of_pairs(name: str) -> None:
 
 @every_task
 def test_lengths_are_within_the_range(name: str) -> None:
-    known = find_task(name)
+    known = task(name)
     default, narrow = drawn(name, 200), list(task(name).pairs(60, 1, words=NARROW[known.unit]))
     assert len(narrow) == 60
     for pairs, (least, most) in ((default, known.words), (narrow, NARROW[known.unit])):
         assert all(least <= length <= most for pair in pairs for length in UNITS[known.unit](pair))
-    assert default[:20] == list(task(name).pairs(20, 1, words=known.words))  # the table says the default
+    assert default[:20] == list(task(name).pairs(20, 1, words=known.words))  # by default
 
 
 @every_task
@@ -112,7 +112,7 @@ def test_links_join_existing_words(name: str) -> None:
 
 @every_task
 def test_the_suggested_vocabulary_keeps_all_texts(name: str) -> None:
-    known = find_task(name)
+    known = task(name)
     texts = [text for pair in drawn(name, 200) for text in (pair.source, pair.target)]
     pieces = Tokeniser.train(texts, kind=known.pieces, size=2000)
     for text in texts:
@@ -140,6 +140,6 @@ def test_a_held_out_split_ends_without_another_source() -> None:
     assert len(list(islice(task("numbers-en").pairs(1000, 1, words=(1, 2)), 1000))) == 1000
 
 
-def test_entries_state_the_origin_of_their_data() -> None:
+def test_tasks_state_the_origin_of_their_data() -> None:
     for known in TASKS.values():
         assert known.summary and known.origin and known.unit in UNITS

@@ -6,12 +6,13 @@ A singular *the* is left unsaid, as it is in Chinese; a plural one is 那些. �
 from collections.abc import Sequence
 
 from saccade.tasks.phrasebook import tree
-from saccade.tasks.phrasebook.tree import Clause, Nominal, Phrase, Statement
-from saccade.tasks.phrasebook.writer import Token, Writer
+from saccade.tasks.phrasebook.lexicon import Verb
+from saccade.tasks.phrasebook.tree import Clause, Phrase, Statement
+from saccade.tasks.phrasebook.writer import Writer
 
 
 class Chinese(Writer):
-    language = "chinese"
+    language = "zh"
     comma, stop = "，", "。"
 
     def write(self, words: str | Sequence[str], *numbers: int) -> None:
@@ -41,48 +42,38 @@ class Chinese(Writer):
             word = word.removesuffix("的")  # 我聪明的朋友, not 我的聪明的朋友
         self.write(word.replace("+", node.noun.measure), key + tree.DETERMINER)
         if node.relative:
-            self.clause(node.relative, gap="object" if node.relative.subject else "subject")
+            self.clause(node.relative)
             self.write("的", key + tree.RELATIVE)
         if node.about:
             self.write("关于", key + tree.ABOUT)
             self.phrase(node.about)
             self.write("的", key + tree.ABOUT)
         # A description with 的 stands before one without: 红色的小盒子.
-        for bare in (False, True):
-            for i, adjective in enumerate(node.adjectives):
-                if bare == (not adjective.chinese.endswith("的")):
-                    self.write(adjective.chinese, key + tree.FIRST_ADJECTIVE + i)
+        for i, adjective in sorted(enumerate(node.adjectives), key=lambda item: not item[1].chinese.endswith("的")):
+            self.write(adjective.chinese, key + tree.FIRST_ADJECTIVE + i)
         self.write(node.noun.chinese, key + tree.NOUN)
-
-    def nominal(self, node: Nominal, pronouns: str = "all", before: Token | None = None) -> None:
-        super().nominal(node, pronouns, before)
 
     def topic(self, node: Clause) -> None:
         if node.topic:
-            self.write("在", node.key + tree.TOPIC)
-            self.phrase(node.topic)
-            self.write("里", node.key + tree.TOPIC)
+            self.inside(node.topic, "里", node.key + tree.TOPIC)
 
-    def clause(self, node: Clause, head: Phrase | None = None, *, gap: str = "", aspect: bool = True) -> None:
-        """`gap`: what a relative clause leaves out; `aspect`: False where 了 would be wrong (当 … 的时候)."""
-        key = node.key
-        if node.topic_first:
-            self.topic(node)
-            self.write("，", key + tree.COMMA)
-        if node.time_first:
-            self.adverb(node.time, key + tree.TIME)
+    def inside(self, phrase: Phrase, where: str | Sequence[str], number: int) -> None:
+        self.write("在", number)
+        self.phrase(phrase)
+        self.write(where, number)
+
+    def clause(self, node: Clause, *, aspect: bool = True) -> None:
+        """`aspect`: False where 了 would be wrong (当 … 的时候)."""
+        self.time_and_topic(node, first=True)
         if subject := node.subject:
-            self.nominal(subject)
-        if not node.time_first:
-            self.adverb(node.time, key + tree.TIME)
-        if not node.topic_first:
-            self.topic(node)
+            self.nominal(subject, "all")
+        self.time_and_topic(node, first=False)
         if isinstance(subject, Phrase) and subject.determiner in ("every", "all"):
             self.write("都", subject.key + tree.DETERMINER)
         if node.verb is None:
             self.predicate(node)
         else:
-            self.verb_phrase(node, gap, aspect)
+            self.verb_phrase(node, node.verb, aspect)
         if node.that:
             self.clause(node.that)
 
@@ -101,56 +92,44 @@ class Chinese(Writer):
         if node.degree == "too":
             self.write("了", node.key + tree.DEGREE)
 
-    def verb_phrase(self, node: Clause, gap: str, aspect: bool) -> None:
-        verb, key = node.verb, node.key
-        assert verb is not None
+    def verb_phrase(self, node: Clause, verb: Verb, aspect: bool) -> None:
+        key, word, past = node.key, verb.chinese, node.mood == "past"
         tense, negation = key + tree.TENSE, key + tree.NEGATION
-        past = node.mood == "past"
         self.adverb(node.frequency, key + tree.FREQUENCY)
-        word = verb.chinese
-        if node.negated:
-            if node.mood == "present" and verb.chinese_negative:
-                word = verb.chinese_negative
-            elif past:
-                self.write("没", negation, tense)
-            else:
-                self.write("不", negation)
-        if node.mood in self.words["modals"]:
-            self.write(self.words["modals"][node.mood], tense)
+        if node.negated and node.mood == "present" and verb.chinese_negative:
+            word = verb.chinese_negative
+        elif node.negated:
+            self.write("没" if past else "不", negation, *((tense,) if past else ()))
+        self.write(self.words["modals"].get(node.mood, ""), tense)
         self.adverb(node.manner, key + tree.MANNER)
         if node.place:
             where, phrase = node.place
-            self.write("在", key + tree.PLACE)
-            self.phrase(phrase)
-            self.write(self.words["places"][where], key + tree.PLACE)
-        particle = ""
-        if past and not node.negated and aspect:
-            particle = "过" if gap == "object" else "了"
-        word = word.replace("*", particle)
+            self.inside(phrase, self.words["places"][where], key + tree.PLACE)
+        has_particle = past and not node.negated and aspect
+        word = word.replace("*", ("过" if node.fronted else "了") if has_particle else "")
         if node.recipient:
-            self.give(node, word)
+            self.give(node, verb, word)
             return
         if node.object and verb.chinese_before:
             self.write(verb.chinese_before, key + tree.PREPOSITION)
-            self.nominal(node.object)
-        self.verb_word(node, word)
+            self.nominal(node.object, "all")
+        self.verb_word(node, verb, word)
         if node.object and not verb.chinese_before:
-            self.nominal(node.object)
+            self.nominal(node.object, "all")
             self.write(verb.chinese_after, key + tree.PREPOSITION)
 
-    def verb_word(self, node: Clause, word: str) -> None:
+    def verb_word(self, node: Clause, verb: Verb, word: str) -> None:
         """The verb with its particle; the present has none, so that the verb itself expresses the tense."""
-        assert node.verb is not None
         key = node.key
-        own = (key + tree.VERB, key + tree.TENSE) if node.mood == "present" else (key + tree.VERB,)
+        usual = (key + tree.VERB, key + tree.TENSE) if node.mood == "present" else (key + tree.VERB,)
         special = {"了": key + tree.TENSE, "过": key + tree.TENSE}
-        if word == node.verb.chinese_negative:
+        if word == verb.chinese_negative:
             special = {"不": key + tree.NEGATION, "没": key + tree.NEGATION}
         if node.recipient and len(word.rstrip("了")) > 1:
             special["给"] = key + tree.TO  # 寄给: send to; alone, 给 is to give
-        self.tokens += [(character, (special[character],) if character in special else own) for character in word]
+        self.tokens += [(character, (special[character],) if character in special else usual) for character in word]
 
-    def give(self, node: Clause, word: str) -> None:
+    def give(self, node: Clause, verb: Verb, word: str) -> None:
         """把书寄给了老师 where the book is definite, 寄给了老师一本书 where it is not."""
         thing, recipient = node.object, node.recipient
         assert isinstance(thing, Phrase) and recipient is not None
@@ -158,7 +137,7 @@ class Chinese(Writer):
         if definite:
             self.write("把")
             self.phrase(thing)
-        self.verb_word(node, word)
-        self.nominal(recipient)
+        self.verb_word(node, verb, word)
+        self.nominal(recipient, "all")
         if not definite:
             self.phrase(thing)

@@ -1,32 +1,29 @@
 """English: the abstract sentence in words."""
 
+from itertools import pairwise
+
 from saccade.tasks.phrasebook import tree
-from saccade.tasks.phrasebook.tree import Clause, Nominal, Phrase, agreement
+from saccade.tasks.phrasebook.tree import Clause, Phrase, agreement
 from saccade.tasks.phrasebook.writer import PlainOrder, Token
 
 
 class English(PlainOrder):
-    language = "english"
+    language = "en"
 
     def finish(self) -> list[Token]:
-        following = [word for word, _ in self.tokens[1:]]
-        for place, ((word, numbers), after) in enumerate(zip(self.tokens, following, strict=False)):
-            if word == "a" and after[0] in "aeiou":
+        for place, ((word, numbers), (following, _)) in enumerate(pairwise(self.tokens)):
+            if word == "a" and following[0] in "aeiou":
                 self.tokens[place] = ("an", numbers)
         return self.tokens
 
     def phrase(self, node: Phrase) -> None:
-        key = node.key
         determiner = "these" if node.determiner == "this" and node.plural else node.determiner
-        self.write(self.words["determiners"].get(determiner, (determiner,)), key + tree.DETERMINER)
+        self.write(self.words["determiners"].get(determiner, (determiner,)), node.key + tree.DETERMINER)
         for i, adjective in enumerate(node.adjectives):
-            self.write(adjective.name, key + tree.FIRST_ADJECTIVE + i)
-        self.write(node.noun.english[node.plural], key + tree.NOUN)
-        self.modifiers(node)
-        if node.relative:
-            who = node.relative.subject is None and "human" in node.noun.kinds
-            self.write("who" if who else "that", key + tree.RELATIVE)
-            self.clause(node.relative, head=node)
+            self.write(adjective.name, node.key + tree.FIRST_ADJECTIVE + i)
+        self.write(node.noun.english[node.plural], node.key + tree.NOUN)
+        is_person = node.relative is not None and node.relative.subject is None and "human" in node.noun.kinds
+        self.after_noun(node, "who" if is_person else "that")
 
     def objects(self, node: Clause) -> None:
         if node.verb and node.verb.english_preposition:
@@ -36,12 +33,12 @@ class English(PlainOrder):
         if node.recipient:
             self.nominal(node.recipient, "object", ("to", (node.key + tree.TO,)))
 
-    def verb(self, node: Clause, subject: Nominal, head: Phrase | None) -> None:
-        key, person = node.key, agreement(subject)
+    def verb(self, node: Clause) -> None:
+        key, person, auxiliaries = node.key, agreement(node.doer), self.words["verbs"]
         verb, tense, negation = key + tree.VERB, key + tree.TENSE, key + tree.NEGATION
         if node.verb is None:
             assert node.predicate is not None
-            self.write(self.words["verbs"]["be"][person], verb)
+            self.write(auxiliaries["be"][person], verb)
             if node.negated:
                 self.write("not", negation)
             self.write(node.degree, key + tree.DEGREE)
@@ -55,7 +52,7 @@ class English(PlainOrder):
             return
         if node.mood in ("present", "past", "want"):
             if node.negated:
-                self.write("did" if node.mood == "past" else self.words["verbs"]["do"][person], tense)
+                self.write("did" if node.mood == "past" else auxiliaries["do"][person], tense)
                 self.write("not", negation)
             if node.mood == "want":
                 self.write("wants to" if person == tree.THIRD and not node.negated else "want to", tense)

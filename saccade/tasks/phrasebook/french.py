@@ -1,5 +1,7 @@
 """French: gender and number, adjectives on either side, clitics, *ne … pas*, elision and contraction."""
 
+from itertools import pairwise
+
 from saccade.tasks.phrasebook import tree
 from saccade.tasks.phrasebook.lexicon import FEMININE
 from saccade.tasks.phrasebook.tree import Clause, Nominal, Phrase, Pronoun, agreement
@@ -10,27 +12,24 @@ ASPIRATED = frozenset({"huit"})
 
 
 class French(PlainOrder):
-    language = "french"
+    language = "fr"
 
     def finish(self) -> list[Token]:
         """*le homme* → *l'homme*, *de le chien* → *du chien*, *si il* → *s'il*; elision comes before contraction."""
         out: list[Token] = []
-        elided, contracted = self.words["elided"], self.words["contracted"]
-        for i, (word, numbers) in enumerate(self.tokens[:-1]):
-            following = self.tokens[i + 1][0]
-            if word in elided and _is_vowel(following):
-                (word,) = elided[word]
+        for (word, numbers), (following, _) in pairwise(self.tokens):
+            if word in self.words["elided"] and _is_vowel(following):
+                (word,) = self.words["elided"][word]
             elif word == "si" and following in ("il", "ils"):
                 word = "s'"
-            if out and (merged := contracted.get(f"{out[-1][0]} {word}")):
+            if out and (merged := self.words["contracted"].get(f"{out[-1][0]} {word}")):
                 out[-1] = (merged[0], out[-1][1] + numbers)
             else:
                 out.append((word, numbers))
         return [*out, self.tokens[-1]]
 
     def phrase(self, node: Phrase) -> None:
-        key, noun, form = node.key, node.noun, _gender_and_number(node)
-        word = noun.french[node.plural]
+        key, form, word = node.key, _gender_and_number(node), node.noun.french[node.plural]
         group: list[Token] = [(part, (key + tree.NOUN,)) for part in word.split()]
         for i, adjective in enumerate(node.adjectives):
             numbers = (key + tree.FIRST_ADJECTIVE + i,)
@@ -45,10 +44,7 @@ class French(PlainOrder):
             (determiner,) = self.words["before_vowel"].get(determiner, (determiner,))
         self.write(determiner, key + tree.DETERMINER)
         self.tokens += group
-        self.modifiers(node)
-        if node.relative:
-            self.write("qui" if node.relative.subject is None else "que", key + tree.RELATIVE)
-            self.clause(node.relative, head=node)
+        self.after_noun(node, "que" if node.relative and node.relative.subject else "qui")
 
     def objects(self, node: Clause) -> None:
         preposition = node.verb.french_preposition if node.verb else ""
@@ -58,47 +54,40 @@ class French(PlainOrder):
         if node.recipient and not isinstance(node.recipient, Pronoun):
             self.nominal(node.recipient, "strong", ("à", (node.key + tree.TO,)))
 
-    def clitic(self, node: Clause) -> list[Token]:
+    def clitic(self, node: Clause, preposition: str) -> list[Token]:
         """The pronoun that stands before the verb, if there is one."""
-        assert node.verb is not None
         pronouns = self.words["pronouns"]
         if isinstance(node.recipient, Pronoun):
             return [(pronouns["indirect"][node.recipient.which], (node.recipient.key, node.key + tree.TO))]
-        if isinstance(node.object, Pronoun) and node.verb.french_preposition in ("", "à"):
-            forms = pronouns["indirect" if node.verb.french_preposition else "direct"]
-            return [(forms[node.object.which], (node.object.key,))]
+        if isinstance(node.object, Pronoun) and preposition in ("", "à"):
+            return [(pronouns["indirect" if preposition else "direct"][node.object.which], (node.object.key,))]
         return []
 
-    def verb(self, node: Clause, subject: Nominal, head: Phrase | None) -> None:
-        key, person, verbs = node.key, agreement(subject), self.words["verbs"]
+    def verb(self, node: Clause) -> None:
+        key, person, auxiliaries = node.key, agreement(node.doer), self.words["verbs"]
         verb, tense, negation = key + tree.VERB, key + tree.TENSE, key + tree.NEGATION
-        if node.negated:
-            self.write("ne", negation)
-        elif node.frequency is not None and node.frequency.name == "never":
-            self.write("ne", key + tree.FREQUENCY)
-        # ne … aucun: the object itself carries the second half of the negation
-        bare = isinstance(node.object, Phrase) and node.object.determiner == "any"
-        second: list[Token] = [("pas", (negation,))] if node.negated and not bare else []
+        if node.negated or node.is_never:
+            self.write("ne", negation if node.negated else key + tree.FREQUENCY)
+        second: list[Token] = [("pas", (negation,))] if node.negated and not node.lacks_object else []
         if node.verb is None:
             assert node.predicate is not None
-            self.write(verbs["etre"][person], verb)
+            self.write(auxiliaries["etre"][person], verb)
             self.tokens += second
-            if node.degree:
-                self.write(self.words["degrees"][node.degree], key + tree.DEGREE)
-            self.write(node.predicate.french[_gender_and_number(subject)], key + tree.PREDICATE)
+            self.write(self.words["degrees"].get(node.degree, ""), key + tree.DEGREE)
+            self.write(node.predicate.french[_gender_and_number(node.doer)], key + tree.PREDICATE)
             return
-        clitic = self.clitic(node)
+        clitic = self.clitic(node, node.verb.french_preposition)
         if node.mood == "present":
             self.tokens += clitic
             self.write(node.verb.french[person], verb, tense)
             self.tokens += second
         elif node.mood == "past":
             self.tokens += clitic
-            self.write(verbs["etre" if node.verb.french_etre else "avoir"][person], tense)
+            self.write(auxiliaries["etre" if node.verb.french_etre else "avoir"][person], tense)
             self.tokens += second
-            self.write(_participle(node.verb.french_participle, _participle_form(node, subject, head)), verb)
+            self.write(_participle(node), verb)
         else:
-            self.write(verbs[node.mood][person], tense)
+            self.write(auxiliaries[node.mood][person], tense)
             self.tokens += second + clitic
             self.write(node.verb.french_infinitive, verb)
         self.adverb(node.frequency, key + tree.FREQUENCY)
@@ -118,18 +107,11 @@ def _gender_and_number(node: Nominal) -> int:
     return 2 + (node.first.noun.french_gender == node.second.noun.french_gender == FEMININE)
 
 
-def _participle(word: str, form: int) -> str:
-    feminine = word + "e" if form % 2 else word
-    return feminine + "s" if form > 1 and not feminine.endswith("s") else feminine
-
-
-def _participle_form(node: Clause, subject: Nominal, head: Phrase | None) -> int:
-    """With *être* the participle agrees with the subject, with *avoir* with a direct object that comes before it."""
+def _participle(node: Clause) -> str:
+    """With *être* it agrees with the subject, with *avoir* with a direct object that comes before it."""
     assert node.verb is not None
-    if node.verb.french_etre:
-        return _gender_and_number(subject)
-    if node.verb.french_preposition:
-        return 0
-    if isinstance(node.object, Pronoun):
-        return _gender_and_number(node.object)
-    return _gender_and_number(head) if head is not None and node.subject is not None else 0
+    before = node.object if isinstance(node.object, Pronoun) else node.fronted
+    agrees_with = node.doer if node.verb.french_etre else None if node.verb.french_preposition else before
+    form = _gender_and_number(agrees_with) if agrees_with else 0
+    feminine = node.verb.french_participle + "e" * (form % 2)
+    return feminine + "s" * (form > 1 and not feminine.endswith("s"))

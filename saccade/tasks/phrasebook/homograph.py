@@ -13,10 +13,11 @@ senses differ in nothing else. Kinds of cue, with the distance from the word to 
     the bank … in a film about *money*       ≥ +5     a topic last
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from saccade.tasks.phrasebook import tree
-from saccade.tasks.phrasebook.choices import MOOD_WORDS
+from saccade.tasks.phrasebook.combinations import MOOD_WORDS
 from saccade.tasks.phrasebook.lexicon import Noun, lexicon
 from saccade.tasks.phrasebook.sampler import Sampler
 from saccade.tasks.phrasebook.tree import Clause, Coordination, Phrase, Sentence, Statement
@@ -33,17 +34,20 @@ class Draft:
     cue: Phrase | None  # None: the cue is the word's adjective
 
     @property
+    def word_number(self) -> int:
+        return self.word.key + tree.NOUN
+
+    @property
     def cue_number(self) -> int:
         return self.word.key + tree.FIRST_ADJECTIVE if self.cue is None else self.cue.key + tree.NOUN
 
     def choose_sense(self, sense: Noun, domain: str, which: float) -> None:
         """Insert the sense and a cue of `domain`; `which` in [0, 1) chooses among its nouns."""
-        words = lexicon()
         self.word.noun = sense
         if self.cue is None:
-            self.word.adjectives = (words.cue_adjectives[domain],)
+            self.word.adjectives = (lexicon().cue_adjectives[domain],)
         else:
-            topics = words.topics[domain]
+            topics = lexicon().topics[domain]
             topic = topics[int(which * len(topics))]
             self.cue.noun, self.cue.plural = topic, topic.plural
 
@@ -59,44 +63,42 @@ def draft(sampler: Sampler, distance: int, length: int = 0) -> Draft:
     sampler.topical = False  # the sentence must not have another cue
     words = lexicon().homographs
     word = words[sampler.pick(tuple(words))][0]
-    out = Sentence([])
+    out: Sentence = []
     spare = length - abs(distance) - 6  # subject, verb, determiner, word, cue, stop
     lead = int(sampler.random() * (spare + 1)) if spare > 0 else 0
     if lead >= 6:
         sampler.fill(out, lead)
-    if distance == -1:
-        result = _adjective(sampler, out, word)
-    elif distance in (2, -3, -4):
-        result = _beside(sampler, out, word, distance)
-    elif distance < 0:
-        result = _before(sampler, out, word, -distance)
+    if -5 < distance < 4:
+        phrase, cue = _near(sampler, out, word, distance)
     else:
-        result = _after(sampler, out, word, distance)
+        phrase, cue = (_before if distance < 0 else _after)(sampler, out, word, abs(distance))
     if (rest := spare - lead) >= 6:
         sampler.fill(out, rest)
     sampler.topical = True
-    return result
+    return Draft(out, phrase, cue)
 
 
 def _add(sampler: Sampler, out: Sentence, statement: Statement) -> None:
-    if out.statements:
-        out.joins.append(sampler.pick(("and", "and", "but")))
-    out.statements.append(statement)
+    if out:
+        statement.join = sampler.pick(("and", "and", "but"))
+    out.append(statement)
 
 
 def _host(
-    sampler: Sampler, word: Noun, room: int, moods: tuple[str, ...] = (), *, topical: bool = False
+    sampler: Sampler, word: Noun, room: int, moods: Sequence[str] = (), *, topical: bool = False
 ) -> tuple[Clause, Phrase]:
     """A clause with the word as its object and `room` for everything before it; the verb fits either sense.
 
     With `topical`, the verb fits a topic, too.
     """
-    allowed = sampler.choices
-    pool = [
-        v for v in allowed.homographs if word.name in allowed.homographs[v] and (not moods or sampler.fit(v, moods))
-    ]
-    verb = sampler.pick([v for v in pool if "topic" in v.objects] if topical else pool)
-    mood = sampler.pick(sampler.fit(verb, moods) if moods else allowed.moods[verb] if room > 5 else ("present",))
+    verb = sampler.pick(
+        [
+            v
+            for v, names in sampler.choices.homographs.items()
+            if word.name in names and sampler.fit(v, moods) and ("topic" in v.objects or not topical)
+        ]
+    )
+    mood = sampler.pick(sampler.fit(verb, moods) if moods or room > 5 else ("present",))
     node = Clause(sampler.new_key(), None, verb, mood)
     # without the verb and the word's determiner
     sampler.left = room - 2 - bool(verb.english_preposition) - MOOD_WORDS[mood]
@@ -104,38 +106,41 @@ def _host(
     misses = 0
     while sampler.left > 0 and misses < 4:
         misses += not sampler.grow_subject(node, False)
-    phrase = sampler.phrase(word, definite="state" in verb.flags)
-    node.object = phrase
+    node.object = phrase = sampler.phrase(word, definite="state" in verb.flags)
     return node, phrase
 
 
-def _adjective(sampler: Sampler, out: Sentence, word: Noun) -> Draft:
-    node, phrase = _host(sampler, word, 5)
-    if phrase.determiner == "a":  # a or an would reveal the cue
+def _near(sampler: Sampler, out: Sentence, word: Noun, distance: int) -> tuple[Phrase, Phrase | None]:
+    """The cue is the word's adjective, or beside it."""
+    node, phrase = _host(sampler, word, 5, topical=distance != -1)
+    cue = None
+    if distance != -1:
+        if distance == -4:
+            sampler.grow_adjective(phrase)
+        cue = sampler.generic(word)
+        node.object = Coordination(sampler.new_key(), *((phrase, cue) if distance > 0 else (cue, phrase)))
+    elif phrase.determiner == "a":  # a or an would reveal the cue
         phrase.determiner = "the"
     _add(sampler, out, Statement(sampler.new_key(), node))
-    return Draft(out, phrase, None)
+    return phrase, cue
 
 
-def _beside(sampler: Sampler, out: Sentence, word: Noun, distance: int) -> Draft:
-    node, phrase = _host(sampler, word, 5, topical=True)
-    if distance == -4:
-        sampler.grow_adjective(phrase)
-    cue = sampler.generic(word)
-    node.object = Coordination(sampler.new_key(), *((phrase, cue) if distance > 0 else (cue, phrase)))
-    _add(sampler, out, Statement(sampler.new_key(), node))
-    return Draft(out, phrase, cue)
+def _add_cue(sampler: Sampler, out: Sentence, word: Noun, statement: Statement, link: str) -> Phrase:
+    """Add a statement with the cue in a clause of its own, *if/because she likes money*, or else in a topic."""
+    if not link:
+        cue = sampler.generic(word)
+        statement.main.topic = sampler.topic(cue)
+    else:
+        pronouns = sampler.choices.subject_pronouns
+        verb = sampler.pick([v for v in sampler.choices.about_topics if pronouns[v]])
+        cue = sampler.generic(word)
+        subject = sampler.pronoun(sampler.pick(pronouns[verb]))
+        statement.link, statement.other = link, Clause(sampler.new_key(), subject, verb, object=cue)
+    _add(sampler, out, statement)
+    return cue
 
 
-def _opinion(sampler: Sampler, word: Noun) -> tuple[Clause, Phrase]:
-    """*she likes money*."""
-    verb = sampler.pick([v for v in sampler.choices.about_topics if sampler.choices.subject_pronouns[v]])
-    cue = sampler.generic(word)
-    subject = sampler.pronoun(sampler.pick(sampler.choices.subject_pronouns[verb]))
-    return Clause(sampler.new_key(), subject, verb, object=cue), cue
-
-
-def _filler(sampler: Sampler, room: int, moods: tuple[str, ...] = ()) -> Clause:
+def _filler(sampler: Sampler, room: int, moods: Sequence[str] = ()) -> Clause:
     """A clause that can take a topic first or last."""
     while True:
         sampler.left = room
@@ -144,7 +149,7 @@ def _filler(sampler: Sampler, room: int, moods: tuple[str, ...] = ()) -> Clause:
             return node
 
 
-def _before(sampler: Sampler, out: Sentence, word: Noun, distance: int) -> Draft:
+def _before(sampler: Sampler, out: Sentence, word: Noun, distance: int) -> tuple[Phrase, Phrase]:
     """The cue opens a statement; the word is in the same clause or in one that follows."""
     conditional = sampler.chance(0.4)
     moods = ("will", "can", "must", "should") if conditional else ()
@@ -158,30 +163,24 @@ def _before(sampler: Sampler, out: Sentence, word: Noun, distance: int) -> Draft
         between -= size - sampler.left
     else:
         opening, phrase = _host(sampler, word, between + 1, moods)
-    if conditional:
-        condition, cue = _opinion(sampler, word)
-        _add(sampler, out, Statement(key, opening, "if", condition))
-    else:
-        cue = sampler.generic(word)
-        opening.topic, opening.topic_first = sampler.topic(cue), True
-        _add(sampler, out, Statement(key, opening))
+    opening.topic_first = not conditional
+    cue = _add_cue(sampler, out, word, Statement(key, opening), "if" if conditional else "")
     if distance > LONG:
         if between >= 5:
             sampler.fill(out, between)
         node, phrase = _host(sampler, word, tail + 1 + (between if between < 5 else 0))
         _add(sampler, out, Statement(sampler.new_key(), node))
-    return Draft(out, phrase, cue)
+    return phrase, cue
 
 
-def _after(sampler: Sampler, out: Sentence, word: Noun, distance: int) -> Draft:
+def _after(sampler: Sampler, out: Sentence, word: Noun, distance: int) -> tuple[Phrase, Phrase]:
     """The cue closes a statement; the word is in the same clause or in one before."""
     reason = distance == 4 or sampler.chance(0.4)
     node, phrase = _host(sampler, word, 4 + int(sampler.random() * 3))
     key = sampler.new_key()
     between = distance - (4 if reason else 5)  # because she likes X; in a film about X
     growths = (sampler.grow_object, sampler.grow_object, sampler.grow_time, *[sampler.grow_place] * reason)
-    room = between if distance <= LONG else int(sampler.random() * 5)
-    sampler.left = room
+    sampler.left = room = between if distance <= LONG else int(sampler.random() * 5)
     misses = 0
     while sampler.left > 0 and misses < 6:
         misses += not sampler.pick(growths)(node, False)
@@ -194,11 +193,4 @@ def _after(sampler: Sampler, out: Sentence, word: Noun, distance: int) -> Draft:
             size += max(sampler.left, 0)
         key = sampler.new_key()
         node = _filler(sampler, size)
-    if reason:
-        other, cue = _opinion(sampler, word)
-        _add(sampler, out, Statement(key, node, "because", other))
-    else:
-        cue = sampler.generic(word)
-        node.topic = sampler.topic(cue)
-        _add(sampler, out, Statement(key, node))
-    return Draft(out, phrase, cue)
+    return phrase, _add_cue(sampler, out, word, Statement(key, node), "because" if reason else "")

@@ -15,8 +15,9 @@ from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 
+from saccade.tasks.drawing import LANGUAGES
+
 NOMINATIVE, ACCUSATIVE, DATIVE, GENITIVE = range(4)
-CASES = {"acc": ACCUSATIVE, "dat": DATIVE}
 FEMININE = 1  # among the genders of French
 Row = dict[str, str]
 
@@ -119,7 +120,7 @@ class Verb:
         self.german_infinitive = self.german_prefix + bare
         self.german_sein = german.startswith("+")
         self.german_preposition, _, case = german_frame.rpartition(" ")
-        self.german_case = CASES[case or "acc"]
+        self.german_case = DATIVE if case == "dat" else ACCUSATIVE
         self.chinese, self.chinese_negative = (*chinese.split(), "")[:2]  # with * where the aspect particle goes
         self.chinese_before, _, self.chinese_after = around.partition("~")
 
@@ -149,9 +150,8 @@ def _german_present(infinitive: str, irregular: list[str]) -> tuple[str, str, st
 
 class Adverb:
     def __init__(self, row: Row) -> None:
-        languages = {"english": "en", "french": "fr", "german": "de", "chinese": "zh"}
-        self.forms = {language: _parts(row[code]) for language, code in languages.items()}
-        self.name = " ".join(word for word, _ in self.forms["english"])
+        self.forms = {language: _parts(row[language]) for language in LANGUAGES}
+        self.name = " ".join(word for word, _ in self.forms["en"])
         self.kinds = frozenset(row["kinds"].split())
 
 
@@ -178,7 +178,4 @@ class PhrasebookLexicon:
         self.adverbs = [Adverb(row) for row in _rows("adverbs")]
 
 
-@cache
-def lexicon() -> PhrasebookLexicon:
-    """The whole lexicon, read once."""
-    return PhrasebookLexicon()
+lexicon = cache(PhrasebookLexicon)  # read once

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from saccade.tasks.phrasebook import tree
-from saccade.tasks.phrasebook.choices import choices
-from saccade.tasks.phrasebook.lexicon import Adjective, Noun, Topic, Verb
+from saccade.tasks.phrasebook.combinations import choices
+from saccade.tasks.phrasebook.lexicon import Noun, Topic, Verb
 from saccade.tasks.phrasebook.tree import Clause, Nominal, Phrase, Pronoun
 
 T = TypeVar("T")
@@ -26,8 +26,7 @@ DESCRIBED = frozenset({"the", "a", "this", "some", "many", "several", *tree.NUME
 
 class PhraseSampler:
     def __init__(self, split: str, random: Callable[[], float]) -> None:
-        self.random = random
-        self.choices = choices(split)
+        self.split, self.random, self.choices = split, random, choices(split)
         self.key = 0
         self.left = 0
         self.topical = True  # whether the sentence may mention topics
@@ -52,29 +51,22 @@ class PhraseSampler:
             return self.pronoun(self.pick(pronouns))
         return self.phrase(self.pick(self.choices.subjects[verb]), subject=not negated)
 
-    def object(self, node: Clause) -> Nominal:
-        verb = node.verb
-        assert verb is not None
+    def object(self, node: Clause, verb: Verb) -> Nominal:
         pronouns = self.choices.object_pronouns.get(verb)
         if pronouns and self.chance(0.8 if self.left < 2 else 0.12):
             which = self.pick(pronouns)
-            if not self.same_person(node.subject, which):
+            if not _is_same_person(node.subject, which):
                 return self.pronoun(which)
         if self.topical and not node.negated and "topic" in verb.objects and self.chance(0.25):
             return self.generic(self.pick(self.choices.topics))
         definite = "state" in verb.flags and verb.name != "have" and not node.negated  # one likes the wine, not a wine
         return self.phrase(self.pick(self.choices.objects[verb]), node.negated, definite=definite)
 
-    def recipient(self, node: Clause) -> None:
+    def recipient(self, subject: Nominal) -> Nominal:
         which = self.pick((0, 1, 2, 4, 5))
-        if self.chance(0.3) and not self.same_person(node.subject, which):
-            node.recipient = self.pronoun(which)
-        else:
-            node.recipient = self.phrase(self.pick(self.choices.people), definite=True)
-
-    def same_person(self, subject: Nominal | None, which: int) -> bool:
-        """*I help us*, *he thanks him*: wrong or unclear with a pronoun of the same person."""
-        return isinstance(subject, Pronoun) and (0, 1, 2, 2, 0, 2)[subject.which] == (0, 1, 2, 2, 0, 2)[which]
+        if self.chance(0.3) and not _is_same_person(subject, which):
+            return self.pronoun(which)
+        return self.phrase(self.pick(self.choices.people), definite=True)
 
     def generic(self, noun: Noun) -> Phrase:
         self.left -= 1
@@ -95,64 +87,59 @@ class PhraseSampler:
             determiner = "the"
         return Phrase(self.new_key(), noun, determiner, plural)
 
+    # Growth: each method adds one thing if it can, and returns whether it did
+
     def grow_phrase(self, node: Phrase, heavy: bool = True) -> bool:
         if node.determiner == "generic":
             return False
         drawn = self.random()
         if drawn < 0.6 or not heavy or self.left < 3:
             return self.grow_adjective(node)
-        if drawn < 0.75:
-            return self.grow_owner(node)
-        return self.grow_relative(node)
+        if node.relative or node.of or node.about:
+            return False
+        return self.grow_owner(node) if drawn < 0.75 else self.grow_relative(node)
 
     def grow_adjective(self, node: Phrase) -> bool:
         name, present = node.noun.name, node.adjectives
+        # A second one follows only one that Chinese writes without 的, since two 的 in a row read badly.
+        may_follow = len(present) == 1 and present[0].before and not present[0].chinese.endswith("的")
         if not present and self.chance(0.5) and (before := self.choices.before[name]):
             node.adjectives = (self.pick(before),)
-        elif (not present or self.is_short(present)) and (after := self.choices.after[name]):
+        elif (not present or may_follow) and (after := self.choices.after[name]):
             node.adjectives = (*present, self.pick(after))
         else:
             return False
         self.left -= 1
         return True
 
-    def is_short(self, adjectives: tuple[Adjective, ...]) -> bool:
-        """Whether a second adjective may follow: only one that Chinese writes without 的, since two 的 in a row read
-        badly."""
-        return len(adjectives) == 1 and adjectives[0].before and not adjectives[0].chinese.endswith("的")
-
     def grow_owner(self, node: Phrase) -> bool:
-        fits = node.determiner == "the" and node.relative is None and node.of is None and node.about is None
-        if not fits or node.noun.kinds.isdisjoint({"owned", "kin", "animal"}):
+        if node.determiner != "the" or node.noun.kinds.isdisjoint({"owned", "kin", "animal"}):
             return False
         self.left -= 1
         node.of = self.phrase(self.pick(self.choices.people), definite=True)
         return True
 
     def grow_relative(self, node: Phrase) -> bool:
-        if node.determiner not in DESCRIBED or node.relative or node.of or node.about:
+        if node.determiner not in DESCRIBED:
             return False
-        name = node.noun.name
-        doers, undergoers = self.choices.doers.get(name), self.choices.undergoers[name]
+        doers, undergoers = self.choices.doers.get(node.noun.name), self.choices.undergoers[node.noun.name]
         if doers and (not undergoers or self.chance(0.5)):
             return self.relative_subject(node, self.pick(doers))
         return bool(undergoers) and self.relative_object(node, self.pick(undergoers))
 
     def relative_subject(self, head: Phrase, verb: Verb) -> bool:
         """*who eats the apple*."""
-        need = 2 + bool(verb.english_preposition) + 2 * bool(verb.objects)
+        need = 2 + bool(verb.english_preposition)
         noun = self.pick(self.choices.objects[verb]) if verb.objects else None
-        if self.left < need or noun is head.noun:
+        if self.left < need + 2 * bool(noun) or noun is head.noun:
             return False
-        self.left -= need - 2 * bool(verb.objects)
-        node = Clause(self.new_key(), None, verb)
+        self.left -= need
+        head.describe(node := Clause(self.new_key(), None, verb))
         if noun:
             node.object = self.phrase(noun)
-            # 了 without an object does not go well before 的
-            node.mood = "past" if "past" in self.choices.moods[verb] and self.chance(0.4) else "present"
+            node.mood = self.relative_mood(verb)  # 了 without an object does not go well before 的
             if self.left > 0 and self.chance(0.3):
                 self.grow_adjective(node.object)
-        head.relative = node
         return True
 
     def relative_object(self, head: Phrase, verb: Verb) -> bool:
@@ -161,12 +148,20 @@ class PhraseSampler:
         if self.left < 3 or noun is head.noun:
             return False
         self.left -= 2
+        head.describe(node := Clause(self.new_key(), None, verb))
         pronouns = self.choices.subject_pronouns.get(verb)
-        node = Clause(self.new_key(), None, verb)
         if pronouns and (self.left < 2 or self.chance(0.4)):
             node.subject = self.pronoun(self.pick(pronouns))
         else:
             node.subject = self.phrase(noun, definite=True)
-        node.mood = "past" if "past" in self.choices.moods[verb] and self.chance(0.4) else "present"
-        head.relative = node
+        node.mood = self.relative_mood(verb)
         return True
+
+    def relative_mood(self, verb: Verb) -> str:
+        return "past" if "past" in self.choices.moods[verb] and self.chance(0.4) else "present"
+
+
+def _is_same_person(subject: Nominal | None, which: int) -> bool:
+    """*I help us*, *he thanks him*: wrong or unclear with a pronoun of the same person."""
+    persons = (0, 1, 2, 2, 0, 2)
+    return isinstance(subject, Pronoun) and persons[subject.which] == persons[which]

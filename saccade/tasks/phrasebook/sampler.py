@@ -4,93 +4,78 @@ Room is counted in English words. The lengths in other languages follow it close
 again.
 """
 
-from collections.abc import Callable
+from collections.abc import Sequence
 
 from saccade.tasks.phrasebook import tree
-from saccade.tasks.phrasebook.choices import MOOD_WORDS
+from saccade.tasks.phrasebook.combinations import MOOD_WORDS, PRONOUN_NAMES, combinations, split_of
 from saccade.tasks.phrasebook.lexicon import Noun, Verb
 from saccade.tasks.phrasebook.phrases import PhraseSampler
-from saccade.tasks.phrasebook.split import PRONOUN_NAMES
 from saccade.tasks.phrasebook.tree import Clause, Coordination, Nominal, Phrase, Pronoun, Sentence, Statement
 
 NEARBY = ("the",) * 5 + ("a", "this", "our")
 PLACES = ("in",) * 4 + ("near", "behind", "before", "by")
 JOINS = ("and",) * 3 + ("but",) * 2 + ("or", "so")
 LINKS = ("because", "because", "when", "if")
+MOODS_OF_OTHER = {"when": ("past",), "if": ("present", "present", "can", "want"), "because": ()}
+MOODS_OF_MAIN = {"when": ("past",), "if": ("will", "will", "can", "must", "should"), "because": ()}
 LOCATIVE = frozenset({"home", "goal", "room", "building"})
 
 
 class Sampler(PhraseSampler):
-    def __init__(self, split: str, random: Callable[[], float]) -> None:
-        super().__init__(split, random)
-        self.growths: tuple[Callable[[Clause, bool], bool], ...] = (
-            self.grow_subject,
-            self.grow_subject,
-            self.grow_object,
-            self.grow_object,
-            self.grow_time,
-            self.grow_place,
-            self.grow_manner,
-            self.grow_frequency,
-            self.grow_topic,
-        )
-
     # Sentences and statements
 
     def sentence(self, length: int) -> Sentence:
         """Draw about `length` English words, including the full stop."""
         self.key = 0
-        out = Sentence([])
+        out: Sentence = []
         self.fill(out, length - 1)
         return out
+
+    def belongs(self, sentence: Sentence) -> bool:
+        """No combination is drawn that is reserved for another split; a held-out split needs one of its own."""
+        owners = (split_of(*combination) for combination in combinations(sentence))
+        return self.split == "train" or self.split in owners
 
     def fill(self, out: Sentence, room: int) -> None:
         """Add statements to the end of `out` until `room` words are used."""
         self.left = 0
         while room >= 2:
             join = ""
-            if out.statements:
-                join = self.join(out)
+            if out:  # two 所以 in a row, from *because* or *so*, would read badly
+                has_result = out[-1].link == "because" or out[-1].join == "so"
+                join = self.pick(JOINS[:-1] if has_result else JOINS)
                 room -= 2
             size = room
             if room > 16 or (room > 10 and self.chance(0.5)):
                 size = 5 + int(self.random() * min(9, room - 10))
             room -= size
             self.left += size
-            out.statements.append(self.statement(first=join != "so"))
-            if join:
-                out.joins.append(join)
+            out.append(self.statement(join))
             if room < 5:
                 break
-        if room + self.left >= 7 and len(out.statements) < 40:
+        if room + self.left >= 7 and len(out) < 40:
             self.fill(out, room + self.left)
 
-    def join(self, out: Sentence) -> str:
-        """A conjunction; two 所以 in a row, from *because* or *so*, would read badly."""
-        has_result = out.statements[-1].link == "because" or out.joins[-1:] == ["so"]
-        return self.pick(JOINS[:-1] if has_result else JOINS)
-
-    def statement(self, *, first: bool) -> Statement:
-        """`first`: whether a clause or an adverbial may stand before the subject; not after *so*."""
-        key = self.new_key()
-        room = self.left
+    def statement(self, join: str) -> Statement:
+        key, room = self.new_key(), self.left
+        first = join != "so"  # whether a clause or an adverbial may stand before the subject
         link = self.pick(LINKS) if first and room >= 8 and self.chance(0.4) else ""
         if not link:
-            return Statement(key, self.clause(first=first))
+            return Statement(key, self.clause(first=first), join=join)
         spend = 3 + int(self.random() * (room - 7))
         self.left = spend
-        moods = {"when": ("past",), "if": ("present", "present", "can", "want"), "because": ()}[link]
-        other = self.clause(first=False, moods=moods, negatable=link != "when")
+        other = self.clause(first=False, moods=MOODS_OF_OTHER[link], negatable=link != "when")
         self.left += room - spend - (2 if link == "if" else 1)
-        moods = {"when": ("past",), "if": ("will", "will", "can", "must", "should"), "because": ()}[link]
-        return Statement(key, self.clause(first=first and link == "because", moods=moods), link, other)
+        main = self.clause(first=link == "because", moods=MOODS_OF_MAIN[link])
+        return Statement(key, main, link, other, join)
 
     # Clauses
 
-    def clause(self, *, first: bool, moods: tuple[str, ...] = (), negatable: bool = True) -> Clause:
+    def clause(self, *, first: bool, moods: Sequence[str] = (), negatable: bool = True) -> Clause:
         """Draw one clause that uses all of `left`; `moods` restricts its mood (past, will, …)."""
         node = self.core(moods, negatable)
-        growths = list(self.growths)
+        growths = [*[self.grow_subject] * 2, *[self.grow_object] * 2, self.grow_time, self.grow_place]
+        growths += [self.grow_manner, self.grow_frequency, self.grow_topic]
         while self.left > 0 and growths:
             i = int(self.random() * len(growths))
             if not growths[i](node, first):
@@ -98,7 +83,7 @@ class Sampler(PhraseSampler):
                 growths.pop()
         return node
 
-    def core(self, moods: tuple[str, ...], negatable: bool) -> Clause:
+    def core(self, moods: Sequence[str], negatable: bool) -> Clause:
         room, drawn = self.left, self.random()
         if not moods and room >= 4 and drawn < 0.12:
             return self.copula(negatable)
@@ -106,37 +91,33 @@ class Sampler(PhraseSampler):
             return self.reported()
         if room >= 7 and drawn < 0.36:
             return self.verbal(self.choices.ditransitive, moods, negatable)
-        if room >= 3 and drawn < 0.85:
-            return self.verbal(self.choices.transitive, moods, negatable)
-        return self.verbal(self.choices.intransitive, moods, negatable)
+        verbs = self.choices.transitive if room >= 3 and drawn < 0.85 else self.choices.intransitive
+        return self.verbal(verbs, moods, negatable)
 
-    def verbal(self, verbs: list[Verb], moods: tuple[str, ...], negatable: bool) -> Clause:
+    def verbal(self, verbs: list[Verb], moods: Sequence[str], negatable: bool) -> Clause:
         verb = self.pick(verbs)
-        while not (fitting := self.choices.moods[verb] if not moods else self.fit(verb, moods)):
+        while not (fitting := self.fit(verb, moods)):
             verb = self.pick(verbs)
         node = Clause(self.new_key(), None, verb, self.pick(fitting) if self.left > 3 or moods else fitting[0])
-        # the words of the verb and of the shortest subject, object and recipient
-        floor = 2 + bool(verb.english_preposition) + 2 * bool(verb.objects) + 2 * ("ditransitive" in verb.flags)
-        self.left -= 1 + bool(verb.english_preposition) + MOOD_WORDS[node.mood]
-        if negatable and self.left > floor and self.chance(0.15):
-            self.negate(node, verb)
-        spare = self.left - 2 * bool(verb.objects) - 2 * ("ditransitive" in verb.flags)
-        node.subject = self.subject(verb, node.negated, spare)
-        if "ditransitive" in verb.flags:
+        ditransitive, preposition = "ditransitive" in verb.flags, bool(verb.english_preposition)
+        objects = 2 * bool(verb.objects) + 2 * ditransitive  # the words of the shortest object and recipient
+        self.left -= 1 + preposition + MOOD_WORDS[node.mood]
+        if negatable and self.left > 2 + preposition + objects and self.chance(0.15):
+            node.negated = node.mood != "must" and not (node.mood == "present" and "affirmative" in verb.flags)
+            self.left -= node.negated * {"present": 2, "past": 2, "want": 2, "can": 0}.get(node.mood, 1)
+        node.subject = self.subject(verb, node.negated, self.left - objects)
+        if ditransitive:
             self.left -= 1
             node.object = self.phrase(self.pick(self.choices.objects[verb]), node.negated)
-            self.recipient(node)
+            node.recipient = self.recipient(node.subject)
         elif verb.objects:
-            node.object = self.object(node)
+            node.object = self.object(node, verb)
         return node
 
-    def fit(self, verb: Verb, moods: tuple[str, ...]) -> list[str]:
-        return [mood for mood in moods if mood in self.choices.moods[verb]]
-
-    def negate(self, node: Clause, verb: Verb) -> None:
-        if node.mood != "must" and not (node.mood == "present" and "affirmative" in verb.flags):
-            node.negated = True
-            self.left -= {"present": 2, "past": 2, "want": 2, "can": 0}.get(node.mood, 1)
+    def fit(self, verb: Verb, moods: Sequence[str]) -> list[str]:
+        """The moods that a verb can have, among `moods` or all."""
+        possible = self.choices.moods[verb]
+        return [mood for mood in moods if mood in possible] if moods else possible
 
     def copula(self, negatable: bool) -> Clause:
         negated = negatable and self.left >= 5 and self.chance(0.15)
@@ -169,33 +150,37 @@ class Sampler(PhraseSampler):
 
     def grow_subject(self, node: Clause, first: bool) -> bool:
         subject = node.subject
-        if isinstance(subject, Phrase):
-            joinable = node.verb and self.left >= 3 and subject.determiner not in ("every", "all") and self.chance(0.25)
-            if node.verb and joinable and (pair := self.coordinate(subject, self.choices.subjects[node.verb])):
+        if isinstance(subject, Coordination):
+            return self.grow_phrase(self.pick((subject.first, subject.second)))
+        if not isinstance(subject, Phrase):
+            return False
+        if node.verb and self.left >= 3 and subject.determiner not in ("every", "all") and self.chance(0.25):
+            pair = self.coordinate(subject, self.choices.subjects[node.verb])
+            if pair:
                 node.subject = pair
                 return True
-            grown = self.grow_phrase(subject)
-            if grown and node.predicate in subject.adjectives:  # the sad story is sad
-                subject.adjectives = subject.adjectives[:-1]
-                self.left += 1
-                return False
-            return grown
-        return isinstance(subject, Coordination) and self.grow_phrase(self.pick((subject.first, subject.second)))
+        grown = self.grow_phrase(subject)
+        if grown and node.predicate in subject.adjectives:  # the sad story is sad
+            subject.adjectives = subject.adjectives[:-1]
+            self.left += 1
+            return False
+        return grown
 
     def grow_object(self, node: Clause, first: bool) -> bool:
         target = node.object
+        if isinstance(target, Coordination):
+            return self.grow_phrase(self.pick((target.first, target.second)), heavy=False)
         if not isinstance(target, Phrase) or node.verb is None:
-            return isinstance(target, Coordination) and self.grow_phrase(
-                self.pick((target.first, target.second)), heavy=False
-            )
+            return False
         is_plain = not node.negated and node.recipient is None and target.noun.kinds.isdisjoint({"topic"})
-        joinable = is_plain and self.left >= 3 and self.chance(0.25) and not self.is_never(node)
-        if joinable and (pair := self.coordinate(target, self.choices.objects[node.verb])):
-            node.object = pair
-            return True
+        if is_plain and self.left >= 3 and self.chance(0.25) and not node.is_never:
+            pair = self.coordinate(target, self.choices.objects[node.verb])
+            if pair:
+                node.object = pair
+                return True
         # What follows a relative clause would seem to belong to it.
-        alone = node.place is None and node.recipient is None and (node.time is None or node.time_first)
-        return self.grow_phrase(target, heavy=alone and node.topic is None)
+        follows = node.place or node.recipient or node.topic or (node.time and not node.time_first)
+        return self.grow_phrase(target, heavy=not follows)
 
     def coordinate(self, first: Phrase, nouns: list[Noun]) -> Coordination | None:
         """*the cat and the dog*; None if the same noun is drawn."""
@@ -205,30 +190,20 @@ class Sampler(PhraseSampler):
         self.left -= 1
         return Coordination(self.new_key(), first, self.phrase(noun))
 
-    def is_never(self, node: Clause) -> bool:
-        return node.frequency is not None and node.frequency.name == "never"
-
-    def is_heavy(self, node: Nominal | None) -> bool:
-        return isinstance(node, Phrase) and node.relative is not None
-
     def grow_time(self, node: Clause, first: bool) -> bool:
-        if node.time or node.frequency or node.verb is None or node.that or node.topic_first:
+        if not _event(node) or node.time or node.frequency or node.topic_first:
             return False
-        if "state" in node.verb.flags:
-            return False
-        time = self.pick(self.choices.times[node.mood])
-        front = first and self.chance(0.4)
-        if len(time.forms["english"]) > self.left or (not front and self.is_heavy(node.object)):
+        time, front = self.pick(self.choices.times[node.mood]), first and self.chance(0.4)
+        length = len(time.forms["en"])
+        if length > self.left or (not front and _is_heavy(node.object)):
             return False
         node.time, node.time_first = time, front
-        self.left -= len(time.forms["english"])
+        self.left -= length
         return True
 
     def grow_place(self, node: Clause, first: bool) -> bool:
-        verb = node.verb
-        if node.place or verb is None or node.that or node.topic or self.left < 3 or self.is_heavy(node.object):
-            return False
-        if "state" in verb.flags or not verb.objects.isdisjoint(LOCATIVE):
+        verb = _event(node)
+        if not verb or node.place or node.topic or self.left < 3 or _is_heavy(node.object) or verb.objects & LOCATIVE:
             return False
         where = self.pick(PLACES if self.left >= 5 else ("in",))
         self.left -= 5 if where == "before" else 3  # in front of the house
@@ -236,18 +211,16 @@ class Sampler(PhraseSampler):
         return True
 
     def grow_manner(self, node: Clause, first: bool) -> bool:
-        if node.manner or node.frequency or node.negated or node.verb is None or "manner" not in node.verb.flags:
-            return False
-        if node.mood not in ("present", "past"):
+        takes_manner = node.verb is not None and "manner" in node.verb.flags and node.mood in ("present", "past")
+        if not takes_manner or node.manner or node.frequency or node.negated:
             return False
         node.manner = self.pick(self.choices.manners)
         self.left -= 1
         return True
 
     def grow_frequency(self, node: Clause, first: bool) -> bool:
-        if node.manner or node.frequency or node.negated or node.time or node.verb is None or node.that:
-            return False
-        if node.mood != "present" or "state" in node.verb.flags:
+        is_habit = _event(node) and node.mood == "present" and not node.negated
+        if not is_habit or node.manner or node.frequency or node.time:
             return False
         adverb = self.pick(self.choices.frequencies)
         definite = isinstance(node.object, Phrase) and node.object.determiner in tree.DEFINITE
@@ -259,9 +232,8 @@ class Sampler(PhraseSampler):
 
     def grow_topic(self, node: Clause, first: bool) -> bool:
         """*in a film about music*, rarely and with any topic: without an ambiguous word, it decides nothing."""
-        if node.topic or node.place or node.that or node.time_first or self.left < 6:
-            return False
-        if not self.topical or not self.chance(0.25):
+        fits = not (node.topic or node.place or node.that or node.time_first) and self.left >= 6
+        if not fits or not self.topical or not self.chance(0.25):
             return False
         node.topic_first = first and node.time is None and self.chance(0.5)
         node.topic = self.topic(self.generic(self.pick(self.choices.topics)))
@@ -271,3 +243,12 @@ class Sampler(PhraseSampler):
     def topic(self, about: Phrase) -> Phrase:
         self.left -= 3
         return Phrase(self.new_key(), self.pick(self.choices.carriers), "a", about=about)
+
+
+def _event(node: Clause) -> Verb | None:
+    """The verb, unless it is one of state or speech."""
+    return None if node.that or node.verb is None or "state" in node.verb.flags else node.verb
+
+
+def _is_heavy(node: Nominal | None) -> bool:
+    return isinstance(node, Phrase) and node.relative is not None

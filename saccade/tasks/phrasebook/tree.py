@@ -12,12 +12,11 @@ from saccade.tasks.phrasebook.lexicon import Adjective, Adverb, Noun, Verb
 STRIDE = 32
 # of a phrase
 NOUN, DETERMINER, OF, RELATIVE, AND, FIRST_ADJECTIVE, SECOND_ADJECTIVE, ABOUT = range(8)
-# of a clause
-VERB, TENSE, NEGATION, LINK, COMMA, PREPOSITION, THAT, TO = range(8)
-FREQUENCY, MANNER, PLACE, TOPIC, DEGREE, PREDICATE = range(8, 14)
-TIME = 14  # TIME + part
-# of the sentence, key 0
-STOP = 1
+# of a clause; the parts of a time have the numbers from TIME on
+VERB, TENSE, NEGATION, LINK, COMMA, PREPOSITION, THAT, TO, FREQUENCY, MANNER, PLACE, TOPIC, DEGREE, PREDICATE, TIME = (
+    range(15)
+)
+STOP = 1  # of the sentence, key 0
 
 # I, you, he, she, we, they -> the row of a conjugation table: I, you, he/she, we, they
 PERSON = (0, 1, 2, 2, 3, 4)
@@ -28,13 +27,13 @@ POSSESSIVES = ("my", "your", "his", "our", "their")
 DEFINITE = frozenset({"the", "this", *POSSESSIVES})
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Pronoun:
     key: int
     which: int  # place in PERSON
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Phrase:
     key: int
     noun: Noun
@@ -43,10 +42,14 @@ class Phrase:
     adjectives: tuple[Adjective, ...] = ()  # at most one before the noun in French, then one after it
     of: "Phrase | None" = None
     about: "Phrase | None" = None
-    relative: "Clause | None" = None  # its subject or its object is None: the gap
+    relative: "Clause | None" = None
+
+    def describe(self, relative: "Clause") -> None:
+        """Add a relative clause, whose subject or object is this phrase."""
+        self.relative, relative.head = relative, self
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Coordination:
     key: int
     first: Phrase
@@ -56,10 +59,10 @@ class Coordination:
 Nominal = Pronoun | Phrase | Coordination
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Clause:
     key: int
-    subject: Nominal | None
+    subject: Nominal | None  # None: the head of a relative clause
     verb: Verb | None  # None: the copula
     mood: str = "present"  # present, past, or a modal: will, want, can, must, should
     negated: bool = False
@@ -75,9 +78,31 @@ class Clause:
     topic: Phrase | None = None
     topic_first: bool = False
     that: "Clause | None" = None
+    head: Phrase | None = field(default=None, repr=False)  # the phrase that a relative clause describes
+
+    @property
+    def doer(self) -> Nominal:
+        """The subject, which may be the head."""
+        subject = self.subject or self.head
+        assert subject is not None
+        return subject
+
+    @property
+    def fronted(self) -> Phrase | None:
+        """The head as the object of a relative clause, before which it stands: *the book that he reads*."""
+        return None if self.subject is None else self.head
+
+    @property
+    def lacks_object(self) -> bool:
+        """*not … any*: in French and German, the object itself is negated."""
+        return isinstance(self.object, Phrase) and self.object.determiner == "any"
+
+    @property
+    def is_never(self) -> bool:
+        return self.frequency is not None and self.frequency.name == "never"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Statement:
     """One clause, or two with a conjunction: `main because other`, `main when other`, `if other, main`."""
 
@@ -85,12 +110,10 @@ class Statement:
     main: Clause
     link: str = ""
     other: Clause | None = None
+    join: str = ""  # and, but, or, so: joins this statement to the one before
 
 
-@dataclass(slots=True)
-class Sentence:
-    statements: list[Statement]
-    joins: list[str] = field(default_factory=list)  # and, but, or, so: before statements 1, 2, …
+Sentence = list[Statement]
 
 
 def agreement(subject: Nominal) -> int:

@@ -27,18 +27,13 @@ class Writer(ABC):
         self.tokens += [(word, numbers) for word in (words.split() if isinstance(words, str) else words)]
 
     def sentence(self, sentence: Sentence) -> list[Token]:
-        for place, statement in enumerate(sentence.statements):
-            if place:
+        for statement in sentence:
+            if statement.join:
                 self.write(self.comma, statement.key + tree.COMMA)
-                self.join(statement, sentence.joins[place - 1])
-            else:
-                self.statement(statement)
+                self.write(self.words["joins"][statement.join], statement.key + tree.LINK)
+            self.statement(statement)
         self.write(self.stop, tree.STOP)
         return self.finish()
-
-    def join(self, statement: Statement, join: str) -> None:
-        self.write(self.words["joins"][join], statement.key + tree.LINK)
-        self.statement(statement)
 
     def finish(self) -> list[Token]:
         """The tokens, after changes that depend on neighbouring words."""
@@ -49,6 +44,9 @@ class Writer(ABC):
 
     @abstractmethod
     def phrase(self, node: Phrase) -> None: ...
+
+    @abstractmethod
+    def topic(self, node: Clause) -> None: ...
 
     def nominal(self, node: Nominal, pronouns: str, before: Token | None = None) -> None:
         """`before` is a preposition, repeated before the second of two phrases."""
@@ -65,16 +63,24 @@ class Writer(ABC):
             self.phrase(node.second)
 
     def adverb(self, node: Adverb | None, number: int) -> None:
-        if node:
-            for word, part in node.forms[self.language]:
-                self.write(word, number + part - 1)
+        for word, part in node.forms[self.language] if node else ():
+            self.write(word, number + part - 1)
+
+    def time_and_topic(self, node: Clause, *, first: bool) -> None:
+        """`first`: those that stand before the subject; otherwise the others."""
+        if node.time_first == first:
+            self.adverb(node.time, node.key + tree.TIME)
+        if node.topic_first == first:
+            self.topic(node)
+            if first:
+                self.write(self.comma, node.key + tree.COMMA)
 
 
 class PlainOrder(Writer):
     """The order of words that English and French share."""
 
     @abstractmethod
-    def verb(self, node: Clause, subject: Nominal, head: Phrase | None) -> None: ...
+    def verb(self, node: Clause) -> None: ...
 
     @abstractmethod
     def objects(self, node: Clause) -> None: ...
@@ -83,60 +89,50 @@ class PlainOrder(Writer):
         if node.other is None:
             self.clause(node.main)
             return
-        first, second = (node.other, node.main) if node.link == "if" else (node.main, node.other)
-        link = self.words["links"][node.link], node.other.key + tree.LINK
-        if node.link == "if":
-            self.write(*link)
-        self.clause(first)
-        if node.link == "if":
+        is_condition = node.link == "if"  # which comes first, with a comma
+        if not is_condition:
+            self.clause(node.main)
+        self.write(self.words["links"][node.link], node.other.key + tree.LINK)
+        self.clause(node.other)
+        if is_condition:
             self.write(self.comma, node.other.key + tree.COMMA)
-        else:
-            self.write(*link)
-        self.clause(second)
+            self.clause(node.main)
 
-    def clause(self, node: Clause, head: Phrase | None = None) -> None:
-        """`head` is the phrase that a relative clause describes; it fills the gap."""
-        key, subject = node.key, node.subject or head
-        assert subject is not None
-        if node.topic_first:
-            self.topic(node)
-            self.write(self.comma, key + tree.COMMA)
-        if node.time_first:
-            self.adverb(node.time, key + tree.TIME)
+    def clause(self, node: Clause) -> None:
+        self.time_and_topic(node, first=True)
         if node.subject:
             self.nominal(node.subject, "subject")
-        self.verb(node, subject, head)
+        self.verb(node)
         self.objects(node)
         if node.place:
             where, phrase = node.place
-            self.write(self.words["places"][where], key + tree.PLACE)
+            self.write(self.words["places"][where], node.key + tree.PLACE)
             self.phrase(phrase)
-        if not node.time_first:
-            self.adverb(node.time, key + tree.TIME)
-        if not node.topic_first:
-            self.topic(node)
+        self.time_and_topic(node, first=False)
         if node.that:
-            self.write(self.words["words"]["that"], key + tree.THAT)
+            self.write(self.words["words"]["that"], node.key + tree.THAT)
             self.clause(node.that)
 
-    def modifiers(self, node: Phrase) -> None:
-        """The phrases after a noun: of whom, about what."""
-        for name, number, phrase in (("of", tree.OF, node.of), ("about", tree.ABOUT, node.about)):
-            if phrase:
-                self.write(self.words["words"][name], node.key + number)
-                self.phrase(phrase)
+    def after_noun(self, node: Phrase, relative_pronoun: str) -> None:
+        """What follows a noun: of whom, about what, and a relative clause."""
+        self.prepositional("of", node.key + tree.OF, node.of)
+        self.prepositional("about", node.key + tree.ABOUT, node.about)
+        if node.relative:
+            self.write(relative_pronoun, node.key + tree.RELATIVE)
+            self.clause(node.relative)
 
     def topic(self, node: Clause) -> None:
-        if node.topic:
-            self.write(self.words["words"]["topic"], node.key + tree.TOPIC)
-            self.phrase(node.topic)
+        self.prepositional("topic", node.key + tree.TOPIC, node.topic)
+
+    def prepositional(self, preposition: str, number: int, phrase: Phrase | None) -> None:
+        if phrase:
+            self.write(self.words["words"][preposition], number)
+            self.phrase(phrase)
 
 
 def spell(tokens: Sequence[Token], language: str) -> str:
     """The usual spelling: no spaces in Chinese; elsewhere none before a stop or comma, none after an apostrophe."""
-    if language == "zh":
-        return "".join([word for word, _ in tokens])
-    text = " ".join([word for word, _ in tokens])
+    text = ("" if language == "zh" else " ").join([word for word, _ in tokens])
     return text.replace(" ,", ",").replace(" .", ".").replace("' ", "'")
 
 

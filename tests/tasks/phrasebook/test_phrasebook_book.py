@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from saccade.errors import UserError
 from saccade.tasks import Phrasebook
 from saccade.tasks.phrasebook.book import WRITERS
-from saccade.tasks.phrasebook.choices import choices
+from saccade.tasks.phrasebook.combinations import choices
 from saccade.tasks.phrasebook.lexicon import Noun
 from saccade.tasks.phrasebook.phrases import PLURAL, SINGULAR
 from saccade.tasks.phrasebook.sampler import Sampler

@@ -156,7 +156,7 @@ def test_adjectives_agree_with_their_noun(b: Build) -> None:
 
 def test_relative_clauses(b: Build) -> None:
     head = b.np("the", "girl")
-    head.relative = b.clause(None, "buy", mood="past", object=b.np("a", "flower"))
+    head.describe(b.clause(None, "buy", mood="past", object=b.np("a", "flower")))
     check(
         b.say(b.clause(head, "laugh")),
         "the girl who bought a flower laughs.",
@@ -165,7 +165,7 @@ def test_relative_clauses(b: Build) -> None:
         "买了一朵花的女孩笑。",
     )
     story = b.np("the", "story", plural=True)
-    story.relative = b.clause(b.np("the", "boy"), "write", mood="past")
+    story.describe(b.clause(b.np("the", "boy"), "write", mood="past"))
     check(
         b.say(b.clause(b.pro(I), "read", object=story)),
         "I read the stories that the boy wrote.",
@@ -174,7 +174,7 @@ def test_relative_clauses(b: Build) -> None:
         "我读那些男孩写过的故事。",
     )
     neighbour = b.np("the", "neighbour")
-    neighbour.relative = b.clause(b.pro(YOU), "thank")
+    neighbour.describe(b.clause(b.pro(YOU), "thank"))
     assert b.say(b.clause(b.pro(HE), "know", object=neighbour))["de"] == "er kennt den Nachbarn, dem du dankst."
 
 

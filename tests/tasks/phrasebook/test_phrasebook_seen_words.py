@@ -3,8 +3,8 @@
 import pytest
 
 from saccade.tasks import Phrasebook
+from saccade.tasks.phrasebook.combinations import split_of
 from saccade.tasks.phrasebook.lexicon import lexicon
-from saccade.tasks.phrasebook.split import split_of
 from saccade.text import words
 
 

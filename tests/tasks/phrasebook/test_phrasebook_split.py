@@ -4,11 +4,10 @@ from random import Random
 import pytest
 
 from saccade.tasks import SPLITS, Phrasebook
-from saccade.tasks.phrasebook.choices import choices
+from saccade.tasks.phrasebook.combinations import choices, combinations, split_of
 from saccade.tasks.phrasebook.homograph import draft
 from saccade.tasks.phrasebook.lexicon import lexicon
 from saccade.tasks.phrasebook.sampler import Sampler
-from saccade.tasks.phrasebook.split import combinations, split_of
 from saccade.text.words import words
 
 
