@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from saccade.comparison.options import CompareOptions
-from saccade.decode.search.options import DEFAULT_SEARCH, Search
+from saccade.decode.options import DEFAULT_SEARCH, Search
 from saccade.errors import Say, UserError, say
 from saccade.progress import Bar, Progress, as_bar
 from saccade.provenance import recording_call

@@ -7,8 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from saccade.align.options import AlignOptions
-from saccade.decode.file_options import EnsembleOptions, FileOptions, RerankingModels, ScoreOptions, TooLong
-from saccade.decode.search.options import DEFAULT_SEARCH, Constraints, Search
+from saccade.decode.options import (
+    DEFAULT_SEARCH,
+    Constraints,
+    EnsembleOptions,
+    FileOptions,
+    RerankingModels,
+    ScoreOptions,
+    Search,
+    TooLong,
+)
 from saccade.errors import Say, UserError, say
 from saccade.evaluation.options import EvaluateOptions
 from saccade.progress import Bar, Progress, as_bar, count_up

@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from saccade.decode.loading import load_vocabularies as load_vocabularies
     from saccade.decode.loading import save as save
     from saccade.decode.mbr import minimise_risk as minimise_risk
+    from saccade.decode.options import DEFAULT_SEARCH as DEFAULT_SEARCH
+    from saccade.decode.options import Constraints as Constraints
+    from saccade.decode.options import Search as Search
     from saccade.decode.reranking import Reranker as Reranker
     from saccade.decode.reranking import RerankingWeights as RerankingWeights
     from saccade.decode.scoring import PairScore as PairScore
     from saccade.decode.scoring import score_pairs as score_pairs
-    from saccade.decode.search.hypotheses import Hypothesis as Hypothesis
+    from saccade.decode.search.expansion import Hypothesis as Hypothesis
     from saccade.decode.search.loop import run_search as run_search
-    from saccade.decode.search.options import DEFAULT_SEARCH as DEFAULT_SEARCH
-    from saccade.decode.search.options import Constraints as Constraints
-    from saccade.decode.search.options import Search as Search
     from saccade.decode.search.recording import Recorder as Recorder
     from saccade.decode.search.recording import SearchTree as SearchTree
     from saccade.decode.translation import Translation as Translation

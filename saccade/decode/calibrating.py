@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from saccade.decode.confidence import Array, Calibration, Logistic, calibration_error, log_odds
+from saccade.decode.options import Search
 from saccade.decode.scoring import BATCH_TOKENS, TextPair, force_targets
-from saccade.decode.search.options import Search
 from saccade.decode.translator import OnProgress, Translator
 from saccade.errors import UserError
 from saccade.metrics import Counts

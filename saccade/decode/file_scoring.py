@@ -8,8 +8,8 @@ from typing import Any
 
 from saccade.data import PairFiles, TextPair
 from saccade.data.text_files import line_error
-from saccade.decode.file_options import ScoreOptions
 from saccade.decode.file_translation import check_tag
+from saccade.decode.options import ScoreOptions
 from saccade.decode.scoring import PairScore, ScoreTotals, score_pairs
 from saccade.decode.translator import Translator
 from saccade.files import write_json

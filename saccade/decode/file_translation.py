@@ -12,14 +12,13 @@ from time import monotonic
 from typing import Any
 
 from saccade.align.attention import NO_ATTENTION
-from saccade.decode.file_options import FileOptions, RerankingModels
 from saccade.decode.loading import load
 from saccade.decode.long_texts import SplitText, split_text
 from saccade.decode.mbr import minimise_risk
+from saccade.decode.options import Constraints, FileOptions, RerankingModels, Search
 from saccade.decode.records import JsonOutput, Record, RecordFile, read_constraints
 from saccade.decode.reranking import Reranker, RerankingWeights
 from saccade.decode.search.loop import OnStep
-from saccade.decode.search.options import Constraints, Search
 from saccade.decode.translation import Translation
 from saccade.decode.translator import Translator
 from saccade.decode.unknown_words import read_dictionary, replace_unknown
@@ -190,22 +189,16 @@ def fill_unknown(options: FileOptions, translator: Translator) -> Callable[[Tran
 
 
 def load_reranker(translator: Translator, models: RerankingModels, weights: dict[str, float] | None = None) -> Reranker:
-    right_to_left, channel, prior = (
-        None if folder is None else load(folder, device=translator.device) for folder in models.folders
-    )
-    return Reranker(
-        translator=translator,
-        right_to_left=right_to_left,
-        channel=channel,
-        prior=prior,
-        prior_source=models.prior_source,
-        weights=weights or {},
-    )
+    folders = {"right_to_left": models.right_to_left, "channel": models.channel, "prior": models.prior}
+    loaded: dict[str, Any] = {
+        name: load(folder, device=translator.device) for name, folder in folders.items() if folder is not None
+    }
+    return Reranker(translator=translator, prior_source=models.prior_source, weights=weights or {}, **loaded)
 
 
 def choose_by(options: FileOptions, models: RerankingModels, translator: Translator, search: Search) -> Choose | None:
     """A function that ranks all hypotheses of the search again and keeps the best; None: the search's own order."""
-    should_rerank = options.rerank_weights is not None or any(models.folders)
+    should_rerank = options.rerank_weights is not None or models != RerankingModels()
     if options.mbr is None and not should_rerank:
         return None
     if options.mbr is not None and should_rerank:

@@ -7,23 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple, get_args
 
 import numpy as np
 
 from saccade.align.attention import PairAttention, SegmentedText, TokenWeights
 from saccade.attention import Learned
 from saccade.attention.scores import LocationOnly
-from saccade.decode.search.options import Constraints, Search
+from saccade.decode.options import Constraints, Search, TooLong
 from saccade.decode.translation import Translation
 from saccade.errors import UserError
 from saccade.models.contract import Seq2Seq
 from saccade.text import Vocabularies, words
 from saccade.text.sentences import join_sentences, split_sentences
-
-TooLong = Literal["keep", "split", "split-or-refuse", "refuse"]
-"""Translate a long text whole ("keep"); split it into sentences, and translate a sentence that is still too long whole
-("split") or refuse the text ("split-or-refuse"); or refuse the text at once ("refuse")."""
 
 
 class Excess(NamedTuple):

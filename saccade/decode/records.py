@@ -10,7 +10,7 @@ from typing import Any
 from saccade.data import read_lines
 from saccade.data.sources import get_text
 from saccade.data.text_files import display_name, is_read_once, line_error
-from saccade.decode.search.options import Constraints
+from saccade.decode.options import Constraints
 from saccade.errors import UserError
 from saccade.files import parse_json
 

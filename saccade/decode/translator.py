@@ -18,12 +18,12 @@ import torch
 from saccade.align.attention import NO_ATTENTION, AlignmentHead, PairAttention, SegmentedText
 from saccade.data.batching import Batch, batch_by_length, pad_sources
 from saccade.decode.confidence import Calibration
-from saccade.decode.constraints.rules import Rules
-from saccade.decode.constraints.segmentations import TokenBytes
-from saccade.decode.long_texts import LengthLimits, TooLong, join_parts, split_text
-from saccade.decode.search.hypotheses import Hypothesis
+from saccade.decode.constraints.choice import Rules
+from saccade.decode.constraints.outline import TokenBytes
+from saccade.decode.long_texts import LengthLimits, join_parts, split_text
+from saccade.decode.options import DEFAULT_SEARCH, Constraints, Search, TooLong
+from saccade.decode.search.expansion import Hypothesis
 from saccade.decode.search.loop import OnStep, run_search
-from saccade.decode.search.options import DEFAULT_SEARCH, Constraints, Search
 from saccade.decode.search.recording import Recorder, SearchTree
 from saccade.decode.translation import Translation
 from saccade.device import find_device, is_out_of_memory, run_in_halves, split_in_half

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from saccade.decode.search.options import Search
+from saccade.decode.options import Search
 from saccade.decode.translator import Translator
 from saccade.evaluation import AmbiguousWord, DistanceScores, by_distance
 from saccade.tasks import Pair, Phrasebook

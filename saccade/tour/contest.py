@@ -142,7 +142,7 @@ def compete(system: str, options: TourOptions, folder: Path) -> dict[str, Any]:
     import torch
 
     from saccade.decode.loading import load
-    from saccade.decode.search.options import Search
+    from saccade.decode.options import Search
     from saccade.train.log import Log
     from saccade.train.translation import train
 

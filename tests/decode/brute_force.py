@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from saccade.attention.memory import Reading
 from saccade.attention.trace import record
 from saccade.decode import Constraints, Search
-from saccade.decode.constraints.segmentations import TokenBytes
+from saccade.decode.constraints.outline import TokenBytes
 from saccade.text import EOS, UNK, Policy, word_spans
 
 Tokens = tuple[int, ...]

@@ -14,7 +14,7 @@ from test_exhaustive import OUTLINES, PHRASES, SOURCE
 
 from saccade.data import TextPair
 from saccade.decode import Constraints, Search, Translator, run_search
-from saccade.decode.constraints.rules import Rules
+from saccade.decode.constraints.choice import Rules
 from saccade.errors import UserError
 from saccade.models import Seq2Seq
 from saccade.ranges import OptionError

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from search_models import single
 
 from saccade.decode import Constraints, Search, run_search
-from saccade.decode.constraints.rules import Rules
+from saccade.decode.constraints.choice import Rules
 from saccade.text import EOS
 
 SOURCE = (4, 5, EOS)

@@ -1,5 +1,6 @@
 """Masks equal their definitions in plain Python, and leave their input unchanged."""
 
+from collections.abc import Callable
 from functools import partial
 
 import pytest
@@ -15,7 +16,7 @@ V = 6
 written = st.lists(st.lists(st.integers(4, 5), min_size=7, max_size=7), min_size=2, max_size=2)
 
 
-def forbidden(mask: expansion.Mask, rows: list[list[int]], length: int) -> list[set[int]]:
+def forbidden(mask: Callable[..., torch.Tensor], rows: list[list[int]], length: int) -> list[set[int]]:
     log_probs = torch.zeros(1, len(rows), V)
     masked = mask(log_probs, torch.tensor([[row[:length] for row in rows]]))
     assert not log_probs.any()  # the caller's own is left alone

@@ -8,8 +8,7 @@ from brute_force import PIECES, SURFACES, Spelled
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from saccade.decode.constraints.outline import Outline, contains_phrase, is_settled, is_word_boundary
-from saccade.decode.constraints.segmentations import TokenBytes
+from saccade.decode.constraints.outline import Outline, TokenBytes, contains_phrase, is_settled, is_word_boundary
 from saccade.text import EOS, Placeholders, Policy, Vocabularies, word_spans
 from saccade.text.tokeniser import SYMBOLS
 

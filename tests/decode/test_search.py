@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from search_models import TINY, batch, greedy, log_probs, plain_beam, random_chain, single, tiny
 
+from saccade.decode.options import LengthNorm, Search
 from saccade.decode.search.loop import Hypothesis, run_search
-from saccade.decode.search.options import LengthNorm, Search
 from saccade.text import BOS, EOS, PAD, UNK
 
 SOURCES = [(4, 5, 6, EOS), (5, EOS), (6, 6, 4, 4, 5, EOS), (EOS,)]

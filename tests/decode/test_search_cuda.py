@@ -6,7 +6,7 @@ from brute_force import Spelled, Watched
 from search_models import TINY, batch, tiny
 
 from saccade.decode import Constraints, Ensemble, Recorder, Search, run_search
-from saccade.decode.constraints.rules import Rules
+from saccade.decode.constraints.choice import Rules
 from saccade.text import EOS
 
 pytestmark = pytest.mark.gpu

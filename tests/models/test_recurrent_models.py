@@ -5,8 +5,8 @@ import torch
 from model_cases import Case, build, sentences
 
 from saccade.config import from_dict
+from saccade.decode.options import Search
 from saccade.decode.search.loop import run_search
-from saccade.decode.search.options import Search
 from saccade.errors import UserError
 from saccade.models import MODELS
 from saccade.text import EOS

@@ -11,7 +11,7 @@ import torch
 from saccade.data import TextPair
 from saccade.data.batching import Batch
 from saccade.decode import Translator
-from saccade.decode.search.options import Search
+from saccade.decode.options import Search
 from saccade.evaluation import score
 from saccade.models import Seq2Seq
 from saccade.train.dataset import Dataset, load_dataset

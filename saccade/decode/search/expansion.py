@@ -1,4 +1,4 @@
-"""From log-probabilities to the tokens of one step: masks, scores, choice.
+"""The hypotheses of a search, and one step: from log-probabilities, by masks and scores, to the chosen tokens.
 
 A mask takes log-probabilities (B, N, V) and the tokens written so far (B, N, t), and returns log-probabilities that are
 −∞ for the tokens it forbids. The others are not normalised again: a score uses the model's probabilities.
@@ -7,88 +7,118 @@ Hypotheses compete within groups: a beam is one group, a diverse beam has severa
 whose scores are random.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from saccade.decode.constraints.choice import ConstrainedChoice
-from saccade.decode.search.hypotheses import NEVER, Expansion, SentenceSearch
-from saccade.decode.search.options import Search
-from saccade.decode.search.sampling import SampleNoise, mask_improbable
+from saccade.decode.constraints.choice import NEVER, ConstrainedChoice
+from saccade.decode.options import Search
 from saccade.text import EOS
 
-Mask = Callable[[Tensor, Tensor], Tensor]
 Choices = Mapping[int, ConstrainedChoice]  # by the sentence's row in the batch
 
 
-class Expander:
-    """Chooses the next token of every hypothesis of a search."""
+@dataclass(frozen=True, kw_only=True)
+class Hypothesis:
+    """A finished hypothesis."""
 
-    def __init__(self, search: Search) -> None:
-        self._search = search
-        self._masks = build_masks(search)
-        self._noise = SampleNoise(search.seed) if search.sample else None
+    tokens: tuple[int, ...]  # without start and end
+    token_log_probs: tuple[float, ...]  # of each token, and of the end symbol if it ended; unchanged by any mask
+    log_prob: float
+    score: float
+    ended: bool  # False: cut off at the maximum length, or because no token was allowed
+    unmet: tuple[str, ...] = ()  # constraints that it does not meet, each with the reason
 
-    def __call__(
-        self, log_probs: Tensor, totals: Tensor, written: Tensor, sentences: Sequence[SentenceSearch]
-    ) -> Expansion:
-        """log_probs (B, N, V), totals (B, N), written (B, N, t)"""
-        groups, width = self._search.layout
-        choices = {b: s.constrained for b, s in enumerate(sentences) if s.constrained is not None}
-        allowed = self._mask(log_probs, written, sentences, choices)
-        free, possible = self._rank(allowed, totals, sentences)
-        places = torch.tensor([sentence.places for sentence in sentences], device=totals.device)  # (B, G)
-        length = written.shape[-1] + 1
-        if groups == 1 or self._search.sample:
-            by_group = torch.unflatten(free, 1, (groups, width))
-            possible_by_group = by_group if possible is free else torch.unflatten(possible, 1, (groups, width))
-            rows, tokens, alive = _choose_best(by_group, possible_by_group, places, choices, length)
-        else:
-            rows, tokens, alive = self._choose_diverse(free, places, choices, length)
-        rows = rows + torch.arange(groups, device=rows.device)[:, None] * width
-        return Expansion(rows.flatten(1), tokens.flatten(1), alive.flatten(1), free)
 
-    def _mask(
-        self, log_probs: Tensor, written: Tensor, sentences: Sequence[SentenceSearch], choices: Choices
-    ) -> Tensor:
-        allowed = mask_early_end(log_probs, written, [sentence.shortest for sentence in sentences])
-        for mask in self._masks:
-            allowed = mask(allowed, written)
-        if choices:
-            rows = [choices[b].restrict(row, log_probs[b]) if b in choices else row for b, row in enumerate(allowed)]
-            allowed = torch.stack(rows)
-        return allowed
+class OpenHypotheses(NamedTuple):
+    """The hypotheses that can still grow, N per sentence."""
 
-    def _rank(self, allowed: Tensor, totals: Tensor, sentences: Sequence[SentenceSearch]) -> tuple[Tensor, Tensor]:
-        """Scores (B, N, V) to choose by, and scores of every token that is possible where a constraint needs it."""
-        if self._noise is None:
-            scores = totals[..., None] + allowed
-            return scores, scores
-        tempered = allowed / self._search.temperature
-        noise = self._noise.draw([sentence.index for sentence in sentences], tuple(allowed.shape[1:]), allowed.device)
-        noise = noise.masked_fill(totals[..., None] == NEVER, NEVER)
-        return mask_improbable(tempered, self._search) + noise, tempered + noise
+    totals: Tensor  # (B, N) log-probability so far; −∞ if there is no hypothesis
+    history: Tensor  # (B, N, t + 1) tokens, beginning with the start symbol
+    log_probs: Tensor  # (B, N, t) log-probability of each token
+    covered: Tensor | None  # (B, N, S) attention that each source token has received; None without a coverage penalty
 
-    def _choose_diverse(
-        self, scores: Tensor, places: Tensor, choices: Choices, length: int
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """One group after another: each token costs as much as the groups before have chosen it."""
-        by_group = torch.unflatten(scores, 1, self._search.layout)
-        chosen = torch.zeros_like(scores[:, :1, :])  # (B, 1, V) how often
-        groups = []
-        for g in range(self._search.groups):
-            costly = by_group[:, g : g + 1] - self._search.diversity * chosen[:, None]
-            rows, tokens, alive = _choose_best(costly, costly, places[:, g : g + 1], choices, length, group=g)
-            groups.append((rows, tokens, alive))
-            chosen.scatter_add_(2, tokens, alive.to(chosen.dtype))
-        rows, tokens, alive = (torch.cat(parts, 1) for parts in zip(*groups, strict=True))
-        return rows, tokens, alive
+
+class Expansion(NamedTuple):
+    """The tokens chosen in one step."""
+
+    rows: Tensor  # (B, N) which hypothesis is continued
+    tokens: Tensor  # (B, N) with which token
+    alive: Tensor  # (B, N) False if there is no hypothesis
+    ranking: Tensor  # (B, N, V) the scores by which they were chosen
+
+
+@dataclass
+class SentenceSearch:
+    """One sentence of a search."""
+
+    index: int  # its number in the whole input
+    shortest: int
+    longest: int
+    places: list[int]  # of each group: how many hypotheses may still be open
+    finished: list[list[Hypothesis]]  # of each group
+    random: torch.Generator  # of its samples, which depend on the seed and on its index alone
+    constrained: ConstrainedChoice | None
+
+
+def expand(
+    log_probs: Tensor, hypotheses: OpenHypotheses, sentences: Sequence[SentenceSearch], search: Search
+) -> Expansion:
+    """Choose the next token of every hypothesis, by log-probabilities (B, N, V)."""
+    (groups, width), length = search.layout, hypotheses.history.shape[-1]
+    choices = {b: s.constrained for b, s in enumerate(sentences) if s.constrained is not None}
+    allowed = _mask(log_probs, hypotheses.history[..., 1:], sentences, choices, search)
+    scores, possible = _score(allowed, hypotheses.totals[..., None], sentences, search)
+    by_group, possible_by_group = (torch.unflatten(each, 1, (groups, width)) for each in (scores, possible))
+    places = torch.tensor([sentence.places for sentence in sentences], device=scores.device)  # (B, G)
+    chosen = torch.zeros_like(scores[:, 0])  # (B, V) how often, by the groups before
+    turns = []
+    for g in range(search.groups):  # of a diverse beam, one after another; samples are chosen at once
+        turn = slice(g, g + 1) if search.groups > 1 else slice(None)
+        free = by_group[:, turn] - search.diversity * chosen[:, None, None] if g else by_group[:, turn]
+        needed = possible_by_group[:, turn] if search.sample else free
+        rows, tokens, alive = _choose_best(free, needed, places[:, turn], choices, length, first_row=g * width)
+        chosen.scatter_add_(1, tokens.flatten(1), alive.flatten(1).to(chosen.dtype))
+        turns.append((rows, tokens, alive))
+    rows, tokens, alive = (torch.cat(parts, 1) for parts in zip(*turns, strict=True))
+    rows = rows + torch.arange(groups, device=rows.device)[:, None] * width
+    return Expansion(rows.flatten(1), tokens.flatten(1), alive.flatten(1), scores)
+
+
+def _mask(
+    log_probs: Tensor, written: Tensor, sentences: Sequence[SentenceSearch], choices: Choices, search: Search
+) -> Tensor:
+    allowed = mask_early_end(log_probs, written, [sentence.shortest for sentence in sentences])
+    if search.no_repeat is not None:
+        allowed = mask_repeated_ngrams(allowed, written, search.no_repeat)
+    if search.repeats:
+        allowed = mask_loops(allowed, written, search.repeats)
+    if choices:
+        rows = [choices[b].restrict(row, log_probs[b]) if b in choices else row for b, row in enumerate(allowed)]
+        allowed = torch.stack(rows)
+    return allowed
+
+
+def _score(
+    allowed: Tensor, totals: Tensor, sentences: Sequence[SentenceSearch], search: Search
+) -> tuple[Tensor, Tensor]:
+    """Scores (B, N, V) to choose by, and scores of every token that is possible where a constraint needs it. Samples
+    get Gumbel noise: log p + noise is largest at a token with the token's probability."""
+    if not search.sample:
+        scores = totals + allowed
+        return scores, scores
+    drawn = [torch.empty(allowed.shape[1:]).exponential_(generator=sentence.random) for sentence in sentences]
+    noise = -torch.stack(drawn).clamp_min_(torch.finfo(torch.float32).tiny).to(allowed.device).log()
+    noise = noise.masked_fill(totals == NEVER, NEVER)
+    tempered = allowed / search.temperature
+    return mask_improbable(tempered, search) + noise, tempered + noise
 
 
 def _choose_best(
-    free: Tensor, possible: Tensor, places: Tensor, choices: Choices, length: int, group: int = 0
+    free: Tensor, possible: Tensor, places: Tensor, choices: Choices, length: int, first_row: int
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The best continuations in each group (B, G, K, V), as many as the group has places (B, G): rows, tokens and
     whether there is one, each (B, G, K)."""
@@ -101,20 +131,11 @@ def _choose_best(
         for g, left in enumerate(places[b].tolist()):
             scores = free[b, g]
             every = scores if possible is free else possible[b, g]
-            picks = choice.choose(scores, every, (group + g) * width, left, length)
+            picks = choice.choose(scores, every, first_row + g * width, left, length)
             alive[b, g] = ranks < len(picks)
             for k, pick in enumerate(picks):
                 rows[b, g, k], tokens[b, g, k] = pick.row, pick.token
     return rows, tokens, alive
-
-
-def build_masks(search: Search) -> list[Mask]:
-    masks: list[Mask] = []
-    if search.no_repeat is not None:
-        masks.append(partial(mask_repeated_ngrams, size=search.no_repeat))
-    if search.repeats:
-        masks.append(partial(mask_loops, most=search.repeats))
-    return masks
 
 
 def mask_repeated_ngrams(log_probs: Tensor, written: Tensor, size: int) -> Tensor:
@@ -166,3 +187,18 @@ def _forbid(log_probs: Tensor, tokens: Tensor, where: Tensor) -> Tensor:
     if not len(b):
         return log_probs
     return log_probs.index_put((b, n, tokens[b, n, m]), log_probs.new_tensor(NEVER))
+
+
+def mask_improbable(log_probs: Tensor, search: Search) -> Tensor:
+    """(…, V) with −∞ for tokens that are not sampled. Every limit is applied to the probabilities at the temperature;
+    the most probable token passes all of them."""
+    probs = torch.softmax(log_probs, -1)
+    least = search.min_p * probs.amax(-1, keepdim=True)
+    if search.top_k is not None and search.top_k < probs.shape[-1]:
+        least = torch.maximum(least, probs.topk(search.top_k, -1).values[..., -1:])
+    if search.top_p < 1:
+        falling = probs.sort(-1, descending=True).values
+        before = falling.cumsum(-1) - falling  # the probability of all tokens that are more probable
+        last = ((before < search.top_p).sum(-1, keepdim=True) - 1).clamp_min(0)
+        least = torch.maximum(least, falling.gather(-1, last))
+    return log_probs.masked_fill(probs < least, NEVER)

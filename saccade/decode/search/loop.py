@@ -11,16 +11,15 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.utils import parametrize
 
 from saccade.align.attention import NO_ATTENTION
-from saccade.decode.constraints.choice import ConstrainedChoice
-from saccade.decode.constraints.rules import Rules
-from saccade.decode.search.expansion import Expander
-from saccade.decode.search.hypotheses import NEVER, Expansion, Hypothesis, OpenHypotheses, SentenceSearch
-from saccade.decode.search.options import Search
+from saccade.decode.constraints.choice import NEVER, ConstrainedChoice, Rules
+from saccade.decode.options import Search
+from saccade.decode.search.expansion import Expansion, Hypothesis, OpenHypotheses, SentenceSearch, expand
 from saccade.decode.search.recording import Recorder
 from saccade.errors import UserError
 from saccade.models.contract import Seq2Seq, take_rows
@@ -46,14 +45,18 @@ def run_search(
     search = search or Search()
     if search.coverage_penalty > 0 and not model.cross:
         raise UserError(f"a coverage penalty needs attention weights, but {NO_ATTENTION}")
-    sentences = _start_sentences(readable.sum(1).tolist(), search, indices, rules)
+    indices, rules = indices or range(len(source)), rules or [None] * len(source)
+    sentences = [
+        _start_sentence(length, search, index, rule)
+        for length, index, rule in zip(readable.sum(1).tolist(), indices, rules, strict=True)
+    ]
     if recorder is not None:
-        recorder.begin([sentence.index for sentence in sentences], search.beam)
+        recorder.begin(indices, search.beam)
     with torch.inference_mode(), parametrize.cached():  # normalised weights are computed once per search
         _extend(model, source, readable, search, sentences, recorder, on_step)
     results = [_rank(sentence, search) for sentence in sentences]
     if recorder is not None:
-        recorder.finish([sentence.index for sentence in sentences], results)
+        recorder.finish(indices, results)
     return results
 
 
@@ -67,7 +70,7 @@ def _extend(
     on_step: OnStep | None,
 ) -> None:
     """Extend all hypotheses by one token at a time, until every sentence has finished."""
-    expand, device = Expander(search), source.device
+    device = source.device
     fixed, moving = model.start(source, readable)
     moving = take_rows(moving, torch.arange(len(sentences), device=device).repeat_interleave(search.beam))
     hypotheses = _start_hypotheses(source, readable, search)
@@ -81,9 +84,9 @@ def _extend(
             hypotheses = hypotheses._replace(covered=hypotheses.covered + torch.unflatten(reads, 0, (-1, search.beam)))
         log_probs = torch.unflatten(torch.log_softmax(logits.float(), -1), 0, (-1, search.beam))  # (B, N, V)
         log_probs[..., PAD] = log_probs[..., BOS] = NEVER
-        expansion = expand(log_probs, hypotheses.totals, hypotheses.history[..., 1:], sentences)
+        expansion = expand(log_probs, hypotheses, sentences, search)
         if recorder is not None:
-            recorder.step([sentence.index for sentence in sentences], expansion, hypotheses.totals, log_probs)
+            recorder.step([s.index for s in sentences], expansion, hypotheses.totals, log_probs)
         before, hypotheses = hypotheses, _follow(hypotheses, expansion, log_probs)
         if on_step is not None:
             on_step(hypotheses.log_probs.shape[-1], max(sentence.longest for sentence in sentences))
@@ -98,19 +101,14 @@ def _extend(
             sentences = [sentences[b] for b in going]
 
 
-def _start_sentences(
-    lengths: list[int], search: Search, indices: Sequence[int] | None, rules: Sequence[Rules | None] | None
-) -> list[SentenceSearch]:
+def _start_sentence(length: int, search: Search, index: int, rules: Rules | None) -> SentenceSearch:
     groups, width = search.layout
-    indices = range(len(lengths)) if indices is None else indices
-    rules = [None] * len(lengths) if rules is None else rules
-    sentences = []
-    for length, index, rule in zip(lengths, indices, rules, strict=True):
-        shortest, longest = search.length_limits(length, 0 if rule is None else int(rule.start.left))
-        constrained = None if rule is None else ConstrainedChoice(rule, search.beam, longest)
-        finished: list[list[Hypothesis]] = [[] for _ in range(groups)]
-        sentences.append(SentenceSearch(index, shortest, longest, [width] * groups, finished, constrained))
-    return sentences
+    shortest, longest = search.length_limits(length, 0 if rules is None else int(rules.start.left))
+    constrained = None if rules is None else ConstrainedChoice(rules, search.beam, longest)
+    (seed,) = np.random.SeedSequence((search.seed, index)).generate_state(1, np.uint64).tolist()
+    finished: list[list[Hypothesis]] = [[] for _ in range(groups)]
+    random = torch.Generator().manual_seed(seed)
+    return SentenceSearch(index, shortest, longest, [width] * groups, finished, random, constrained)
 
 
 def _start_hypotheses(source: Tensor, readable: Tensor, search: Search) -> OpenHypotheses:
@@ -206,17 +204,13 @@ def _cannot_improve(best_open: float, length: int, sentence: SentenceSearch, gro
 def _rank(sentence: SentenceSearch, search: Search) -> list[Hypothesis]:
     """Best first. In a diverse beam the best of each group come first, and a hypothesis of two groups appears once."""
 
-    def faults(h: Hypothesis) -> tuple[int, bool]:
-        return len(h.unmet), not h.ended
+    def order(h: Hypothesis, rank: int = 0) -> tuple[int, bool, int, float]:
+        return len(h.unmet), not h.ended, rank, -h.score
 
-    ranked = [
-        (faults(h), rank if search.groups > 1 else 0, -h.score, h)
-        for group in sentence.finished
-        for rank, h in enumerate(sorted(group, key=lambda h: (faults(h), -h.score)))
-    ]
-    best = [entry[-1] for entry in sorted(ranked, key=lambda entry: entry[:-1])]
     if search.groups == 1:
-        return best
+        return sorted((h for group in sentence.finished for h in group), key=order)
+    ranked = [(rank, h) for group in sentence.finished for rank, h in enumerate(sorted(group, key=order))]
+    best = [h for _, h in sorted(ranked, key=lambda entry: order(entry[1], entry[0]))]
     distinct: dict[tuple[tuple[int, ...], bool], Hypothesis] = {}
     for hypothesis in best:
         distinct.setdefault((hypothesis.tokens, hypothesis.ended), hypothesis)

@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import compress
 from typing import Any, Literal
 
 from torch import Tensor
 
-from saccade.decode.search.hypotheses import NEVER, Expansion, Hypothesis
+from saccade.decode.constraints.choice import NEVER
+from saccade.decode.search.expansion import Expansion, Hypothesis
 from saccade.text import BOS, EOS
 
 VERSION = 1
@@ -33,12 +35,12 @@ class Node:
 class SearchTree:
     """The tree of one sentence. `nodes[i].id` is i, the first is the start symbol, and parents precede children."""
 
-    nodes: list[Node] = field(default_factory=list)
     version: int = VERSION
+    nodes: list[Node] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return {"version": self.version, "nodes": [asdict(node) for node in self.nodes]}
+        return asdict(self)
 
 
 class Recorder:
@@ -61,18 +63,13 @@ class Recorder:
         count, vocabulary = expansion.rows.shape[1], log_probs.shape[-1]
         scores, places = expansion.ranking.flatten(1).topk(min(2 * count, vocabulary * count))
         for b, sentence in enumerate(sentences):
-            parents, sums, after = self._rows[sentence], totals[b].tolist(), [0] * count
-            considered = [
-                (place // vocabulary, place % vocabulary)
-                for score, place in zip(scores[b].tolist(), places[b].tolist(), strict=True)
-                if score > NEVER
-            ]
-            alive = expansion.alive[b].tolist()
-            chosen = [*zip(expansion.rows[b].tolist(), expansion.tokens[b].tolist(), strict=True)]
-            continued = {n: chosen[n] for n in range(count) if alive[n]}
+            parents, after = self._rows[sentence], [0] * count
+            considered = [divmod(place, vocabulary) for place in places[b, scores[b] > NEVER].tolist()]
+            chosen = zip(expansion.rows[b].tolist(), expansion.tokens[b].tolist(), strict=True)
+            continued = dict(compress(enumerate(chosen), expansion.alive[b].tolist()))
             for row, token in (*considered, *continued.values()):
                 log_prob = log_probs[b, row, token].item()
-                self._node(sentence, parents[row], token, log_prob, sums[row] + log_prob)
+                self._node(sentence, parents[row], token, log_prob, totals[b, row].item() + log_prob)
             for n, (row, token) in continued.items():
                 after[n] = self._places[sentence][parents[row], token]
                 self.trees[sentence].nodes[parents[row]].fate = "kept"
@@ -80,13 +77,12 @@ class Recorder:
 
     def finish(self, sentences: Sequence[int], results: Sequence[Sequence[Hypothesis]]) -> None:
         for sentence, hypotheses in zip(sentences, results, strict=True):
-            nodes, places = self.trees[sentence].nodes, self._places[sentence]
             for hypothesis in hypotheses:
                 node = 0
                 for token in (*hypothesis.tokens, *([EOS] if hypothesis.ended else [])):
-                    node = places[node, token]
-                nodes[node].fate = "ended" if hypothesis.ended else "cut"
-                nodes[node].score = hypothesis.score
+                    node = self._places[sentence][node, token]
+                last = self.trees[sentence].nodes[node]
+                last.fate, last.score = "ended" if hypothesis.ended else "cut", hypothesis.score
 
     def _node(self, sentence: int, parent: int | None, token: int, log_prob: float, total: float) -> None:
         nodes, places = self.trees[sentence].nodes, self._places[sentence]

@@ -1,0 +1,326 @@
+"""The options of everything that runs a trained model: the search, constraints on its result, and files. They load no
+torch."""
+
+import math
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from saccade.errors import UserError
+from saccade.ranges import (
+    Beam,
+    Checked,
+    Count,
+    Exponent,
+    Help,
+    Length,
+    LengthOrZero,
+    NotNegative,
+    OptionError,
+    Probability,
+    Ratio,
+    Seed,
+    Temperature,
+    UpToOne,
+)
+
+LengthNorm = Literal["wu", "mean", "none"]
+Average = Literal["probabilities", "log-probabilities"]
+Metric = Literal["chrf", "bleu"]
+TooLong = Literal["keep", "split", "split-or-refuse", "refuse"]
+"""Translate a long text whole ("keep"); split it into sentences, and translate a sentence that is still too long whole
+("split") or refuse the text ("split-or-refuse"); or refuse the text at once ("refuse")."""
+
+GAP = "…"
+FIGURES = (".svg", ".png", ".pdf")
+_SLACK = 10  # tokens that may be written in addition to `longest_ratio`, so that a short source has room
+
+_search = partial(Help, group="Search")
+_sampling = partial(Help, group="Sampling")
+_length = partial(Help, group="Length and repetition")
+_words = partial(Help, group="Required and excluded words")
+_json = partial(Help, group="JSON")
+_unknown = partial(Help, group="Unknown words")
+_choice = partial(Help, group="Choosing among the hypotheses")
+_ensemble = partial(Help, group="Ensemble")
+
+Out = Annotated[
+    Path | None, Help("Write to this file at the end. Repeat an interrupted command to continue where it stopped.")
+]
+Restart = Annotated[bool, Help("Start from the beginning and discard the output of an interrupted command.")]
+BatchTokens = Annotated[Count, Help("Tokens × hypotheses per batch; a smaller number needs less memory.")]
+Chunk = Annotated[Count, Help("Number of lines to process and save at a time.")]
+By = Annotated[
+    Literal["auto", "piece", "word"],
+    Help("Show attention per word or per token (piece). auto shows tokens for character models and single words."),
+]
+Tag = Annotated[str | None, Help("A tag such as <fr> to put before every source, for a model trained with tags.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search(Checked):
+    """The score of a translation y of a source x is log p(y) / lp(y) + β·cp(x, y), where |y| counts the end symbol:
+
+    lp = ((5 + |y|)/6)^α  for "wu" (Wu 2016), |y|^α  for "mean", 1  for "none"
+    cp = Σ_j log min(1, Σ_i a_ij), where a_ij is the attention of step i to source token j
+    """
+
+    beam: Annotated[
+        Beam, _search("Number of hypotheses per sentence; 1 is greedy search. When sampling, number of samples.")
+    ] = 1
+    n_best: Annotated[
+        Beam, _search("Number of translations per sentence; above 1, printed as: line TAB score TAB text.")
+    ] = 1
+    length_norm: Annotated[LengthNorm, _search("Normalisation of scores by length: wu (Wu 2016), mean, or none.")] = (
+        "wu"
+    )
+    length_penalty: Annotated[
+        Exponent, _search("Exponent α of the length normalisation; 0 is the plain log-probability.")
+    ] = 1.0
+    coverage_penalty: Annotated[
+        NotNegative, _search("Weight β of the coverage penalty (Wu 2016): unread source tokens lower the score.")
+    ] = 0.0
+    groups: Annotated[
+        Beam, _search("Number of groups in diverse beam search (Vijayakumar 2016); must divide the beam.")
+    ] = 1
+    diversity: Annotated[
+        NotNegative,
+        _search("Penalty of a token for each hypothesis of an earlier group that chose it at the same step."),
+    ] = 0.5
+    sample: Annotated[bool, _sampling("Sample translations at random instead of searching for the best.")] = False
+    temperature: Annotated[
+        Temperature, _sampling("Sampling temperature; below 1, probable tokens become more probable.")
+    ] = 1.0
+    top_k: Annotated[Count | None, _sampling("Sample among the K most probable tokens.")] = None
+    top_p: Annotated[
+        UpToOne, _sampling("Sample among the most probable tokens that together reach this probability.")
+    ] = 1.0
+    min_p: Annotated[
+        Probability,
+        _sampling("Sample among tokens with at least this fraction of the most probable token's probability."),
+    ] = 0.0
+    seed: Annotated[
+        Seed, _sampling("Seed for sampling. The samples of a line depend only on the seed and the line's number.")
+    ] = 1
+    no_repeat: Annotated[Length | None, _length("Never write the same N tokens in a row twice.")] = None
+    repeats: Annotated[LengthOrZero, _length("Maximum repetitions of a token or phrase in a row; 0 disables this.")] = 0
+    shortest: Annotated[LengthOrZero, _length("Minimum output length in tokens.")] = 0
+    shortest_ratio: Annotated[Ratio, _length("Minimum output length per source token.")] = 0.0
+    longest: Annotated[Length | None, _length("Maximum output length in tokens, including the end symbol.")] = None
+    longest_ratio: Annotated[
+        Ratio, _length(f"Maximum output length per source token, plus {_SLACK}, unless `longest` is set.")
+    ] = 2.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.n_best > self.beam:
+            raise OptionError("n_best", f"must be from 1 to the beam of {self.beam}, got {self.n_best}")
+        if self.longest is not None and self.shortest >= self.longest:
+            raise OptionError("shortest", f"must be below the longest of {self.longest}, got {self.shortest}")
+        for name in () if self.sample else ("temperature", "top_k", "top_p", "min_p"):
+            if (value := getattr(self, name)) != getattr(Search, name):
+                raise OptionError(name, f"applies only to sampling, got {value} without sample")
+        if self.sample and self.groups > 1:
+            raise OptionError("groups", f"must be 1 when sampling, got {self.groups}")
+        if self.beam % self.groups:
+            raise OptionError("groups", f"must divide the beam of {self.beam}, got {self.groups}")
+
+    def with_options(self, **options: Any) -> "Search":
+        """A copy with these options. Unless `beam` is among them, the beam is as wide as they need."""
+        if options and "beam" not in options:
+            n_best, groups = options.get("n_best", self.n_best), max(1, options.get("groups", self.groups))
+            width = n_best if options.get("sample", self.sample) else max(self.beam, n_best)
+            options["beam"] = math.ceil(width / groups) * groups
+        return replace(self, **options)
+
+    @property
+    def layout(self) -> tuple[int, int]:
+        """(G, K): hypotheses compete within a group, so every sample is a group of its own."""
+        return (self.beam, 1) if self.sample else (self.groups, self.beam // self.groups)
+
+    def length_limits(self, source: int, required: int = 0) -> tuple[int, int]:
+        """(shortest, longest) output for a source of this many tokens. The tokens that constraints require are added to
+        the longest."""
+        longest = self.longest or math.ceil(self.longest_ratio * source) + _SLACK + required
+        shortest = max(self.shortest, math.ceil(self.shortest_ratio * source))
+        return min(shortest, longest - 1), longest
+
+    def score(self, log_prob: float, length: int, coverage: float = 0.0) -> float:
+        """`length` counts the end symbol; `coverage` is cp."""
+        norm = {"wu": (5 + length) / 6, "mean": length, "none": 1.0}[self.length_norm] ** self.length_penalty
+        return float(log_prob / norm + self.coverage_penalty * coverage)
+
+    def score_bound(self, log_prob: float, length: int, shortest: int, longest: int) -> float:
+        """No continuation scores more. The log-probability only falls, cp is at most 0, and lp is monotone in the
+        length, so that the maximum is at the first or at the last length at which a continuation may end."""
+        return max(self.score(log_prob, end) for end in (max(length, shortest) + 1, longest))
+
+
+DEFAULT_SEARCH = Search(beam=5, repeats=8)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Constraints:
+    """An outline's words stand in the translation in this order, and the model writes the text at each gap (…).
+
+    At "le … dort" it writes whole words; at "le cha…" it completes the word. "le … dort" ends in *dort*, and
+    "le … dort …" may continue after it.
+    """
+
+    prefix: Annotated[str, _words("Begin the translation with exactly this text.")] = ""
+    outline: Annotated[str, _words(f'Keep these words in order and fill each gap {GAP}: "le {GAP} dort".')] = ""
+    include: Annotated[tuple[str, ...], _words("A phrase that the translation must contain. Can be repeated.")] = ()
+    exclude: Annotated[tuple[str, ...], _words("A phrase that the translation must not contain. Can be repeated.")] = ()
+
+    def __post_init__(self) -> None:
+        if self.prefix and self.outline:
+            raise OptionError(
+                "prefix", f"cannot be combined with an outline; write {self.prefix + GAP!r} before the outline's rest"
+            )
+        if self.outline and not self.outline.replace(GAP, "").strip():
+            raise OptionError("outline", f"must have words to keep, got only gaps: {self.outline!r}")
+        for name in ("include", "exclude"):
+            phrases = getattr(self, name)
+            if isinstance(phrases, str) or not all(isinstance(phrase, str) and phrase.strip() for phrase in phrases):
+                raise OptionError(name, f"takes a list of phrases, each of at least one character; got {phrases!r}")
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """Every text that must be written."""
+        return tuple(filter(None, (self.prefix, self.outline, *self.include)))
+
+    @classmethod
+    def from_json(cls, value: Any) -> "Constraints":
+        """Constraints from a parsed JSON object."""
+        kinds = {"prefix": str, "outline": str, "include": list, "exclude": list}
+        if not isinstance(value, dict) or not value.keys() <= kinds.keys():
+            raise UserError(f"expected an object with some of {', '.join(kinds)}; got {str(value)[:60]}")
+        for name, item in value.items():
+            if not isinstance(item, kinds[name]):
+                expected = "a text" if kinds[name] is str else "a list of texts"
+                raise UserError(f"{name}: expected {expected}; got {item!r}")
+        fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in value.items()}
+        try:
+            return cls(**fields)
+        except OptionError as error:
+            raise UserError(str(error)) from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairOptions(Checked):
+    """The pairs that a command reads."""
+
+    pairs: Annotated[
+        str, Help("A TSV file, the sources of two parallel files, - for standard input, or task:NAME.", argument=True)
+    ]
+    targets: Annotated[Path | None, Help("The targets, if PAIRS has only the sources.", argument=True)] = None
+    count: Annotated[Count, Help("Number of test pairs, if they come from a task.")] = 500
+    seed: Annotated[Seed, Help("Seed for the test pairs, if they come from a task.")] = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnsembleOptions(Checked):
+    ensemble: Annotated[
+        tuple[Path, ...], _ensemble("The folder of another model to combine with MODEL. Can be repeated.")
+    ] = ()
+    average: Annotated[Average, _ensemble("What to average over the models: probabilities or log-probabilities.")] = (
+        "probabilities"
+    )
+    weights: Annotated[str, _ensemble("Weights of the models in order, such as 0.7,0.3 (default: equal weights).")] = ""
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        try:
+            return tuple(map(float, filter(None, self.weights.split(","))))
+        except ValueError:
+            raise OptionError("weights", f"{self.weights}: expected one number per model, such as 0.7,0.3") from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RerankingModels(Checked):
+    """Models that judge the hypotheses of another model."""
+
+    right_to_left: Annotated[Path | None, _choice("A model trained with data.right_to_left.")] = None
+    channel: Annotated[Path | None, _choice("A model for the reverse direction, for log p(source | translation).")] = (
+        None
+    )
+    prior: Annotated[Path | None, _choice("A model of the targets alone, trained with one fixed source.")] = None
+    prior_source: Annotated[str, _choice("The fixed source that the --prior model was trained with.")] = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.prior is None) != (self.prior_source == ""):
+            raise OptionError("prior", "MODEL and --prior-source TEXT, its fixed source, go together; give both")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileOptions(Checked):
+    """How `saccade translate` reads, checks, writes and draws."""
+
+    out: Out = None
+    restart: Restart = False
+    too_long: Annotated[
+        TooLong,
+        Help(
+            "What to do with a text that is longer than every training text: split (into sentences), "
+            "split-or-refuse, refuse or keep."
+        ),
+    ] = "split"
+    heatmap: Annotated[bool, Help("Show the attention after each translation.")] = False
+    plot: Annotated[
+        Path | None, Help("Draw the attention to this .svg, .png or .pdf file, numbered if there are several lines.")
+    ] = None
+    by: By = "auto"
+    tag: Tag = None
+    tree: Annotated[Path | None, Help("Write the search trees to this file, one JSON object per line.")] = None
+    batch_tokens: BatchTokens = 8192
+    chunk: Chunk = 512
+    jsonl_in: Annotated[bool, _json("Read one JSON object per line, whatever the file's name.")] = False
+    field: Annotated[str, _json("The JSON field to translate; a.b is the field b inside a.")] = "source"
+    jsonl: Annotated[bool, _json("Print one JSON object per line, with scores, tokens and the alignment.")] = False
+    into: Annotated[str | None, _json("Put all new fields into this field of the object.")] = None
+    constraints_file: Annotated[
+        Path | None,
+        _words(
+            'A file with one JSON object of constraints per line, such as {"include": ["cat"]}; a blank line has none.',
+            flags=("--constraints",),
+        ),
+    ] = None
+    replace_unknown: Annotated[
+        bool, _unknown("Replace each unknown token with the source word that the model attended to.")
+    ] = False
+    dictionary: Annotated[
+        Path | None, _unknown("Like --replace-unknown, through a dictionary of word TAB translation.")
+    ] = None
+    mbr: Annotated[
+        Metric | None, _choice("Choose the hypothesis most similar to the others by chrF or BLEU (minimum Bayes risk).")
+    ] = None
+    rerank_weights: Annotated[
+        str | None,
+        _choice("Reranking weights: a file written by `saccade rerank`, or model=1,length=0,channel=0.5."),
+    ] = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.jsonl and self.heatmap:
+            raise OptionError("jsonl", "is for programs and --heatmap for people; give one of them")
+        if self.plot is not None and self.plot.suffix not in FIGURES:
+            raise OptionError("plot", f"{self.plot}: expected a name that ends in {', '.join(FIGURES)}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreOptions(Checked):
+    """How `saccade score` writes."""
+
+    out: Out = None
+    restart: Restart = False
+    value: Annotated[
+        Literal["log-prob", "mean", "perplexity"],
+        Help("The score to print: log-prob (of the whole target), mean (per token) or perplexity."),
+    ] = "log-prob"
+    jsonl: Annotated[bool, Help("Print one JSON object per line, with all scores of tokens and words.")] = False
+    summary: Annotated[Path | None, Help("Write the totals to this file, as JSON.")] = None
+    tag: Tag = None
+    batch_tokens: BatchTokens = 4096
+    chunk: Chunk = 512
