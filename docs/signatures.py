@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from measured import table
-from saccade.decode.file_options import FileOptions, RerankingModels, ScoreOptions
-from saccade.decode.search.options import DEFAULT_SEARCH
 
 import saccade
 from saccade.align.options import AlignOptions
 from saccade.comparison.options import CompareOptions
+from saccade.decode.options import DEFAULT_SEARCH, FileOptions, RerankingModels, ScoreOptions
 from saccade.evaluation.options import EvaluateOptions
 from saccade.ranges import describe_option, field_hints, help_of
 from saccade.tour import TourOptions

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from saccade.decode.file_options import EnsembleOptions, FileOptions, RerankingModels, ScoreOptions
 
 import saccade
 from saccade.align.options import AlignOptions
@@ -15,6 +14,7 @@ from saccade.cli.commands import app
 from saccade.comparison.options import CompareOptions
 from saccade.data import TextPair
 from saccade.data.inputs import list_pairs, name_pairs
+from saccade.decode.options import EnsembleOptions, FileOptions, RerankingModels, ScoreOptions
 from saccade.errors import UserError
 from saccade.evaluation.options import EvaluateOptions
 from saccade.ranges import OptionError

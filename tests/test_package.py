@@ -123,8 +123,7 @@ CLI_IMPORTS = {
     # Options, which are dataclasses:
     "saccade.align.options",
     "saccade.comparison.options",
-    "saccade.decode.file_options",
-    "saccade.decode.search.options",
+    "saccade.decode.options",
     "saccade.evaluation.options",
     "saccade.tour",
     "saccade.train.request",

@@ -3,8 +3,7 @@
 import saccade
 from saccade.cli.console import print_table, progress_bar
 from saccade.cli.options import BatchTokens, BriefSearch, Device, ModelFolder, command
-from saccade.decode.file_options import PairOptions
-from saccade.decode.search.options import DEFAULT_SEARCH
+from saccade.decode.options import DEFAULT_SEARCH, PairOptions
 
 
 @command

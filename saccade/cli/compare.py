@@ -9,7 +9,7 @@ import saccade
 from saccade.cli.console import bar, plural, print_table, put, say, show, to_json
 from saccade.cli.options import BriefSearch, Json, command
 from saccade.comparison.options import CompareOptions
-from saccade.decode.search.options import DEFAULT_SEARCH
+from saccade.decode.options import DEFAULT_SEARCH
 
 Systems = Annotated[
     list[str],

@@ -7,7 +7,7 @@ import typer
 import saccade
 from saccade.cli.console import bar, plural, print_table, put, say, show, to_json
 from saccade.cli.options import BriefSearch, Json, command
-from saccade.decode.search.options import DEFAULT_SEARCH
+from saccade.decode.options import DEFAULT_SEARCH
 from saccade.evaluation.options import EvaluateOptions
 
 SystemArgument = Annotated[

@@ -11,7 +11,7 @@ import typer
 
 import saccade
 from saccade.cli.console import say, show
-from saccade.decode.search.options import Search
+from saccade.decode.options import Search
 from saccade.errors import UserError
 from saccade.names import trusting_code
 from saccade.ranges import (

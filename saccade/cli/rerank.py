@@ -8,7 +8,7 @@ import typer
 import saccade
 from saccade.cli.console import plural, print_table, progress_bar, show
 from saccade.cli.options import BatchTokens, BriefSearch, Device, ModelFolder, command
-from saccade.decode.file_options import PairOptions, RerankingModels
+from saccade.decode.options import PairOptions, RerankingModels
 from saccade.trained_model import TEN_HYPOTHESES
 
 Out = Annotated[Path, typer.Option(help="File for the weights, to use in `saccade translate --rerank-weights`.")]

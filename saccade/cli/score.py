@@ -3,7 +3,7 @@
 import saccade
 from saccade.cli.console import plural, progress_bar, put, say
 from saccade.cli.options import Device, ModelFolder, command
-from saccade.decode.file_options import EnsembleOptions, PairOptions, ScoreOptions
+from saccade.decode.options import EnsembleOptions, PairOptions, ScoreOptions
 
 
 @command

@@ -9,8 +9,7 @@ import typer
 import saccade
 from saccade.cli.console import progress_bar, put, say
 from saccade.cli.options import Device, ModelFolder, command
-from saccade.decode.file_options import EnsembleOptions, FileOptions, RerankingModels
-from saccade.decode.search.options import DEFAULT_SEARCH, Constraints, Search
+from saccade.decode.options import DEFAULT_SEARCH, Constraints, EnsembleOptions, FileOptions, RerankingModels, Search
 
 STDIN = "-"
 
