@@ -59,7 +59,7 @@ def fit(
 
 def train_model(request: TrainingRequest, *, progress: Progress | None = None) -> "Outcome":
     """Train as `saccade train` does, and print the reasons for what was chosen automatically."""
-    from saccade.train.planning import fit as train_request
+    from saccade.train.request import fit as train_request
 
     observe = None if progress is None else lambda state, translator: progress(state.step, None)
     return train_request(request, say=say, observe=observe)

@@ -152,7 +152,7 @@ def _automatic_recipe(
     mapping = config.override({"data": {"pairs": options.data}}, overrides)
     data = config.from_dict(Data, mapping["data"], "--data", "data")
     if options.data not in facts:
-        facts[options.data] = Facts.of_task(data) if data.task else Facts.of(data.all_corpora[0].open())
+        facts[options.data] = Facts.of_data(data)
     recipe = choose_recipe(data, facts[options.data], model).recipe.to_dict()
     default = choose_recipe(data, facts[options.data]).recipe.to_dict()  # whose budget all systems get
     recipe["train"] |= {key: default["train"][key] for key in BUDGET}

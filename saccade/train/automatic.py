@@ -8,20 +8,21 @@ the average are chosen for the number of updates that it allows.
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice
-from typing import Any, Literal
+from functools import partial
+from itertools import islice
+from typing import Any, Literal, NamedTuple
 
 import torch
 
 from saccade import config, tasks
-from saccade.layers.embedding import Tie
+from saccade.errors import plural
 from saccade.model_folder import ModelConfig
 from saccade.models.table import find_model
 from saccade.text import HasTexts, Policy, words
 from saccade.train.losses import updates_per_second
-from saccade.train.recipe import Data, Recipe, Training
+from saccade.train.recipe import Data, Recipe, Training, recipe_of
 
 _SAMPLE = 20_000  # pairs, to estimate lengths
 _FURTHER = 0.3  # share of the usual learning rate when a trained model is trained further
@@ -32,6 +33,7 @@ _WORTHWHILE = 1_500  # updates; with fewer, smaller batches learn more
 _FOR_UPDATES = 0.85  # share of the time; the rest is for validations and saves
 _CHARACTERS = {"char": 1.0, "word": 2.0}  # per token, about; 3 per subword
 _MOST_SYMBOLS = 300  # different phones, with stress and tone
+_VOCABULARY_KEYS = ("data.vocab", "data.target_vocab", "data.joint")
 _SINGLE_WORD = 1.5  # mean words of a side at most, for texts that are single words
 
 
@@ -53,24 +55,26 @@ class Facts:
     def of(cls, pairs: Iterable[HasTexts], *, cuda: bool | None = None) -> "Facts":
         iterator = iter(pairs)
         sample = list(islice(iterator, _SAMPLE))
-        count = len(sample) + sum(1 for _ in iterator)
-        size = max(1, len(sample))
-        letters = [Counter(chain.from_iterable(texts)) for texts in _sides(sample)]
-        source_words, target_words = ([word for text in texts for word in words(text)] for texts in _sides(sample))
+        count, size = len(sample) + sum(1 for _ in iterator), max(1, len(sample))
+        sides = [pair.source for pair in sample], [pair.target for pair in sample]
+        characters = [Counter("".join(texts)) for texts in sides]
+        source_words, target_words = ([word for text in texts for word in words(text)] for texts in sides)
         return cls(
             pairs=count,
             mean_words=len(source_words) / size,
-            mean_characters=sum(side.total() for side in letters) / size,
-            alphabet=len(letters[0].keys() | letters[1].keys()),
+            mean_characters=sum(side.total() for side in characters) / size,
+            alphabet=len(characters[0].keys() | characters[1].keys()),
             cuda=torch.cuda.is_available() if cuda is None else cuda,
             mean_target_words=len(target_words) / size,
             target_words=len(set(target_words)),
-            overlap=_overlap(*letters),
+            overlap=_overlap(*characters),
         )
 
     @classmethod
-    def of_task(cls, data: Data, *, cuda: bool | None = None) -> "Facts":
-        assert data.task is not None
+    def of_data(cls, data: Data, *, cuda: bool | None = None) -> "Facts":
+        """For several corpora, those of the first."""
+        if data.task is None:
+            return cls.of(data.all_corpora[0].open(), cuda=cuda)
         known = tasks.task(data.task)
         if known.finite:
             return cls.of(data.drawn("train", data.count), cuda=cuda)
@@ -88,12 +92,8 @@ class Facts:
         return self.mean_words <= _SINGLE_WORD and self.mean_target_words >= 2.5 and self.target_words <= _MOST_SYMBOLS
 
     def tokens(self, policy: Policy) -> float:
-        """Tokens of a text, about, with the end."""
+        """Approximate number of tokens per text, including the end symbol."""
         return max(8.0, self.mean_characters / 2 / _CHARACTERS.get(policy.kind, 3.0))
-
-
-def _sides(pairs: list[HasTexts]) -> tuple[list[str], list[str]]:
-    return [pair.source for pair in pairs], [pair.target for pair in pairs]
 
 
 def _overlap(first: Counter[str], second: Counter[str]) -> float:
@@ -105,18 +105,9 @@ def _overlap(first: Counter[str], second: Counter[str]) -> float:
     return sum(min(n / totals[0], letters[1].get(c, 0) / totals[1]) for c, n in letters[0].items())
 
 
-@dataclass(frozen=True, kw_only=True)
-class ChosenRecipe:
+class ChosenRecipe(NamedTuple):
     recipe: Recipe
     reasons: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Candidate:
-    model: str
-    settings: Any
-    size: str  # in words
-    least_updates: int = 0  # to be worth training
 
 
 def choose_recipe(
@@ -126,49 +117,63 @@ def choose_recipe(
     initial: ModelConfig | None = None,
     *,
     minutes: float | None = None,
+    settings: Sequence[str] = (),
 ) -> ChosenRecipe:
-    """Choose the recipe for these pairs on this machine. `model` is the user's choice, `initial` a model to train
-    further, `minutes` the time for training; each may be None."""
+    """Choose the recipe for these pairs on this machine, apply the user's `settings` (KEY=VALUE), and explain it.
+    `model` is the user's choice, `initial` a model to train further, `minutes` the time for training."""
+    requested = config.override({}, settings).get("model")
+    requested = requested if isinstance(requested, dict) else {}
+    reasons = [f"{plural(facts.pairs, 'pair')} of about {facts.mean_words:.0f} source words"]
     if initial is not None:
-        return _further(data, facts, initial)
-    reasons = [_counted(facts)]
-    data, reason = _with_vocabulary(data, facts)
-    reasons.append(reason)
-    name, why = _usual_model(facts) if model is None else (model, "as requested")
-    candidates = _candidates(name, facts, "all" if data.joint else "target")
-    if minutes is None:
-        chosen = candidates[0]
-        train = _training(name, chosen.settings, facts, data.vocabulary)
-    else:
-        chosen, train, reason = _within(minutes, candidates, facts, data.vocabulary)
+        chosen, reason = _train_further(data, facts, initial)
         reasons.append(reason)
-    reasons.append(f"model {name}: {why}")
-    reasons.append(f"{chosen.size}, dropout {chosen.settings.dropout}")
-    device = "CUDA" if facts.cuda else "the CPU"
-    if facts.judge == "exact":
+    else:
+        chosen, choices = _choose(data, facts, model, requested.get("preset"), minutes)
+        if any(setting.startswith(_VOCABULARY_KEYS) for setting in settings):
+            choices[0] = "the vocabulary is as requested"
+        reasons += choices
+    tables = chosen.to_dict()
+    if "preset" in requested:
+        tables["model"] = {"name": chosen.model}  # to which `recipe_of` adds the settings of the preset
+    recipe = recipe_of(config.override(tables, settings), "--set")
+    train, sizes = recipe.train, {key: requested[key] for key in requested if key not in ("name", "preset", "dropout")}
+    if initial is None:
+        sizes["dropout"] = getattr(recipe.settings, "dropout", 0.0)
+    reasons[-1] += "".join(f", {key} {value}" for key, value in sizes.items())
+    if train.judge == facts.judge == "exact":
         reasons.append("texts are single words, so the best model is chosen by exact matches (train.judge)")
-    reasons.append(f"batches of {train.tokens:,} tokens, at most {train.max_steps:,} updates, on {device}")
-    lengths = None if data.task is None else data.words or tasks.task(data.task).words
-    data = replace(data, longest=256, words=lengths)
-    recipe = Recipe(data=data, model=chosen.model, settings=chosen.settings, train=train)
-    return ChosenRecipe(recipe=recipe, reasons=tuple(reasons))
+    tokens = f"batches of {train.tokens:,} tokens" if isinstance(train.tokens, int) else "the largest batches that fit"
+    limit = "" if train.max_steps is None else f", at most {plural(train.max_steps, 'update')}"
+    reasons.append(f"{tokens}{limit}, on {'CUDA' if facts.cuda else 'the CPU'}")
+    return ChosenRecipe(recipe, tuple(reasons))
 
 
-def _further(data: Data, facts: Facts, initial: ModelConfig) -> ChosenRecipe:
+def _train_further(data: Data, facts: Facts, initial: ModelConfig) -> tuple[Recipe, str]:
     """Keep the model and its settings; smaller steps, so that the first of them do not undo what was learnt."""
     settings = config.from_dict(find_model(initial.model).config_type, initial.config, "config.json", "config")
     usual = _training(initial.model, settings, facts, data.vocabulary)
     train = replace(usual, lr=usual.lr * _FURTHER)
-    reasons = (
-        _counted(facts),
-        f"{initial.model} trained further: its vocabulary and settings, and {_FURTHER:g} of the usual learning rate",
-        f"batches of {train.tokens:,} tokens, at most {train.max_steps:,} updates",
-    )
-    return ChosenRecipe(recipe=Recipe(data=data, model=initial.model, settings=settings, train=train), reasons=reasons)
+    recipe = Recipe(data=data, model=initial.model, settings=settings, train=train)
+    share = f"{_FURTHER:g} of the usual learning rate"
+    return recipe, f"{initial.model} trained further: its vocabulary and settings, and {share}"
 
 
-def _counted(facts: Facts) -> str:
-    return f"{facts.pairs:,} pair{'s' * (facts.pairs != 1)} of about {facts.mean_words:.0f} source words"
+def _choose(
+    data: Data, facts: Facts, model: str | None, preset: str | None, minutes: float | None
+) -> tuple[Recipe, list[str]]:
+    """A new recipe, and the reasons for its vocabulary, its speed, its model and its size."""
+    data, reason = _with_vocabulary(data, facts)
+    reasons = [reason]
+    name, reason = _usual_model(facts) if model is None else (model, "as requested")
+    sizes = _sizes(name, preset, facts, "all" if data.joint else "target")
+    size, train = sizes[0], _training(name, sizes[0].settings, facts, data.vocabulary)
+    if minutes is not None:
+        size, train, pace = _within(minutes, name, sizes, facts, data.vocabulary)
+        reasons.append(pace)
+    reasons += [f"model {name}: {reason}", size.words]
+    lengths = None if data.task is None else data.words or tasks.task(data.task).words
+    data = replace(data, longest=256, words=lengths)
+    return Recipe(data=data, model=name, settings=size.settings, train=train), reasons
 
 
 def _with_vocabulary(data: Data, facts: Facts) -> tuple[Data, str]:
@@ -205,97 +210,80 @@ def _usual_model(facts: Facts) -> tuple[str, str]:
     return "bahdanau2014", "few pairs"
 
 
-def _candidates(name: str, facts: Facts, tie: Tie) -> list[_Candidate]:
-    """The size that suits the data, then smaller ones for when the time is short."""
+class _Size(NamedTuple):
+    words: str
+    settings: Any
+    least_updates: int  # to be worth training
+
+
+def _sizes(name: str, preset: str | None, facts: Facts, tie: str) -> list[_Size]:
+    """The size that suits the data, then smaller ones for when the time is short; or the preset, if there is one."""
+    kind = find_model(name)
+    if preset is not None and preset in kind.PRESETS:
+        return [_Size(f"preset {preset}", kind.PRESETS[preset], 0)]
     dropout = 0.0 if facts.rule else 0.1 if facts.pairs > 500_000 else 0.3 if facts.pairs > 5_000 else 0.2
+
+    def size(preset: str, words: str = "", least_updates: int = 0, **changes: Any) -> _Size:
+        settings = config.to_dict(kind.PRESETS[preset]) | changes | {"dropout": dropout}
+        settings = config.from_dict(kind.config_type, settings, name, "model")
+        return _Size(words or f"preset {preset}", settings, least_updates)
+
     if name == "vaswani2017":
-        return [_sized(name, "tiny", size, dropout, tie, least) for size, least in _transformer_sizes(facts)]
+        transformers = []
+        for width, inner, layers, least_updates in _transformer_sizes(facts):
+            changes = {"width": width, "inner": inner, "heads": 4, "encoder_layers": layers, "decoder_layers": layers}
+            words = f"width {width}, inner {inner}, 4 heads, {layers} + {layers} layers"
+            transformers.append(size("tiny", words, least_updates, tie=tie, **changes))
+        return transformers
     if name == "bahdanau2014" and facts.cuda and not facts.rule:
-        size = {"embedding": 256, "hidden": 512, "align": 256, "maxout": 256}
-        return [_sized(name, "base", size, dropout, "target", 0)]
-    large = facts.cuda and facts.pairs >= 20_000 and not facts.rule
-    presets = (["base"] if large else []) + ["small"] + ([] if facts.cuda else ["tiny"])
-    return [_sized(name, preset, {}, dropout, None, 0 if preset == presets[-1] else _WORTHWHILE) for preset in presets]
+        changes = {"embedding": 256, "hidden": 512, "align": 256, "maxout": 256}
+        words = ", ".join(f"{key} {value}" for key, value in changes.items())
+        return [size("base", words, tie="target", **changes)]
+    if facts.cuda:
+        large = facts.pairs >= 20_000 and not facts.rule
+        return [size("base", least_updates=_WORTHWHILE), size("small")] if large else [size("small")]
+    return [size("small", least_updates=_WORTHWHILE), size("tiny")]
 
 
-def _transformer_sizes(facts: Facts) -> Iterator[tuple[dict[str, int], int]]:
-    """Settings, and the fewest updates that such a Transformer needs."""
-
-    def size(width: int, inner: int, layers: int) -> dict[str, int]:
-        return {"width": width, "inner": inner, "heads": 4, "encoder_layers": layers, "decoder_layers": layers}
-
+def _transformer_sizes(facts: Facts) -> list[tuple[int, int, int, int]]:
+    """Width, inner width, layers, and the fewest updates that such a Transformer needs."""
     many = facts.pairs >= 100_000 and not facts.rule
     if facts.cuda:
-        yield (size(512, 1024, 6) if many else size(128, 256, 4)), 0
-        return
-    if many:
-        yield size(256, 512, 4), 10_000
-    yield size(128, 256, 3), 5_000
-    yield size(128, 256, 2), 0
+        return [(512, 1024, 6, 0) if many else (128, 256, 4, 0)]
+    return [*([(256, 512, 4, 10_000)] if many else []), (128, 256, 3, 5_000), (128, 256, 2, 0)]
 
 
-def _sized(
-    name: str, preset: str, size: dict[str, Any], dropout: float, tie: Tie | None, least_updates: int
-) -> _Candidate:
-    kind = find_model(name)
-    settings = (
-        config.to_dict(kind.PRESETS[preset]) | size | {"dropout": dropout} | ({} if tie is None else {"tie": tie})
-    )
-    settings = config.from_dict(kind.config_type, settings, "picked", "model")
-    return _Candidate(model=name, settings=settings, size=_describe_size(size, preset), least_updates=least_updates)
-
-
-def _describe_size(size: dict[str, Any], preset: str) -> str:
-    if "heads" in size:
-        layers = f"{size['encoder_layers']} + {size['decoder_layers']} layers"
-        return f"width {size['width']}, inner {size['inner']}, {size['heads']} heads, {layers}"
-    return ", ".join(f"{name} {value}" for name, value in size.items()) or f"preset {preset}"
-
-
-def _within(
-    minutes: float, candidates: list[_Candidate], facts: Facts, policy: Policy
-) -> tuple[_Candidate, Training, str]:
-    """The first candidate for which the time allows enough updates, if need be in smaller batches; else the last."""
-    for candidate in candidates:
-        usual = _training(candidate.model, candidate.settings, facts, policy)
-        tokens, allowed = _batches_within(minutes, candidate, usual, facts, policy)
-        if allowed >= candidate.least_updates:
+def _within(minutes: float, name: str, sizes: list[_Size], facts: Facts, policy: Policy) -> tuple[_Size, Training, str]:
+    """The first size for which the time allows enough updates, if need be in smaller batches; else the last."""
+    for size in sizes:
+        usual = _training(name, size.settings, facts, policy)
+        tokens, allowed = _batches_within(minutes, name, size, usual, facts, policy)
+        if allowed >= size.least_updates:
             break
     updates = max(1, min(allowed, usual.max_steps or allowed))
     epochs = updates * tokens / (facts.pairs * facts.tokens(policy))
-    dropout = min(candidate.settings.dropout, 0.1 if epochs < 10 else 0.2 if epochs < 20 else 1.0)
-    candidate = replace(candidate, settings=replace(candidate.settings, dropout=dropout))
-    train = _training(candidate.model, candidate.settings, facts, policy, tokens=tokens, updates=updates)
+    dropout = min(size.settings.dropout, 0.1 if epochs < 10 else 0.2 if epochs < 20 else 1.0)
+    size = size._replace(settings=replace(size.settings, dropout=dropout))
+    train = _training(name, size.settings, facts, policy, tokens=tokens, updates=updates)
     train = replace(train, max_steps=usual.max_steps, max_minutes=minutes)
     reason = f"{minutes:g} minutes allow about {allowed:,} updates of {tokens:,} tokens here, {epochs:.1f} epochs"
-    return candidate, train, reason
+    return size, train, reason
 
 
 def _batches_within(
-    minutes: float, candidate: _Candidate, usual: Training, facts: Facts, policy: Policy
+    minutes: float, name: str, size: _Size, usual: Training, facts: Facts, policy: Policy
 ) -> tuple[int, int]:
     """The largest batches with which the time allows enough updates, and how many it allows."""
     largest = usual.batch_tokens
-    sizes = [largest] if facts.cuda else [largest, *(size for size in (1_000, 600, 400) if size < largest)]
-
-    def seconds(tokens: int) -> float:  # of an update
-        pace = updates_per_second(
-            candidate.model,
-            candidate.settings,
-            replace(usual, tokens=tokens),
-            device=torch.device("cuda" if facts.cuda else "cpu"),
-            vocabulary=policy.size,
-            length=round(facts.tokens(policy)),
-            seconds=min(1.0, 0.2 * minutes),
-        )
-        return 1 / pace
-
-    ends = {size: seconds(size) for size in {sizes[0], sizes[-1]}}
-    for tokens in sizes:  # an update costs a + b·tokens
-        between = (tokens - sizes[-1]) / max(1, sizes[0] - sizes[-1])
-        each = ends[sizes[-1]] + between * (ends[sizes[0]] - ends[sizes[-1]])
-        allowed = int(60 * minutes * _FOR_UPDATES / each)
-        if allowed >= max(_WORTHWHILE, candidate.least_updates):
+    choices = [largest] if facts.cuda else [largest, *(tokens for tokens in (1_000, 600, 400) if tokens < largest)]
+    pace = partial(updates_per_second, name, size.settings, device=torch.device("cuda" if facts.cuda else "cpu"))
+    pace = partial(pace, vocabulary=policy.size, length=round(facts.tokens(policy)), seconds=min(1.0, 0.2 * minutes))
+    ends = {tokens: 1 / pace(replace(usual, tokens=tokens)) for tokens in {largest, choices[-1]}}
+    for tokens in choices:  # an update costs a + b·tokens
+        share = (tokens - choices[-1]) / max(1, largest - choices[-1])
+        seconds = ends[choices[-1]] + share * (ends[largest] - ends[choices[-1]])
+        allowed = int(60 * minutes * _FOR_UPDATES / seconds)
+        if allowed >= max(_WORTHWHILE, size.least_updates):
             break
     return tokens, allowed
 

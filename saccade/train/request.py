@@ -1,15 +1,26 @@
-"""What `saccade train` and `saccade.fit` are asked for. This module loads neither torch nor numpy."""
+"""From a request to a recipe and its run: `saccade train` and `saccade.fit` both call `fit`.
+
+Importing this module loads neither torch nor numpy, so that `saccade --help` is fast.
+"""
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
+from saccade import config
 from saccade.errors import UserError
 from saccade.names import is_stdin, task_name
 from saccade.ranges import BetweenZeroAndOne, Checked, Help
+
+if TYPE_CHECKING:
+    from saccade.train.loop import Outcome
+    from saccade.train.recipe import Recipe
+    from saccade.train.translation import Observer
+
+Say = Callable[[str], None]
 
 _BUDGET = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)")
 _SECONDS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400}
@@ -59,6 +70,11 @@ class TrainingRequest(Checked):
         return self.pairs.endswith(".toml")
 
     @property
+    def data(self) -> dict[str, Any]:
+        """The pairs, as keys of `[data]`."""
+        return {"pairs": self.pairs, "targets": self.targets}
+
+    @property
     def mixture(self) -> tuple[str, float] | None:
         return None if self.mix is None else (self.mix, self.mix_share)
 
@@ -85,3 +101,69 @@ def parse_budget(budget: str | int) -> dict[str, float]:
     if key is None or "." in number:
         raise UserError(f"budget: {budget!r} given, expected a time (10m, 2h), updates (5000) or epochs (20 epochs)")
     return {key: int(number)}
+
+
+def fit(request: TrainingRequest, *, say: Say = lambda reason: None, observe: "Observer | None" = None) -> "Outcome":
+    """Plan the recipe and train it. `say` gets the reasons for what was chosen automatically."""
+    from saccade.train.distributed import join_workers
+    from saccade.train.run import claim_folder
+    from saccade.train.translation import train
+
+    out = request.folder
+    with join_workers() as workers, claim_folder(workers, out):
+        recipe = workers.broadcast(lambda: plan_recipe(request, say))
+        return train(recipe, out, resume=request.resume, observe=observe)
+
+
+def plan_recipe(request: TrainingRequest, say: Say = lambda reason: None) -> "Recipe":
+    """The recipe of the file, or of the run to resume, or one chosen for the pairs; with the request's settings."""
+    from saccade.train.recipe import load_recipe, read_recipe
+    from saccade.train.resume import recipe_to_resume
+
+    pairs, settings = request.pairs, list(request.overrides())
+    if request.is_recipe and request.targets is not None:
+        raise UserError(f"{pairs} is a recipe, which names its own files; leave {request.targets} out")
+    if request.is_recipe and request.mix is not None:
+        raise UserError(f"--mix {request.mix}: {pairs} is a recipe; list what it is to mix in [[data.corpora]]")
+    if request.resume:
+        tables = read_recipe(Path(pairs)) if request.is_recipe else {"data": request.data}
+        where = pairs if request.is_recipe else "--set"
+        return recipe_to_resume(request.folder, config.override(tables, settings), where, request.mixture)
+    return load_recipe(Path(pairs), settings) if request.is_recipe else _choose(request, settings, say)
+
+
+def _choose(request: TrainingRequest, settings: list[str], say: Say) -> "Recipe":
+    """The recipe for these pairs, or for training a model further on them."""
+    from saccade import model_folder
+    from saccade.decode import load_vocabularies
+    from saccade.train.automatic import Facts, choose_recipe
+    from saccade.train.recipe import Data, Training
+    from saccade.train.run import refuse_used_folder
+
+    out, folder, initial, table = request.folder, request.init_from, None, request.data
+    refuse_used_folder(out)
+    if folder is not None:
+        initial, vocabularies = model_folder.load_config(folder), load_vocabularies(folder)
+        table |= {"vocab_from": str(folder), "joint": vocabularies.joint}
+        table |= {"right_to_left": vocabularies.target.right_to_left}
+    tables = config.override({"data": table}, settings)
+    model = tables["model"] if isinstance(tables.get("model"), dict) else {}
+    if initial is not None and ("preset" in model or model.get("name", initial.model) != initial.model):
+        raise UserError(f"--init-from {folder} continues its {initial.model}; leave --model and its preset out")
+    data = config.from_dict(Data, tables["data"], "--set", "data")
+    limits = config.from_dict(Training, tables.get("train", {}), "--set", "train")
+    if data.task is None:
+        out.mkdir(parents=True, exist_ok=True)
+        data = data.copied_to(out)
+    facts = Facts.of_data(data, cuda=None if limits.device == "auto" else limits.device.startswith("cuda"))
+    if request.mixture is not None:
+        try:
+            data = data.mixed_with(*request.mixture)
+        except ValueError as error:
+            raise UserError(f"--mix {request.mix}: {error}") from None
+    name, minutes = model.get("name"), limits.max_minutes
+    name = name if isinstance(name, str) else None
+    recipe, reasons = choose_recipe(data, facts, name, initial, minutes=minutes, settings=settings)
+    for reason in reasons:
+        say(reason)
+    return recipe

@@ -149,7 +149,7 @@ def test_facts() -> None:
 )
 def test_a_task_brings_what_suits_it(task: str, kind: str, joint: bool, words: tuple[int, int]) -> None:
     data = Data(pairs=f"task:{task}")
-    facts = Facts.of_task(data, cuda=False)
+    facts = Facts.of_data(data, cuda=False)
     recipe = choose_recipe(data, facts).recipe
     assert facts.pairs == data.count
     assert (recipe.data.vocabulary.kind, recipe.data.joint, recipe.data.words) == (kind, joint, words)
@@ -160,9 +160,9 @@ def test_a_task_brings_what_suits_it(task: str, kind: str, joint: bool, words: t
 
 def test_a_finite_task_is_counted() -> None:
     data = Data(pairs="task:g2p", count=10**9)
-    facts = Facts.of_task(data, cuda=False)
+    facts = Facts.of_data(data, cuda=False)
     assert 110_000 < facts.pairs < 120_000 and not facts.rule
-    assert Facts.of_task(replace(data, count=500), cuda=False).pairs == 500
+    assert Facts.of_data(replace(data, count=500), cuda=False).pairs == 500
     assert choose_recipe(data, facts).recipe.settings.dropout > 0
 
 

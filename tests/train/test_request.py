@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from saccade.errors import UserError
-from saccade.train.planning import plan_recipe
-from saccade.train.request import TrainingRequest, parse_budget
+from saccade.train.request import TrainingRequest, parse_budget, plan_recipe
 
 
 @pytest.mark.parametrize(
@@ -43,3 +42,22 @@ def test_request_becomes_a_recipe(pairs_file: Path, tmp_path: Path) -> None:
     saved.write_text(recipe.to_toml(), encoding="utf-8")
     again = plan_recipe(TrainingRequest(pairs=str(saved), budget="2 epochs"))
     assert (again.model, again.train.max_epochs, again.settings) == ("luong2015", 2, recipe.settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        (("model.preset=tiny",), "preset tiny, dropout 0.0"),
+        (("model.hidden=50", "model.dropout=0.4"), "preset small, hidden 50, dropout 0.4"),
+        (("data.vocabulary.size=300",), "the vocabulary is as requested"),
+        (("train.tokens=77", "train.max_steps=9"), "batches of 77 tokens, at most 9 updates, on the CPU"),
+        (("train.tokens=auto", "train.max_steps=none"), "the largest batches that fit, on the CPU"),
+    ],
+)
+def test_explanation_describes_the_recipe_with_the_settings(
+    settings: tuple[str, ...], expected: str, pairs_file: Path, tmp_path: Path
+) -> None:
+    reasons: list[str] = []
+    settings = ("train.device=cpu", *settings)
+    plan_recipe(TrainingRequest(pairs=str(pairs_file), out=tmp_path / "run", settings=settings), reasons.append)
+    assert expected in reasons
