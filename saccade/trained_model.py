@@ -139,11 +139,11 @@ class Model:
         from saccade.decode.file_scoring import score_file
 
         scoring = change_options(ScoreOptions(), options)
-        with name_pairs(pairs, targets, count=count, seed=seed) as opened:
-            command = self._command({"pairs": opened.name, "--count": count, "--seed": seed}, scoring)
-            return score_file(
-                self.translator, opened.pairs, opened.name, scoring, command=command, write=write, progress=progress
-            )
+        opened = name_pairs(pairs, targets, count=count, seed=seed)
+        command = self._command({"pairs": opened.name, "--count": count, "--seed": seed}, scoring)
+        return score_file(
+            self.translator, opened.pairs, opened.name, scoring, command=command, write=write, progress=progress
+        )
 
     def calibrate(
         self,
@@ -169,8 +169,8 @@ class Model:
         if len(self.folders) != 1:
             raise UserError("confidence belongs to one model; load it alone, not as an ensemble")
         search = change_options(search, options)
-        with locked(self.folders[0], folder=True), name_pairs(pairs, targets, count=count, seed=seed) as opened:
-            complete = opened.complete()
+        with locked(self.folders[0], folder=True):
+            complete = name_pairs(pairs, targets, count=count, seed=seed).complete()
             advance = count_up(progress, len(complete))
             fitted = calibrate(self.translator, complete, search, batch_tokens=batch_tokens, progress=advance)
             model_folder.add_extra(self.folders[0], calibration=config.to_dict(fitted))
@@ -202,8 +202,8 @@ class Model:
         refuse_folder("out", None if out is None else Path(out))
         search, rerankers = share_options(options, search, RerankingModels())
         reranker = load_reranker(self.translator, rerankers)
-        with name_pairs(pairs, targets, count=count, seed=seed) as opened:
-            sources, references = zip(*opened.complete(), strict=True)
+        complete = name_pairs(pairs, targets, count=count, seed=seed).complete()
+        sources, references = zip(*complete, strict=True)
         search, advance = replace(search, n_best=search.beam), count_up(progress, len(sources))
         translations = self.translator.translate(sources, search, batch_tokens=batch_tokens, progress=advance)
         tuned = reranker.tune(translations, references, metric)

@@ -111,10 +111,10 @@ def test_pairs_come_in_any_form(tmp_path: Path) -> None:
     assert list_pairs([("a", "b")]) == list_pairs(Table(en=["a"], fr=["b"], id=["1"])) == expected
     assert list_pairs(Table(target=["b"], source=["a"])) == expected
     for given in (tmp_path / "a.tsv", str(tmp_path / "a.tsv"), iter([("a", "b")])):
-        with name_pairs(given) as opened:
-            assert list(opened.pairs) == opened.complete() == expected
-    with name_pairs("task:reverse", count=3, seed=2) as opened:
-        assert len(list(opened.pairs)) == 3 and opened.name == "task:reverse, test split, seed 2"
+        opened = name_pairs(given)
+        assert list(opened.pairs) == opened.complete() == expected
+    opened = name_pairs("task:reverse", count=3, seed=2)
+    assert len(list(opened.pairs)) == 3 and opened.name == "task:reverse, test split, seed 2"
     for bad in (["ab"], [("a", 1)], [("a",)]):
         with pytest.raises(UserError, match=r"pair 1: .* expected \(source, target\)"):
             list_pairs(bad)

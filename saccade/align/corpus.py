@@ -104,30 +104,30 @@ def align_corpus(
         by=options.by if options.gold is None or options.by != "auto" else "word",
         batch_tokens=options.batch_tokens,
     )
-    with name_pairs(pairs, options.targets, count=options.count, seed=options.seed) as corpus:
-        aligner = aligner.with_unit(aligner.unit(corpus.pairs))
-        if aligner.by == "piece" and options.by == "auto" and say is not None:
-            say("links are between pieces; --by word links words")
-        gold, total = _read_gold(corpus, options.gold, options, aligner)
-        choice = None
-        if options.best_head or options.shift == "auto":
-            aligner, choice = _choose(aligner, corpus, gold, options)
-        result = CorpusAlignment(
-            name=corpus.name,
-            aligner=aligner,
-            head=aligner.head,
-            gold=gold,
-            choice=choice,
-            is_fair=options.valid is not None,
-            entropies=HeadEntropies() if options.entropy else None,
-        )
-        with bar("aligning", total) if bar is not None else nullcontext(lambda _: None) as advance:
-            for number, pair in enumerate(aligner.align(corpus.pairs), 1):
-                if write is not None:
-                    for line in format_pair(pair, number, options.format):
-                        write(line)
-                result.add(pair)
-                advance(1)
+    corpus = name_pairs(pairs, options.targets, count=options.count, seed=options.seed)
+    aligner = aligner.with_unit(aligner.unit(corpus.pairs))
+    if aligner.by == "piece" and options.by == "auto" and say is not None:
+        say("links are between pieces; --by word links words")
+    gold, total = _read_gold(corpus, options.gold, options, aligner)
+    choice = None
+    if options.best_head or options.shift == "auto":
+        aligner, choice = _choose(aligner, corpus, gold, options)
+    result = CorpusAlignment(
+        name=corpus.name,
+        aligner=aligner,
+        head=aligner.head,
+        gold=gold,
+        choice=choice,
+        is_fair=options.valid is not None,
+        entropies=HeadEntropies() if options.entropy else None,
+    )
+    with bar("aligning", total) if bar is not None else nullcontext(lambda _: None) as advance:
+        for number, pair in enumerate(aligner.align(corpus.pairs), 1):
+            if write is not None:
+                for line in format_pair(pair, number, options.format):
+                    write(line)
+            result.add(pair)
+            advance(1)
     return result
 
 
@@ -161,9 +161,9 @@ def _choose(
     every = {"every_head": options.best_head, "every_shift": options.shift == "auto"}
     if options.valid is None:
         return aligner.with_best_head(corpus.pairs, gold, **every)
-    with name_pairs(options.valid, count=options.count, seed=options.seed + 1) as valid:  # other pairs of a task
-        valid_gold, _ = _read_gold(valid, options.valid_gold, options, aligner)
-        return aligner.with_best_head(valid.pairs, valid_gold, **every)
+    valid = name_pairs(options.valid, count=options.count, seed=options.seed + 1)  # other pairs of a task
+    valid_gold, _ = _read_gold(valid, options.valid_gold, options, aligner)
+    return aligner.with_best_head(valid.pairs, valid_gold, **every)
 
 
 def _read_gold(

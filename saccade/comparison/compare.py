@@ -78,8 +78,7 @@ def choose_evaluation_set(plan: Plan, options: CompareOptions) -> EvaluationSet:
         if plan.task is None:
             raise UserError("there are no test pairs; give --on test.tsv, or --on test.en --targets test.fr")
         on, words = plan.task[0], words or plan.task[1]
-    with name_pairs(on, options.targets, count=options.count, words=words) as pairs:
-        return read_evaluation_set(pairs)
+    return read_evaluation_set(name_pairs(on, options.targets, count=options.count, words=words))
 
 
 def _word_range(words: str | tuple[int, int] | None) -> tuple[int, int] | None:

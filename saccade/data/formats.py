@@ -17,36 +17,16 @@ import json
 import re
 import shlex
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain, repeat, zip_longest
 from pathlib import Path
 from typing import Any
 
+from saccade.data import sources, text_files
 from saccade.data.huggingface import HubPairs
-from saccade.data.sources import (
-    DEFAULT_FIELDS,
-    Fields,
-    Mark,
-    MarkedPairs,
-    PairSource,
-    ReversedPairs,
-    TextPair,
-    get_pair,
-    suggest_fields,
-)
-from saccade.data.text_files import (
-    File,
-    LoadedFile,
-    display_name,
-    is_read_once,
-    line_error,
-    load_file,
-    marked_lines,
-    open_bytes,
-    read_content,
-    read_lines,
-)
+from saccade.data.sources import DEFAULT_FIELDS, Fields, Mark, MarkedPairs, PairSource, TextPair
+from saccade.data.text_files import File, HashedFile, LoadedFile, display_name, line_error, marked_lines
 from saccade.errors import UserError, plural
 from saccade.files import atomic_file, parse_json
 from saccade.names import hub_name, is_stdin
@@ -68,7 +48,7 @@ def open_pairs(
         source = HubPairs(hub, fields)
     else:
         source = PairFiles(pairs, targets, fields)
-    return ReversedPairs(source) if reverse else source
+    return sources.ReversedPairs(source) if reverse else source
 
 
 @dataclass(frozen=True)
@@ -78,6 +58,13 @@ class PairFiles(PairSource):
     source: File
     target: File | None = None
     fields: Fields | None = None  # names of an object's fields, or names or numbers (from 1) of columns
+    _digests: list[str] = field(default_factory=list, init=False, compare=False, repr=False)  # once all was read
+
+    def __post_init__(self) -> None:
+        if is_stdin(str(self.source)) and is_stdin(str(self.target)):
+            raise UserError("standard input was given for both sides; give a file for one of them, or one TSV for both")
+        if self.target is not None and self.fields is not None:
+            raise UserError(f"{self}: two files have no fields to choose from; leave out {', '.join(self.fields)}")
 
     @property
     def _files(self) -> list[File]:
@@ -87,20 +74,21 @@ class PairFiles(PairSource):
         return " and ".join(map(display_name, self._files))
 
     def marked(self, mark: Mark | None = None) -> MarkedPairs:
-        if self.target is not None:
-            if self.fields is not None:
-                raise UserError(f"{self}: two files have no fields to choose from; leave out {', '.join(self.fields)}")
-            return _read_parallel(self.source, self.target, mark or (1, 0, 0))
-        kind = _kind(self.source)
-        if kind == ".tsv":
-            return _read_tsv(self.source, self.fields, mark or (1, 0))
-        if kind == ".csv":
-            return _read_csv(self.source, self.fields or DEFAULT_FIELDS, mark)
-        return _read_json(self.source, self.fields or DEFAULT_FIELDS, mark)
+        files, hashes = self._files, [hashlib.sha256() for _ in self._files]
+        is_hashed = mark is None and not self._digests and not any(isinstance(file, LoadedFile) for file in files)
+        if is_hashed:
+            files = [HashedFile(str(file), digest) for file, digest in zip(files, hashes, strict=True)]
+        last = None
+        for last in _read(files, self.fields, mark):
+            yield last
+        if last is None and mark is None:
+            raise line_error(self.source, 1, "the file is empty; expected one pair of texts per line")
+        if is_hashed:
+            self._digests.extend(digest.hexdigest() for digest in hashes)
 
     def records(self) -> Iterator[Mapping[str, Any]]:
         """Read every field beside each pair: those of a JSON object; other files have none."""
-        if self.target is not None or _kind(self.source) not in (*_JSON_LINES, ".json"):
+        if self.target is not None or not _kind(self.source).startswith((".json", ".ndjson")):
             return repeat({})
         return (record or {} for _, _, record in _json_records(self.source, DEFAULT_FIELDS[0], None))
 
@@ -109,35 +97,29 @@ class PairFiles(PairSource):
         several times and a resumed run finds them again."""
         if self.target is None:
             return PairFiles(_buffer(self.source, folder / f"pairs{_kind(self.source)}"), None, self.fields)
-        if is_stdin(str(self.source)) and is_stdin(str(self.target)):
-            raise UserError("standard input was given for both sides; give a file for one of them, or one TSV for both")
         return PairFiles(_buffer(self.source, folder / "pairs.source"), _buffer(self.target, folder / "pairs.target"))
 
     def in_memory(self) -> "PairFiles":
-        target = None if self.target is None else load_file(self.target)
-        return PairFiles(load_file(self.source), target, self.fields)
+        return self._loaded(text_files.load_file)
+
+    def rereadable(self) -> "PairFiles":
+        return self._loaded(lambda file: text_files.load_file(file) if text_files.is_read_once(file) else file)
+
+    def _loaded(self, load: Callable[[File], File]) -> "PairFiles":
+        return replace(self, source=load(self.source), target=self.target and load(self.target))
 
     def digest(self) -> str:
         """Return the sha256 of the files as they are on disk and of the fields that are read."""
-        digests = "".join(self.fields or ())
-        for file in self._files:
-            with open_bytes(file) as stream:
-                digests += hashlib.file_digest(stream, "sha256").hexdigest()
-        return hashlib.sha256(digests.encode()).hexdigest()
+        digests = self._digests or map(text_files.digest_file, self._files)
+        return hashlib.sha256("".join([*(self.fields or ()), *digests]).encode()).hexdigest()
 
     def size(self) -> int:
-        return sum(map(_size, self._files))
+        return sum(map(text_files.file_size, self._files))
 
 
 def has_named_fields(path: Path | str) -> bool:
     """Tell whether texts are found by a name, not by their place in a line."""
     return _kind(path) != ".tsv"
-
-
-def _size(file: File) -> int:
-    if isinstance(file, LoadedFile):
-        return len(file.content)
-    return Path(file).stat().st_size if Path(file).exists() else 0  # a missing file is reported when it is read
 
 
 def _kind(file: File) -> str:
@@ -146,13 +128,21 @@ def _kind(file: File) -> str:
     return next((kind for kind in (*_JSON_LINES, ".json", ".csv") if name.endswith(kind)), ".tsv")
 
 
+def _read(files: Sequence[File], fields: Fields | None, start: Mark | None) -> MarkedPairs:
+    if len(files) == 2:
+        return _read_parallel(files[0], files[1], start or (1, 0, 0))
+    kind = _kind(files[0])
+    if kind == ".tsv":
+        return _read_tsv(files[0], fields, start or (1, 0))
+    return (_read_csv if kind == ".csv" else _read_json)(files[0], fields or DEFAULT_FIELDS, start)
+
+
 def _read_tsv(file: File, fields: Fields | None, start: Mark) -> MarkedPairs:
     columns = None if fields is None else _column_numbers(fields)
     if fields is not None and columns is None:
         raise UserError(
             f"{display_name(file)}: a TSV has no header; give its columns by number, such as 1, 2, or name it *.csv"
         )
-    mark: Mark | None = None
     for mark, line in marked_lines(file, start):
         texts = line.split("\t")
         if columns is not None and max(columns) < len(texts):
@@ -163,8 +153,6 @@ def _read_tsv(file: File, fields: Fields | None, start: Mark) -> MarkedPairs:
             raise line_error(file, mark[0], _explain_tabs(file, len(texts) - 1, columns))
         else:
             yield mark, _EMPTY
-    if mark is None and start[0] == 1:
-        raise _empty_error(file)
 
 
 def _explain_tabs(file: File, tabs: int, columns: Sequence[int] | None) -> str:
@@ -194,15 +182,15 @@ def _read_parallel(source: File, target: File, start: Mark) -> MarkedPairs:
 
 def _read_json(file: File, fields: Fields, start: Mark | None) -> MarkedPairs:
     for mark, place, record in _json_records(file, fields[0], start):
-        yield mark, _EMPTY if record is None else get_pair(record, fields, place)
+        yield mark, _EMPTY if record is None else sources.get_pair(record, fields, place)
 
 
 def _json_records(file: File, field: str, start: Mark | None) -> Iterator[tuple[Mark, str, Mapping[str, Any] | None]]:
     """Read (mark, place for messages, object) of each line, or of each item of an array; None for a blank line."""
     name = display_name(file)
     if _kind(file) == ".json":
-        file = load_file(file)
-        if (content := read_content(file).removeprefix(b"\xef\xbb\xbf").lstrip()).startswith(b"["):
+        file = text_files.load_file(file)
+        if (content := text_files.read_content(file).removeprefix(b"\xef\xbb\xbf").lstrip()).startswith(b"["):
             first = start[0] if start else 1
             for number, item in enumerate(_parse_array(file, content)[first - 1 :], first):
                 place = f"{name}: item {number:,}"
@@ -210,11 +198,8 @@ def _json_records(file: File, field: str, start: Mark | None) -> Iterator[tuple[
                     raise UserError(f"{place} is {json.dumps(item)[:20]}…, not an object; expected {_example(field)}")
                 yield (number,), place, item
             return
-    mark: Mark | None = None
     for mark, line in marked_lines(file, start or (1, 0)):
         yield mark, f"{name}:{mark[0]}", _parse_object(line, file, mark[0], field) if line.strip() else None
-    if mark is None and start is None:
-        raise _empty_error(file)
 
 
 def _parse_array(file: File, content: bytes) -> list[Any]:
@@ -248,12 +233,11 @@ def _read_csv(file: File, fields: Fields, start: Mark | None) -> MarkedPairs:
     if columns is None:
         _, header = next(rows if start is None else _csv_rows(file, (1, 0)), ((1, 0), []))
         if not header:
-            raise _empty_error(file)
+            return
         if missing := [field for field in fields if field not in header]:
-            advice = f"the texts there are {', '.join(header)}; {suggest_fields(dict.fromkeys(header, ''))}"
+            advice = f"the texts there are {', '.join(header)}; {sources.suggest_fields(dict.fromkeys(header, ''))}"
             raise line_error(file, 1, f"the header has no {missing[0]!r}; {advice}")
         columns = [header.index(field) for field in fields]
-    mark: Mark | None = start
     for mark, row in rows:
         if max(columns) < len(row):
             yield mark, TextPair(row[columns[0]], row[columns[1]])
@@ -262,8 +246,6 @@ def _read_csv(file: File, fields: Fields, start: Mark | None) -> MarkedPairs:
             raise line_error(file, mark[0], problem)
         else:
             yield mark, _EMPTY
-    if mark is None:
-        raise _empty_error(file)
 
 
 def _csv_rows(file: File, start: Mark) -> Iterator[tuple[Mark, list[str]]]:
@@ -272,7 +254,7 @@ def _csv_rows(file: File, start: Mark) -> Iterator[tuple[Mark, list[str]]]:
     first = next(stream, None)
     if first is None:
         return
-    header = first[1] if start == (1, 0) else next(read_lines(file))
+    header = first[1] if start == (1, 0) else next(text_files.read_lines(file))
     marks: list[Mark] = []
 
     def lines() -> Iterator[str]:
@@ -297,13 +279,9 @@ def _column_numbers(fields: Sequence[str]) -> list[int] | None:
     return [int(field) - 1 for field in fields] if all(map(_COLUMN.fullmatch, fields)) else None
 
 
-def _empty_error(file: File) -> UserError:
-    return line_error(file, 1, "the file is empty; expected one pair of texts per line")
-
-
 def _buffer(file: File, place: Path) -> File:
-    if not is_read_once(file):
+    if not text_files.is_read_once(file):
         return file
-    with open_bytes(file) as stream, atomic_file(place) as temporary, temporary.open("wb") as copy:
+    with text_files.open_bytes(file) as stream, atomic_file(place) as temporary, temporary.open("wb") as copy:
         shutil.copyfileobj(stream, copy)
     return place

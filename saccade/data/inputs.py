@@ -1,9 +1,7 @@
 """The pairs that a user names or holds: a file, two files, a task's test split, a list, a DataFrame."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from saccade.data.formats import PairFiles
@@ -29,7 +27,6 @@ class NamedPairs(NamedTuple):
         return complete
 
 
-@contextmanager
 def name_pairs(
     pairs: Pairs,
     targets: str | Path | None = None,
@@ -37,30 +34,28 @@ def name_pairs(
     count: int = 500,
     seed: int = 1,
     words: tuple[int, int] | None = None,
-) -> Iterator[NamedPairs]:
+) -> NamedPairs:
     """Open pairs in any form; `count`, `seed` and `words` (shortest and longest source) choose a task's test pairs."""
     if not isinstance(pairs, str | Path):
         if targets is not None:
             raise UserError(f"the pairs have targets of their own; leave {targets} out")
-        yield NamedPairs("the pairs", list_pairs(pairs))
-    elif (task_ := task_name(str(pairs))) is not None:
+        return NamedPairs("the pairs", list_pairs(pairs))
+    if (task_ := task_name(str(pairs))) is not None:
         if targets is not None:
             raise UserError(f"{pairs} has targets of its own; leave {targets} out")
         from saccade.tasks import task
 
         drawn = list(task(task_).pairs(count, seed, split="test", words=words))
         links = [frozenset(pair.alignment) for pair in drawn if pair.alignment is not None]
-        yield NamedPairs(
+        return NamedPairs(
             f"{pairs}, test split, seed {seed}" + ("" if words is None else f", {words[0]} to {words[1]} words"),
             [TextPair(pair.source, pair.target) for pair in drawn],
             links if len(links) == len(drawn) else None,
         )
-    else:
-        if words is not None:
-            raise UserError(f"--words {words[0]}-{words[1]} is for a task; {pairs} is used as it is")
-        files = PairFiles(str(pairs), targets)
-        with TemporaryDirectory() as folder:  # for what can be read only once
-            yield NamedPairs(str(files), files.buffered_in(Path(folder)))
+    if words is not None:
+        raise UserError(f"--words {words[0]}-{words[1]} is for a task; {pairs} is used as it is")
+    files = PairFiles(str(pairs), targets)
+    return NamedPairs(str(files), files.rereadable())
 
 
 def list_pairs(pairs: Any) -> list[TextPair]:

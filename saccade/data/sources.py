@@ -45,6 +45,10 @@ class PairSource(ABC):
         """Return the same pairs, read from disk at most once however often they are iterated."""
         return self
 
+    def rereadable(self) -> "PairSource":
+        """Return the same pairs; those that can be read only once (standard input, a pipe) in memory."""
+        return self
+
 
 @dataclass(frozen=True)
 class ListedPairs(PairSource):

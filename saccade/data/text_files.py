@@ -5,6 +5,7 @@ CRLF; a byte order mark is removed.
 """
 
 import gzip
+import hashlib
 import io
 import lzma
 import shlex
@@ -36,12 +37,22 @@ class LoadedFile(NamedTuple):
         return str(self.path)
 
 
-File = Path | str | LoadedFile
+class HashedFile(NamedTuple):
+    """A file whose bytes are hashed while it is read, from the beginning to the end."""
+
+    path: Path | str
+    digest: Any  # of hashlib
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+
+File = Path | str | LoadedFile | HashedFile
 
 
 def is_read_once(file: File) -> bool:
     """Tell whether the file can be read only once: standard input, or a pipe."""
-    return not isinstance(file, LoadedFile) and (is_stdin(file) or Path(file).is_fifo())
+    return isinstance(file, Path | str) and (is_stdin(file) or Path(file).is_fifo())
 
 
 def read_lines(file: File) -> Iterator[str]:
@@ -55,15 +66,29 @@ def marked_lines(file: File, mark: Mark = (1, 0)) -> Iterator[tuple[Mark, str]]:
     number, byte = mark
     with open_bytes(file) as packed, _unpack(packed) as stream:
         try:
-            if stream is not packed:
-                _skip(stream, byte)
-            elif byte:  # a pipe cannot seek, not even to 0
+            left = byte
+            if byte and stream is packed:  # a pipe cannot seek, not even to 0
                 stream.seek(byte)
+            else:
+                while left and (skipped := stream.read(min(left, _CHUNK))):
+                    left -= len(skipped)
             while line := stream.readline(LONGEST_LINE + 2):
                 yield (number, byte), _decode(line, file, number)
                 number, byte = number + 1, byte + len(line)
         except _DAMAGE as error:
             raise _damage_error(file, number, error) from None
+
+
+def digest_file(file: File) -> str:
+    """Return the sha256 of the file as it is stored."""
+    with open_bytes(file) as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def file_size(file: File) -> int:
+    if isinstance(file, LoadedFile):
+        return len(file.content)
+    return Path(str(file)).stat().st_size if Path(str(file)).exists() else 0  # a missing file is reported when read
 
 
 def read_content(file: File) -> bytes:
@@ -73,11 +98,6 @@ def read_content(file: File) -> bytes:
             return stream.read()
         except _DAMAGE as error:
             raise _damage_error(file, 1, error) from None
-
-
-def _skip(stream: io.BufferedIOBase, count: int) -> None:
-    while count and (skipped := stream.read(min(count, _CHUNK))):
-        count -= len(skipped)
 
 
 def _damage_error(file: File, number: int, error: Exception) -> UserError:
@@ -117,21 +137,18 @@ def display_name(file: File) -> str:
 @contextmanager
 def open_bytes(file: File) -> Iterator[io.BufferedReader]:
     """Open a file as it is stored. If the system refuses, the error is one line."""
-    if isinstance(file, LoadedFile):
-        loaded: io.BufferedReader = io.BufferedReader(cast("io.RawIOBase", io.BytesIO(file.content)))
-        yield loaded
-        return
-    if is_stdin(file):
-        stdin: io.BufferedReader = io.BufferedReader(cast("io.RawIOBase", sys.stdin.buffer))
+    if isinstance(file, LoadedFile) or is_stdin(str(file)):
+        raw = io.BytesIO(file.content) if isinstance(file, LoadedFile) else sys.stdin.buffer
+        buffered: io.BufferedReader = io.BufferedReader(cast("io.RawIOBase", raw))
         try:
-            yield stdin
+            yield buffered
         finally:
-            stdin.detach()  # leaves standard input open
+            buffered.detach()  # leaves standard input open
         return
-    path = Path(file)
+    path = Path(str(file))
     try:
         with path.open("rb") as stream:
-            yield stream
+            yield io.BufferedReader(_HashingReader(stream, file.digest)) if isinstance(file, HashedFile) else stream
     except FileNotFoundError:
         raise UserError(f"{path}: no such file{_suggest(path)}") from None
     except IsADirectoryError:
@@ -144,7 +161,7 @@ def load_file(file: File) -> LoadedFile:
     if isinstance(file, LoadedFile):
         return file
     with open_bytes(file) as stream:
-        return LoadedFile(file, stream.read())
+        return LoadedFile(str(file), stream.read())
 
 
 def _suggest(path: Path) -> str:
@@ -166,6 +183,20 @@ def _unpack(stream: io.BufferedReader) -> Iterator[io.BufferedIOBase]:
             yield unpacked
     else:
         yield stream
+
+
+class _HashingReader(io.RawIOBase):
+    def __init__(self, stream: io.BufferedReader, digest: Any) -> None:
+        super().__init__()
+        self._stream, self._digest = stream, digest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        count = self._stream.readinto(buffer)
+        self._digest.update(buffer[:count])
+        return count
 
 
 class _XzReader(io.RawIOBase):

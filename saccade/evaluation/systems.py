@@ -128,13 +128,11 @@ def evaluate_systems(
         raise UserError(f"--report {options.report}: there is no folder {options.report.parent}")
     if options.metrics is not None:
         make_metrics(_split(options.metrics), ["a"])  # refuses a mistake or a missing extra before hours of work
-    with (
-        nullcontext()
-        if pairs is None
-        else name_pairs(pairs, options.targets, count=options.count, seed=options.seed) as opened
-    ):
-        data = read_evaluation_set(opened, options.reference)
-        gold = read_evaluation_gold(opened, data, options.gold, options.gold_base, tokenised=options.tokenised)
+    opened = None
+    if pairs is not None:
+        opened = name_pairs(pairs, options.targets, count=options.count, seed=options.seed)
+    data = read_evaluation_set(opened, options.reference)
+    gold = read_evaluation_gold(opened, data, options.gold, options.gold_base, tokenised=options.tokenised)
     evaluator = _Evaluator(data, gold, options, search, bar or (lambda *_: nullcontext(lambda _: None)))
     result = evaluator.evaluate([_runs(system) for system in (*systems, *options.against)])
     if data.left_out and say is not None:

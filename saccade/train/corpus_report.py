@@ -1,9 +1,7 @@
 """Statistics of a corpus, the effect of cleaning, and the cleaned corpus."""
 
 import json
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -71,18 +69,17 @@ def describe_data(
     if vocab_from is not None:
         vocabularies = load_vocabularies(vocab_from)
         tokenisers = vocabularies.source, vocabularies.target
-    with _open(pairs, targets, fields) as source:
-        selection = Selection.of(source, cleaning)
-        report = selection.report()
-        sides = summarise((pair for _, pair in selection.selected()) if is_cleaned else source, tokenisers)
-        changed = 0 if out is None else _write(selection, Path(out))
+    source = _open(pairs, targets, fields)
+    selection = Selection.of(source, cleaning)
+    sides = summarise((pair for _, pair in selection.selected()) if is_cleaned else source, tokenisers)
+    changed = 0 if out is None else _write(selection, Path(out))
     return CorpusReport(
         name=str(pairs) if isinstance(pairs, str | Path) else "the pairs",
         count=len(selection),
         source=sides[0],
         target=sides[1],
         cleaning=cleaning,
-        report=report,
+        report=selection.report(),
         is_cleaned=is_cleaned,
         changed=changed,
     )
@@ -99,11 +96,9 @@ def _parse_cleaning(rules: Sequence[str]) -> Cleaning:
     return config.from_dict(Cleaning, config.override({}, assignments), "--clean")
 
 
-@contextmanager
-def _open(pairs: Pairs, targets: str | Path | None, fields: str | Sequence[str] | None) -> Iterator[PairSource]:
+def _open(pairs: Pairs, targets: str | Path | None, fields: str | Sequence[str] | None) -> PairSource:
     if not isinstance(pairs, str | Path):
-        yield ListedPairs(list_pairs(pairs))
-        return
+        return ListedPairs(list_pairs(pairs))
     names = tuple(fields.split(",") if isinstance(fields, str) else fields or ())
     if fields is not None and len(names) != 2:
         raise UserError(f"--fields {fields}: expected two, the source's and the target's, with a comma between them")
@@ -114,10 +109,8 @@ def _open(pairs: Pairs, targets: str | Path | None, fields: str | Sequence[str] 
     )
     if corpus.task is not None:
         drawn = corpus.drawn("train", TASK_PAIRS, None)
-        yield ListedPairs([TextPair(pair.source, pair.target) for pair in drawn])
-        return
-    with tempfile.TemporaryDirectory() as folder:  # for what can be read only once
-        yield corpus.copied_to(Path(folder)).open()
+        return ListedPairs([TextPair(pair.source, pair.target) for pair in drawn])
+    return corpus.open().rereadable()
 
 
 def _write(selection: Selection, out: Path) -> int:
