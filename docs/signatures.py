@@ -12,7 +12,7 @@ from saccade.align.options import AlignOptions
 from saccade.comparison.options import CompareOptions
 from saccade.decode.options import DEFAULT_SEARCH, FileOptions, RerankingModels, ScoreOptions
 from saccade.evaluation.options import EvaluateOptions
-from saccade.ranges import describe_option, field_hints, help_of
+from saccade.ranges import Help, describe_option, field_hints, find_metadata
 from saccade.tour import TourOptions
 from saccade.train.request import TrainingRequest
 
@@ -82,7 +82,7 @@ def _table(cls: type[Any]) -> str:
     rows = []
     hints = field_hints(cls)
     for field in dataclasses.fields(cls):
-        if help_of(hints[field.name]) is None:
+        if find_metadata(hints[field.name], Help) is None:
             continue
         text = describe_option(hints[field.name])
         default = "" if field.default is dataclasses.MISSING else f"`{field.default!r}`".replace("'", '"')

@@ -24,7 +24,7 @@ def list_models() -> list[dict[str, Any]]:
             "paper": f"{kind.paper.authors}: {kind.paper.title}",
             "year": kind.paper.year,
             "reads": kind.paper.reads,
-            "parameters": {preset: _count_parameters(name, preset) for preset in kind.PRESETS},
+            "parameters": {preset: _count_parameters(kind, preset) for preset in kind.PRESETS},
         }
         for name, kind in MODELS.items()
     ]
@@ -47,11 +47,9 @@ def list_tasks() -> list[dict[str, Any]]:
     return rows
 
 
-def _count_parameters(name: str, preset: str) -> int:
+def _count_parameters(kind: Any, preset: str) -> int:
     import torch
 
-    from saccade.models import MODELS
-
     with torch.device("meta"):  # shapes alone: nothing is allocated
-        model = MODELS[name](MODELS[name].PRESETS[preset], VOCABULARY, VOCABULARY)
+        model = kind(kind.PRESETS[preset], VOCABULARY, VOCABULARY)
     return sum(parameter.numel() for parameter in model.parameters())

@@ -9,13 +9,14 @@ import inspect
 import math
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_origin
 
 from saccade.errors import UserError
 from saccade.files import parse_toml
 from saccade.names import nearest
-from saccade.ranges import OptionError, Range, field_hints, help_of, is_union, members, range_of
+from saccade.ranges import Help, OptionError, Range, field_hints, find_metadata, is_union, members
 
 Config = TypeVar("Config")
 
@@ -32,8 +33,10 @@ class Key:
 
 def from_dict(cls: type[Config], mapping: Mapping[str, Any], where: str = "recipe.toml", at: str = "") -> Config:
     """Build the dataclass `cls` from plain values. Errors name `where` (a file) and `at` (a table in it)."""
-    values = _Reader(where=where).table(cls, mapping, at)
-    return cast(Config, values)
+    try:
+        return cast(Config, _read_table(cls, mapping, at))
+    except OptionError as error:
+        raise UserError(": ".join(part for part in (where, error.field, error.message) if part)) from error
 
 
 def to_dict(config: Any) -> dict[str, Any]:
@@ -57,7 +60,7 @@ def describe(cls: type[Any], at: str = "") -> list[Key]:
             keys += describe(inner, at_inner)
         if not nested:
             hint = hints[field.name]
-            text = help_.text if (help_ := help_of(hint)) else ""
+            text = help_.text if (help_ := find_metadata(hint, Help)) else ""
             keys.append(Key(key=name, type=_expected(hint), default=_default(field), help=text))
     return keys
 
@@ -102,106 +105,95 @@ def override(mapping: Mapping[str, Any], assignments: Iterable[str]) -> dict[str
     return cast(dict[str, Any], result)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _Reader:
-    """Converts plain values to typed ones; every error names `where` and the dotted key."""
+def _read_table(cls: type[Any], mapping: Any, at: str) -> Any:
+    """Build `cls` from plain values. An OptionError names the dotted key."""
+    if not isinstance(mapping, Mapping):
+        raise _wrong(mapping, cls, at)
+    known = {field.name: field for field in _settable(cls)}
+    hints = field_hints(cls)
+    for name in mapping:
+        if name not in known:
+            deeper = [key.key for key in describe(cls, at) if key.key.endswith(f".{name}")]
+            hint = f"did you mean {deeper[0]!r}?" if deeper else nearest(name, known)
+            raise OptionError(_join(at, name), f"unknown key; {hint}")
+    required = (dataclasses.MISSING, dataclasses.MISSING)
+    for name, field in known.items():
+        if name not in mapping and (field.default, field.default_factory) == required:
+            raise OptionError(_join(at, name), f"missing; expected {_expected(hints[name])}")
+    values = {name: _read(hints[name], value, _join(at, name)) for name, value in mapping.items()}
+    try:
+        return cls(**values)
+    except OptionError as error:
+        raise OptionError(_join(at, error.field), error.message) from error
+    except ValueError as error:  # a rule about several fields
+        raise OptionError(at, str(error)) from error
 
-    where: str
 
-    def table(self, cls: type[Any], mapping: Any, at: str) -> Any:
-        if not isinstance(mapping, Mapping):
-            raise self.wrong(mapping, cls, at)
-        known = {field.name: field for field in _settable(cls)}
-        hints = field_hints(cls)
-        for name in mapping:
-            if name not in known:
-                deeper = [key.key for key in describe(cls, at) if key.key.endswith(f".{name}")]
-                hint = f"did you mean {deeper[0]!r}?" if deeper else nearest(name, known)
-                raise self.error(_join(at, name), f"unknown key; {hint}")
-        required = (dataclasses.MISSING, dataclasses.MISSING)
-        for name, field in known.items():
-            if name not in mapping and (field.default, field.default_factory) == required:
-                raise self.error(_join(at, name), f"missing; expected {_expected(hints[name])}")
-        values = {name: self.value(hints[name], value, _join(at, name)) for name, value in mapping.items()}
-        try:
-            return cls(**values)
-        except OptionError as error:
-            raise self.error(_join(at, error.field), error.message) from error
-        except ValueError as error:  # a rule about several fields
-            raise self.error(at, str(error)) from error
-
-    def value(self, hint: Any, value: Any, key: str) -> Any:
-        if hint is Any:
+def _read(hint: Any, value: Any, key: str) -> Any:
+    """A plain value as the type `hint` has it."""
+    if hint is Any:
+        return value
+    if dataclasses.is_dataclass(hint):
+        return _read_table(cast(type[Any], hint), value, key)
+    origin, args = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return _read_annotated(hint, value, key)
+    if is_union(hint):
+        return _read_union(hint, value, key)
+    if origin is Literal:
+        if any(value == choice and type(value) is type(choice) for choice in args):
             return value
-        if dataclasses.is_dataclass(hint):
-            return self.table(cast(type[Any], hint), value, key)
-        origin, args = get_origin(hint), get_args(hint)
-        if origin is Annotated:
-            return self.ranged(hint, value, key)
-        if is_union(hint):
-            return self.union(hint, value, key)
-        if origin is Literal:
-            if any(value == choice and type(value) is type(choice) for choice in args):
-                return value
-            raise self.wrong(value, hint, key)
-        if origin in (tuple, list) and isinstance(value, list | tuple):
-            return self.sequence(hint, value, key)
-        if origin is dict and isinstance(value, Mapping):
-            return {name: self.value(args[1], item, _join(key, str(name))) for name, item in value.items()}
-        if hint is float and type(value) is int and abs(value) <= 2**53:  # exact as a float
-            return float(value)
-        if hint in (str, Path) and isinstance(value, str) and "\0" in value:  # most strings are file names
-            raise self.error(key, f"{_shown(value)} given, expected {_expected(hint)} without NUL characters")
-        if hint is Path and isinstance(value, str):
-            return Path(value)
-        if hint is float and type(value) is float and not math.isfinite(value):
-            raise self.error(key, f"{_shown(value)} given, expected a finite number")
-        if isinstance(hint, type) and type(value) is hint:  # not isinstance: a bool is not an int here
-            return value
-        raise self.wrong(value, hint, key)
-
-    def ranged(self, hint: Any, value: Any, key: str) -> Any:
-        inner, *metadata = get_args(hint)
-        within = next((item for item in metadata if isinstance(item, Range)), None)
-        if within is None:
-            return self.value(inner, value, key)
-        try:
-            number = self.value(inner, value, key)
-        except UserError:
-            raise self.wrong(value, hint, key) from None  # this error includes the range
-        if number not in within:
-            raise self.wrong(value, hint, key)
-        return number
-
-    def union(self, hint: Any, value: Any, key: str) -> Any:
-        choices = [choice for member in members(hint) for choice in get_args(member) if get_origin(member) is Literal]
-        if type(None) in members(hint) and (value is None or (value == "none" and "none" not in choices)):
-            return None
-        others = [member for member in members(hint) if member is not type(None)]
-        if len(others) == 1:  # its error says more than an error about the union
-            return self.value(others[0], value, key)
-        for member in others:
-            try:
-                return self.value(member, value, key)
-            except UserError:
-                continue
-        raise self.wrong(value, hint, key)
-
-    def sequence(self, hint: Any, value: list[Any] | tuple[Any, ...], key: str) -> Any:
-        origin, args = get_origin(hint), get_args(hint)
+        raise _wrong(value, hint, key)
+    if origin in (tuple, list) and isinstance(value, list | tuple):
         if origin is list or args[-1] is ...:
             args = (args[0],) * len(value)
         if len(args) != len(value):
-            raise self.wrong(value, hint, key)
-        return origin(
-            self.value(arg, item, f"{key}[{i}]") for i, (arg, item) in enumerate(zip(args, value, strict=True))
-        )
+            raise _wrong(value, hint, key)
+        return origin(_read(arg, item, f"{key}[{i}]") for i, (arg, item) in enumerate(zip(args, value, strict=True)))
+    if origin is dict and isinstance(value, Mapping):
+        return {name: _read(args[1], item, _join(key, str(name))) for name, item in value.items()}
+    if hint is float and type(value) is int and abs(value) <= 2**53:  # exact as a float
+        return float(value)
+    if hint in (str, Path) and isinstance(value, str) and "\0" in value:  # most strings are file names
+        raise OptionError(key, f"{_shown(value)} given, expected {_expected(hint)} without NUL characters")
+    if hint is Path and isinstance(value, str):
+        return Path(value)
+    if hint is float and type(value) is float and not math.isfinite(value):
+        raise OptionError(key, f"{_shown(value)} given, expected a finite number")
+    if isinstance(hint, type) and type(value) is hint:  # not isinstance: a bool is not an int here
+        return value
+    raise _wrong(value, hint, key)
 
-    def wrong(self, value: Any, hint: Any, key: str) -> UserError:
-        return self.error(key, f"{_shown(value)} given, expected {_expected(hint)}")
 
-    def error(self, key: str, message: str) -> UserError:
-        return UserError(": ".join(part for part in (self.where, key, message) if part))
+def _read_annotated(hint: Any, value: Any, key: str) -> Any:
+    inner, *metadata = get_args(hint)
+    within = next((item for item in metadata if isinstance(item, Range)), None)
+    if within is None:
+        return _read(inner, value, key)
+    try:
+        number = _read(inner, value, key)
+    except OptionError:
+        raise _wrong(value, hint, key) from None  # this error includes the range
+    if number not in within:
+        raise _wrong(value, hint, key)
+    return number
+
+
+def _read_union(hint: Any, value: Any, key: str) -> Any:
+    choices = [choice for member in members(hint) for choice in get_args(member) if get_origin(member) is Literal]
+    if type(None) in members(hint) and (value is None or (value == "none" and "none" not in choices)):
+        return None
+    others = [member for member in members(hint) if member is not type(None)]
+    if len(others) == 1:  # its error says more than an error about the union
+        return _read(others[0], value, key)
+    for member in others:
+        with suppress(OptionError):
+            return _read(member, value, key)
+    raise _wrong(value, hint, key)
+
+
+def _wrong(value: Any, hint: Any, key: str) -> OptionError:
+    return OptionError(key, f"{_shown(value)} given, expected {_expected(hint)}")
 
 
 def _settable(cls: Any) -> "list[dataclasses.Field[Any]]":
@@ -218,7 +210,7 @@ def _expected(hint: Any) -> str:
     """Describe a type to the author of a recipe."""
     origin, args = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        within = None if is_union(args[0]) else range_of(hint)  # the members of a union name theirs
+        within = None if is_union(args[0]) else find_metadata(hint, Range)  # the members of a union name theirs
         return f"{_expected(args[0])} {within or ''}".rstrip()
     if is_union(hint):
         return " or ".join(_expected(member) for member in args)

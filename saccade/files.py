@@ -166,7 +166,8 @@ def remove_leftovers(path: Path) -> None:
 def path_inside(folder: Path, name: str) -> Path:
     """`folder / name`, which must stay inside `folder` and pass no symbolic link; the folder itself may be one."""
     parts = PureWindowsPath(name)  # reads / and \\ both as separators, on every system
-    if parts.anchor or ".." in parts.parts or not parts.parts or "\0" in name or not _is_encodable(name):
+    # NUL ends a file name, and half a surrogate pair, which JSON may hold, is in none.
+    if parts.anchor or ".." in parts.parts or not parts.parts or re.search("[\0\ud800-\udfff]", name):
         raise UserError(f"{name!r} is not a file inside {folder}; expected a relative path without '..'")
     path = folder
     for part in Path(name).parts:
@@ -244,7 +245,6 @@ def _move_files(committed: Path, folder: Path) -> None:
 
 
 def _is_folder(path: Path) -> bool:
-    """Whether it is a folder; a link is refused."""
     _refuse_link(path)
     return path.is_dir()
 
@@ -253,15 +253,6 @@ def _make_folder(place: Path) -> None:
     """Sync the new folder before files are moved there: a crash could lose it, and the files with it."""
     place.mkdir(exist_ok=True)
     sync(place.parent)
-
-
-def _is_encodable(name: str) -> bool:
-    """JSON may hold half a surrogate pair, which no file name does."""
-    try:
-        os.fsencode(name)
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _refuse_link(path: Path) -> None:

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any, BinaryIO, TypeVar, cast
 
 from saccade import __version__
-from saccade.errors import Say, UserError, plural, say
+from saccade.errors import UserError, plural, say
 from saccade.files import locate, parse_json, remove_leftovers, sync, write_json
 from saccade.locking import locked
 
@@ -28,10 +28,7 @@ Line = TypeVar("Line")
 class Journal:
     """Files that are written together; the first of them exists only when all are complete."""
 
-    def __init__(
-        self, files: Mapping[str, Path], command: Mapping[str, Any], *, restart: bool = False, say: Say = say
-    ) -> None:
-        self._say = say
+    def __init__(self, files: Mapping[str, Path], command: Mapping[str, Any], *, restart: bool = False) -> None:
         self._final = files
         self._files = {name: path.with_name(f"{path.name}.unfinished") for name, path in files.items()}
         self.first = next(iter(self._files.values()))
@@ -94,7 +91,7 @@ class Journal:
             for name, path in self._files.items():
                 os.truncate(path, self._sizes[name])
             lines = plural(self.lines, "line")
-            self._say(f"saccade: {lines} finished and saved in {self.first}; the same command continues from there")
+            say(f"saccade: {lines} finished and saved in {self.first}; the same command continues from there")
             return
         for path in (*self._files.values(), self._record):
             path.unlink(missing_ok=True)
@@ -130,7 +127,7 @@ class Journal:
                 f"{self.first}: made by another command: {'; '.join(changes[:_MOST_NAMED])}{more}; type the same "
                 f"command to continue after its {plural(self.lines, 'line')}, or {AGAIN}"
             )
-        self._say(f"saccade: continuing after {plural(self.lines, 'line')} in {self.first}")
+        say(f"saccade: continuing after {plural(self.lines, 'line')} in {self.first}")
 
     def _opened(self, name: str) -> BinaryIO:
         path, size = self._files[name], self._sizes[name]
@@ -166,16 +163,14 @@ class DirectOutput:
 
 
 @contextmanager
-def open_journal(
-    files: Mapping[str, Path], command: Mapping[str, Any], *, restart: bool, say: Say = say
-) -> Iterator[Journal]:
+def open_journal(files: Mapping[str, Path], command: Mapping[str, Any], *, restart: bool) -> Iterator[Journal]:
     """On leaving, the files exist; after an error the finished part stays beside them, ready to be resumed."""
     out = next(iter(files.values()))
     with ExitStack() as locks:
         for path in files.values():
             locks.enter_context(locked(path))
         try:
-            journal = Journal(files, command, restart=restart, say=say)
+            journal = Journal(files, command, restart=restart)
         except OSError as error:
             raise UserError(f"{out}: cannot be written: {error.strerror}") from error
         try:
@@ -196,17 +191,17 @@ def open_output(
     write: Callable[[str], None],
     tree: Path | None = None,
     restart: bool = False,
-    say: Say = say,
 ) -> Iterator[Journal | DirectOutput]:
     """The files of a command that can be resumed, or `write` where there is no `out`."""
     for name, path in (("out", out), ("tree", tree)):
         refuse_folder(name, path)
     if out is not None:
         files = {"out": out} | ({} if tree is None else {"tree": tree})
-        with open_journal(files, describe_command(command), restart=restart, say=say) as journal:
+        described = {name: _described(value) for name, value in command.items()}
+        with open_journal(files, described, restart=restart) as journal:
             yield journal
         return
-    with nullcontext(write) if tree is None else write_file(tree, say=say) as write_tree:
+    with nullcontext(write) if tree is None else write_file(tree) as write_tree:
         yield DirectOutput({"out": write, "tree": write_tree})
 
 
@@ -216,7 +211,7 @@ def refuse_folder(option: str, path: Path | None) -> None:
 
 
 @contextmanager
-def write_file(out: Path, *, say: Say = say) -> Iterator[Callable[[str], None]]:
+def write_file(out: Path) -> Iterator[Callable[[str], None]]:
     """Write lines to `out`, which exists only when complete; an interrupted command leaves its lines beside it."""
     unfinished = out.with_name(f"{out.name}.unfinished")
     with locked(out):
@@ -248,12 +243,8 @@ def _keep_complete_lines(path: Path) -> int:
         return 0
 
 
-def describe_command(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options as JSON has them; files and model folders with a digest of their content."""
-    return {name: _described(value) for name, value in options.items()}
-
-
 def _described(value: Any) -> Any:
+    """An option as JSON has it; a file or a model folder with a digest of its content."""
     if isinstance(value, list | tuple):
         return [_described(item) for item in value]
     if not isinstance(value, Path):

@@ -30,7 +30,8 @@ def locked(path: Path, *, folder: bool = False) -> Iterator[None]:
     from filelock import FileLock, Timeout
 
     created = _create(path) if folder else []
-    place = _lock_of(path.resolve(), folder=folder)  # two names of one file share a lock
+    real = path.resolve()  # two names of one file share a lock
+    place = real / LOCK if folder else real.with_name(f".{real.name}{LOCK}")
     if not place.parent.is_dir():  # FileLock would create it
         raise UserError(f"{path}: cannot be written: there is no folder {place.parent}")
     holder = place.with_name(f"{place.name}.json")
@@ -56,10 +57,6 @@ def locked(path: Path, *, folder: bool = False) -> Iterator[None]:
                     leftover.unlink()
         lock.release()
         _remove_empty(created)
-
-
-def _lock_of(path: Path, *, folder: bool) -> Path:
-    return path / LOCK if folder else path.with_name(f".{path.name}{LOCK}")
 
 
 def entries(folder: Path) -> list[Path]:

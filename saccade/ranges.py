@@ -10,6 +10,7 @@ import dataclasses
 import math
 import types
 from collections.abc import Iterator, Mapping
+from functools import partial
 from itertools import repeat
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, TypeVarTuple, Union, cast, get_args, get_origin, get_type_hints
@@ -108,18 +109,19 @@ class Checked:
                     raise OptionError(name, f"must be {within}, got {number}")
 
 
-def range_of(hint: Any) -> Range | None:
-    """The range that `Annotated[int, Range(...)]` declares; in a union, the range of its first number."""
-    return _declared(hint, Range)
-
-
-def help_of(hint: Any) -> Help | None:
-    return _declared(hint, Help)
+def find_metadata(hint: Any, kind: type[Metadata]) -> Metadata | None:
+    """The `Range` or the `Help` that `Annotated[int, Range(...), Help(...)]` declares; in a union, the first one."""
+    if get_origin(hint) is Annotated:
+        inner, *metadata = get_args(hint)
+        return next((item for item in metadata if isinstance(item, kind)), None) or find_metadata(inner, kind)
+    if is_union(hint):
+        return next((item for member in get_args(hint) if (item := find_metadata(member, kind))), None)
+    return None
 
 
 def describe_option(hint: Any) -> str:
     """The option's help and its range, without an upper bound that is far above any use."""
-    within, help_ = range_of(hint), help_of(hint)
+    within, help_ = find_metadata(hint, Range), find_metadata(hint, Help)
     if within is not None and within.least is not None and (within.most or 0) >= _ABOVE_ANY_USE:
         within = dataclasses.replace(within, most=None)
     text = str(within or "")
@@ -143,27 +145,32 @@ def members(hint: Any) -> tuple[Any, ...]:
     return get_args(hint) if is_union(hint) else (hint,)
 
 
+def kinds_of(hint: Any) -> list[Any]:
+    """The types of a union, or the one type, without metadata."""
+    return [without_metadata(member) for member in members(hint)]
+
+
 def is_union(hint: Any) -> bool:
     return get_origin(hint) in (Union, types.UnionType)
 
 
 def share_options(named: Mapping[str, Any], *defaults: *Groups) -> tuple[*Groups]:
     """Each of the `defaults` with the named options that it has; an option of several changes the first of them."""
-    refuse_unknown(named, *map(type, defaults))
-    rest, changed = dict(named), []
-    for default in defaults:
-        own = [field.name for field in dataclasses.fields(default) if field.name in rest]  # type: ignore[arg-type]
-        changed.append(change_options(default, {name: rest.pop(name) for name in own}))
+    groups: tuple[Any, ...] = defaults
+    owners = {field.name: group for group in reversed(groups) for field in dataclasses.fields(group)}
+    for name in named:
+        if name not in owners:
+            raise TypeError(f"there is no option {name!r}; {nearest(name, owners)}")
+    changed = []
+    for group in groups:
+        own = convert_options(type(group), {name: value for name, value in named.items() if owners[name] is group})
+        change = getattr(group, "with_options", partial(dataclasses.replace, group))
+        changed.append(change(**own) if own else group)
     return cast("tuple[*Groups]", tuple(changed))
 
 
 def change_options(default: Options, named: Mapping[str, Any]) -> Options:
-    refuse_unknown(named, type(default))
-    if not named:
-        return default
-    named = convert_options(type(default), named)
-    change = getattr(default, "with_options", None)
-    return change(**named) if change is not None else dataclasses.replace(default, **named)  # type: ignore[type-var]
+    return share_options(named, default)[0]
 
 
 def convert_options(cls: type[Any], named: Mapping[str, Any]) -> dict[str, Any]:
@@ -173,7 +180,7 @@ def convert_options(cls: type[Any], named: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _convert(hint: Any, value: Any) -> Any:
-    kinds = [without_metadata(member) for member in members(hint)]
+    kinds = kinds_of(hint)
     if isinstance(value, str) and Path in kinds and str not in kinds:
         return Path(value)
     for kind in kinds if isinstance(value, list | tuple) else ():
@@ -182,25 +189,9 @@ def _convert(hint: Any, value: Any) -> Any:
     return value
 
 
-def refuse_unknown(named: Mapping[str, Any], *classes: type[Any]) -> None:
-    known = {field.name: field for cls in classes for field in dataclasses.fields(cls)}
-    for name in named:
-        if name not in known:
-            raise TypeError(f"there is no option {name!r}; {nearest(name, known)}")
-
-
-def _declared(hint: Any, kind: type[Metadata]) -> Metadata | None:
-    if get_origin(hint) is Annotated:
-        inner, *metadata = get_args(hint)
-        return next((item for item in metadata if isinstance(item, kind)), None) or _declared(inner, kind)
-    if is_union(hint):
-        return next((item for member in get_args(hint) if (item := _declared(member, kind))), None)
-    return None
-
-
 def choices_of(hint: Any) -> tuple[Any, ...]:
     """The values of a `Literal`, or of `Literal | None`; none of any other type."""
-    kinds = [without_metadata(member) for member in members(hint)]
+    kinds = kinds_of(hint)
     if not all(get_origin(kind) is Literal or kind is type(None) for kind in kinds):
         return ()
     return tuple(choice for kind in kinds for choice in (get_args(kind) or (None,)))
@@ -209,9 +200,9 @@ def choices_of(hint: Any) -> tuple[Any, ...]:
 def _numbers(hint: Any, value: Any) -> Iterator[tuple[Range, float]]:
     """Every number in a field's value, with its range. Other values are left to type checkers."""
     if isinstance(value, int | float) and not isinstance(value, bool):
-        yield range_of(hint) or Range(), value
+        yield find_metadata(hint, Range) or Range(), value
     elif isinstance(value, tuple | list):
-        for member in map(without_metadata, members(hint)):
+        for member in kinds_of(hint):
             if get_origin(member) in (tuple, list):
                 first, *others = get_args(member)
                 items = repeat(first) if others in ([], [...]) else (first, *others)

@@ -15,7 +15,17 @@ from saccade.data import Cleaning
 from saccade.decode import Search
 from saccade.errors import UserError
 from saccade.models import MODELS, build_model
-from saccade.ranges import Checked, Count, Exponent, Help, Range, describe_option, members, range_of, without_metadata
+from saccade.ranges import (
+    Checked,
+    Count,
+    Exponent,
+    Help,
+    Range,
+    describe_option,
+    find_metadata,
+    members,
+    without_metadata,
+)
 from saccade.text import Policy
 from saccade.train.recipe import Data, Training, WeightedCorpus
 
@@ -60,7 +70,7 @@ def numbers() -> Iterator[Number]:
                 for place, part in parts:
                     plain = without_metadata(part)
                     if plain in (int, float):
-                        yield Number(name, field, plain, range_of(part), place)
+                        yield Number(name, field, plain, find_metadata(part, Range), place)
 
 
 NUMBERS = list(numbers())
@@ -144,7 +154,7 @@ def test_help_leaves_out_an_upper_bound_that_is_far_above_any_use() -> None:
 def test_help_shows_the_ranges_of_the_search() -> None:
     shown = CliRunner().invoke(app, ["translate", "--help"], env={"COLUMNS": "200"}).output
     for name, hint in get_type_hints(Search, include_extras=True).items():
-        if range_of(hint) is not None and name != "repeats":  # 0 of which is no limit there
+        if find_metadata(hint, Range) is not None and name != "repeats":  # 0 of which is no limit there
             (line,) = [line for line in shown.splitlines() if f"--{name.replace('_', '-')} " in line]
             assert describe_option(hint) in line
 

@@ -22,8 +22,8 @@ from saccade.ranges import (
     convert_options,
     describe_option,
     field_hints,
-    help_of,
-    members,
+    find_metadata,
+    kinds_of,
     without_metadata,
 )
 
@@ -133,7 +133,7 @@ def _parameters(cls: type[Any], default: Any, only: tuple[str, ...] | None) -> l
     parameters = []
     for field in dataclasses.fields(cls):
         hint = field_hints(cls)[field.name]
-        help_ = help_of(hint)
+        help_ = find_metadata(hint, Help)
         if help_ is None or (only is not None and field.name not in only):
             continue
         value = field.default if default is None else getattr(default, field.name)
@@ -161,7 +161,7 @@ def _option(name: str, hint: Any, help_: Help, default: Any) -> Any:
 
 def _type(hint: Any) -> Any:
     """The type that typer parses: of a union without None, or of a Literal whose values Python checks, a text."""
-    kinds = [without_metadata(member) for member in members(hint) if without_metadata(member) is not type(None)]
+    kinds = [kind for kind in kinds_of(hint) if kind is not type(None)]
     if len(kinds) > 1 or get_origin(kinds[0]) is Literal:
         return str
     return list[get_args(kinds[0])[0]] if get_origin(kinds[0]) in (tuple, list) else kinds[0]  # type: ignore[misc]
