@@ -1,4 +1,6 @@
-"""The look of a token and of a weight, the same in the terminal, in figures and in reports."""
+"""The look of a token, a number and a weight, the same in the terminal, in figures and in reports."""
+
+from html import escape
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,3 +46,16 @@ def visible(token: str) -> str:
     return "".join(
         char if char.isprintable() or char in _JOINERS else char.encode("unicode_escape").decode() for char in token
     )
+
+
+def escaped(text: str) -> str:
+    return escape(visible(text))
+
+
+def shown(value: str | float | None) -> str:
+    """Format a value of a table or a chart: four digits and never an exponent; a dash for None."""
+    if not isinstance(value, float):
+        return "–" if value is None else str(value)
+    if 0 < abs(value) < 1e-4:
+        return f"{value:.4f}"
+    return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"

@@ -1,8 +1,13 @@
-"""Heatmaps of weights, target rows by source columns: in the terminal with rich, as a figure with matplotlib."""
+"""Heatmaps of weights, target rows by source columns: in the terminal with rich, as a figure with matplotlib, as HTML.
 
+Matplotlib notices a missing character only when it draws, so each label of a figure gets a font that has all of its
+characters, or else code points and a note with the font to install.
+"""
+
+import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from html import escape
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
@@ -12,14 +17,20 @@ from rich.text import Text
 
 from saccade.align.weights import weight_matrix
 from saccade.errors import UserError
-from saccade.inspect.cells import CIVIDIS, ink, percent, scale, steps, visible
-from saccade.inspect.fonts import drawable
+from saccade.inspect.cells import CIVIDIS, escaped, ink, percent, scale, steps, visible
+from saccade.text.words import script
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _NUMBER = 4  # cells of the terminal: three digits and a shade
 _SHADES, _ASCII_SHADES = " ░▒▓█", " .:+#"
+# Fonts with Chinese, Japanese and Korean, by name or by file; they are tried before the others.
+_CJK_FONT = re.compile(
+    "CJK|Han ?Sans|WenQuanYi|wqy|PingFang|Hiragino|YaHei|msyh|SimHei|Heiti|Fallback|Arial ?Unicode", re.IGNORECASE
+)
+_CJK_SCRIPTS = frozenset({"CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO"})
+_NAMED = 5  # missing characters in a note, at most
 
 
 def terminal_heatmap(
@@ -98,27 +109,26 @@ def plot_heatmap(
     elif note is not None:
         warnings.warn(note, stacklevel=2)
     columns, rows = [_stacked(label) for label in labels[: len(source)]], labels[len(source) :]
-    fresh = ax is None
+    low, high = scale(matrix)
+    is_new = ax is None
     if ax is None:
         # Inches per column, per row and per character of a label (source labels are vertical), and margins.
         width = 0.36 * len(columns) + 0.11 * max(map(cell_len, rows)) + 2
         height = 0.3 * len(rows) + 0.11 * max(map(cell_len, columns)) + 1.2
         _, ax = pyplot.subplots(figsize=(width, height), layout="constrained")
-    low, high = scale(matrix)
     image = ax.imshow(matrix, cmap="cividis", vmin=low, vmax=high, aspect="auto", interpolation="nearest")
     ax.set_xticks(range(len(columns)), columns)
     ax.set_yticks(range(len(rows)), rows)
     ax.tick_params(top=True, labeltop=True, bottom=False, labelbottom=False)
     ax.xaxis.set_label_position("top")
-    ax.set_xlabel("source")
-    ax.set_ylabel("target")
+    ax.set(xlabel="source", ylabel="target")
     for text, font in zip((*ax.get_xticklabels(), *ax.get_yticklabels()), fonts, strict=True):
         text.set_parse_math(False)  # a $ is an ordinary token
         if font:
             text.set_fontproperties(FontProperties(fname=font, size=text.get_fontsize()))
     for text in ax.get_xticklabels():
         text.set_rotation(0 if max(map(cell_len, text.get_text().split("\n"))) <= 2 else 90)
-    if fresh:
+    if is_new:
         ax.figure.colorbar(image, ax=ax, label="weight")
     return ax
 
@@ -128,16 +138,71 @@ def _stacked(label: str) -> str:
     return "\n".join(label) if cell_len(label) == 2 * len(label) else label
 
 
+def drawable(texts: Sequence[str]) -> tuple[list[str], list[str | None], str | None]:
+    """The labels to draw, in which a code point such as U+6211 stands for a character that no font has; the file of a
+    font for each label (None: the default font); and which font to install (None: nothing is missing)."""
+    from matplotlib.font_manager import FontProperties, findfont
+
+    default = _characters_of(str(findfont(FontProperties())))
+    labels, fonts = list(texts), list[str | None]([None] * len(texts))
+    lacking = {place: characters for place, label in enumerate(labels) if not (characters := set(label)) <= default}
+    for path in _font_files() if lacking else ():
+        in_font = _characters_of(path)
+        for place in [place for place, characters in lacking.items() if characters <= in_font]:
+            fonts[place] = path
+            del lacking[place]
+        if not lacking:
+            break
+    missing = list(dict.fromkeys(char for place in lacking for char in labels[place] if char not in default))
+    for place in lacking:
+        labels[place] = "".join(char if char in default else f"U+{ord(char):04X}" for char in labels[place])
+    return labels, fonts, _note(missing) if missing else None
+
+
+def _font_files() -> Iterator[str]:
+    """The fonts in matplotlib's cached list, then the fonts installed since; the most likely ones first in each."""
+    from matplotlib.font_manager import findSystemFonts, fontManager
+
+    def most_likely_first(names: Iterable[tuple[str, str]]) -> list[str]:
+        return [path for path, _ in sorted(names, key=lambda font: (not _CJK_FONT.search(font[1]), font[1], font[0]))]
+
+    listed = {str(entry.fname): str(entry.name) for entry in fontManager.ttflist}
+    yield from most_likely_first(listed.items())
+    installed = (str(path) for path in findSystemFonts())
+    yield from most_likely_first((path, Path(path).name) for path in installed if path not in listed)
+
+
+def _characters_of(path: str) -> frozenset[str]:
+    """The characters of a font file; none if it cannot be read."""
+    from matplotlib.font_manager import get_font
+
+    try:
+        font = get_font(path)
+    except (OSError, RuntimeError):  # removed since it was listed, or broken
+        return frozenset()
+    has_boxes = font.family_name.startswith("Last Resort")  # one for every character
+    return frozenset() if has_boxes else frozenset(map(chr, font.get_charmap()))
+
+
+def _note(missing: Sequence[str]) -> str:
+    characters = ", ".join(missing[:_NAMED]) + (f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else "")
+    scripts = [name for name in map(script, missing) if name]
+    font = f"Noto Sans {scripts[0].title()}" if scripts else "one of the Noto fonts"
+    if not _CJK_SCRIPTS.isdisjoint(scripts):
+        font = "Noto Sans CJK (on Debian and Ubuntu: apt install fonts-noto-cjk)"
+    return f"no installed font has {characters}, so code points are drawn instead; install a font such as {font}"
+
+
 def html_heatmap(weights: object, source: Sequence[str], target: Sequence[str]) -> str:
     """A table of weights (T, S), with inline styles, which also shows where a page's styles are stripped."""
     matrix = weight_matrix(weights, targets=len(target), sources=len(source))
     upright = "writing-mode:vertical-rl;font-weight:400"
-    head = "".join(f'<th style="{upright}">{escape(visible(token))}</th>' for token in source)
+    head = "".join(f'<th style="{upright}">{escaped(token)}</th>' for token in source)
     rows = []
     for token, row, colours in zip(target, matrix, steps(matrix), strict=True):
         cells = (
             f'<td style="background:{CIVIDIS[colour]};color:{ink(colour)};text-align:center">{percent(weight)}</td>'
             for weight, colour in zip(row, colours.tolist(), strict=True)
         )
-        rows.append(f'<tr><th style="text-align:right">{escape(visible(token))}</th>{"".join(cells)}</tr>')
+        rows.append(f'<tr><th style="text-align:right">{escaped(token)}</th>{"".join(cells)}</tr>')
     return f"<table><tr><td></td>{head}</tr>{''.join(rows)}</table>"

@@ -9,14 +9,14 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from string import Template
 
 from saccade.align.attention import PairAttention
 from saccade.align.weights import weight_matrix
 from saccade.errors import UserError
 from saccade.files import write_atomically
-from saccade.inspect.cells import percent, steps
+from saccade.inspect.cells import CIVIDIS, escaped, ink, percent, shown, steps
 from saccade.inspect.chart import Interval, interval_chart, line_chart
-from saccade.inspect.page import escaped, page, shown
 from saccade.text.words import TextUnit, UnitChoice
 
 Cell = str | float | None
@@ -26,6 +26,79 @@ _LEGENDS: Mapping[TextUnit, str] = {
     "word": "Rows are target words, columns source words",
     "piece": "Rows are pieces of the target, columns pieces of the source (▁ is a space)",
 }
+
+# Line colours after Okabe & Ito (distinct for the colour-blind), each with a contrast of 3 or more.
+_STYLE = """
+:root{color-scheme:light dark;--paper:#fff;--ink:#1b1f24;--faint:#59626d;--rule:#d5dae0;--shade:#f1f3f6;--met:#00664a;
+--unmet:#a83c00;--s0:#0072b2;--s1:#c85200;--s2:#008560;--s3:#b0527f;--s4:#8a6d00;--s5:#444b54}
+@media(prefers-color-scheme:dark){:root{--paper:#14171b;--ink:#e6e9ed;--faint:#a2abb6;--rule:#39414b;--shade:#1e2329;
+--met:#4fd1a5;--unmet:#ff9d66;--s0:#5ab8f0;--s1:#ff8a4a;--s2:#3ccf9e;--s3:#ea9cc6;--s4:#e0c040;--s5:#c3cad3}}
+*{box-sizing:border-box}
+body{margin:0 auto;max-width:60rem;padding:1.5rem 1rem 4rem;background:var(--paper);color:var(--ink);
+font:1rem/1.5 system-ui,sans-serif;overflow-wrap:break-word}
+h1{font-size:1.7rem;line-height:1.2;margin:.5rem 0 1.5rem}h2{font-size:1.2rem;margin:2.5rem 0 .6rem}
+p{margin:.6rem 0;max-width:42rem}figure{margin:1rem 0}figcaption,.note{color:var(--faint);font-size:.875rem}
+.scroll{overflow-x:auto;max-width:100%}.scroll:focus-visible,summary:focus-visible{outline:2px solid var(--s0)}
+table{border-collapse:collapse;font-variant-numeric:tabular-nums;margin:.4rem 0}
+th,td{padding:.3rem 1.2rem .3rem 0;text-align:start;vertical-align:top}
+thead th{border-bottom:2px solid var(--rule);font-size:.875rem;white-space:nowrap}
+tbody td,tbody th{border-bottom:1px solid var(--rule);font-weight:400}
+td.number,th.number{text-align:end;white-space:nowrap}
+.met{color:var(--met);font-weight:600;white-space:nowrap}.unmet{color:var(--unmet);font-weight:600;white-space:nowrap}
+.legend{list-style:none;display:flex;flex-wrap:wrap;gap:.2rem 1.4rem;padding:0;margin:.4rem 0}
+.legend svg{vertical-align:middle}
+.chart{min-width:30rem;max-width:46rem}.chart svg{display:block;width:100%;height:auto}
+.chart text{fill:var(--ink);font:13px system-ui,sans-serif}.chart text.faint{fill:var(--faint);font-size:12px}
+.mid{text-anchor:middle}.end{text-anchor:end}.grid{stroke:var(--rule)}.axis{stroke:var(--ink);fill:none}
+.beyond{fill:var(--shade);shape-rendering:crispEdges}.line{fill:none;stroke:currentColor;stroke-width:2.5}
+.bar{fill:none;stroke:currentColor;stroke-width:7;stroke-linecap:round;opacity:.35}
+.each{fill:none;stroke:currentColor;stroke-width:1.5}
+.s0,.s1,.s2,.s3,.s4,.s5{fill:currentColor}.dot path,.dot circle{stroke:var(--paper)}
+.s0{color:var(--s0)}.s1{color:var(--s1)}.s2{color:var(--s2)}.s3{color:var(--s3)}.s4{color:var(--s4)}.s5{color:var(--s5)}
+table.heat{border-collapse:separate;border-spacing:1px}
+.heat th,.heat td{border:0;padding:0 .2rem;line-height:1.6rem}
+.heat thead th{writing-mode:vertical-rl;vertical-align:bottom;text-align:end;padding:.3rem 0;font-size:1rem;
+font-weight:400}
+.heat tbody th{text-align:end;white-space:nowrap;padding-inline-end:.4rem;position:sticky;left:0;
+background:var(--paper)}
+.heat td{min-width:1.9rem;height:1.6rem;text-align:center;font-size:.75rem}
+dl.example{border-inline-start:3px solid var(--rule);padding-inline-start:1rem;margin:1rem 0;display:grid;
+grid-template-columns:minmax(5rem,max-content) 1fr;gap:.2rem 1rem}
+dl.example dt{color:var(--faint)}dl.example dd{margin:0;min-width:0}
+@media(max-width:30rem){dl.example{grid-template-columns:1fr}dl.example dd{margin-bottom:.4rem}}
+article{border-top:1px solid var(--rule);margin-top:1.4rem;padding-top:.4rem;break-inside:avoid}
+.beside{display:flex;flex-wrap:wrap;gap:1.2rem 1.6rem;align-items:flex-start;
+margin-right:min(0px,32rem - 50vw)}
+.beside figure{margin:0;flex:0 1 auto;max-width:100%}.beside figcaption{color:var(--ink);max-width:14rem}
+.beside .note{max-width:11rem}
+.beside p{margin:.2rem 0}
+.beside .heat th{font-size:.8125rem;line-height:1.15rem}
+.beside .heat td{min-width:1.2rem;height:1.1rem;line-height:1.1rem;font-size:.625rem;padding:0}
+summary{cursor:pointer;color:var(--faint);font-size:.875rem}
+@media print{.beside{margin-right:0}body{max-width:none;padding:0;font-size:.8rem}section>h2{break-after:avoid}
+tr,figure,dl.example{break-inside:avoid}.scroll{overflow:visible}
+.heat td,.bar,.beyond{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
+"""
+_STEPS = "\n".join(f".w{step}{{background:{colour};color:{ink(step)}}}" for step, colour in enumerate(CIVIDIS))
+
+# With this policy, the browser loads and runs nothing.
+_PAGE = Template("""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>$title</title>
+<style>$style</style>
+</head>
+<body>
+<main>
+<h1><bdi>$title</bdi></h1>
+$body
+</main>
+</body>
+</html>
+""")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,28 +124,17 @@ class Panel:
     reason: str = ""
 
     @classmethod
-    def of_attention(
-        cls,
-        name: str,
-        score: str,
-        text: str,
-        attention: PairAttention | None,
-        by: UnitChoice = "auto",
-        reason: str = "",
-    ) -> "Panel":
-        """`reason` is for a system without attention."""
+    def of_attention(cls, name: str, score: str, text: str, attention: PairAttention | None, by: UnitChoice) -> "Panel":
         if attention is None:
-            return cls(name=name, score=score, text=text, reason=reason)
+            return cls(name=name, score=score, text=text)
         unit = attention.unit(by)
         source, target = attention.units(unit)
         most = MOST_DRAWN[unit]
-        if not (0 < len(target) <= most and 0 < len(source) <= most):
-            sizes = f"{len(source)} {unit}s to {len(target)}"
-            return cls(
-                name=name, score=score, text=text, weights=None, reason=f"No heatmap: {sizes}; 1 to {most} are drawn."
-            )
-        weights = attention.weights(by=unit)
-        return cls(name=name, score=score, text=text, weights=weights, source=source, target=target, unit=unit)
+        if 0 < len(target) <= most and 0 < len(source) <= most:
+            weights = attention.weights(by=unit)
+            return cls(name=name, score=score, text=text, weights=weights, source=source, target=target, unit=unit)
+        reason = f"No heatmap: {len(source)} {unit}s to {len(target)}; 1 to {most} are drawn."
+        return cls(name=name, score=score, text=text, reason=reason)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,9 +166,7 @@ class Report:
             if len(row) != len(columns):
                 raise ValueError(f"row {number} of '{heading}' must have {len(columns)} cells, got {len(row)}")
         table = _table(columns, rows)
-        if folded:
-            table = f"<details><summary>{_inline(folded)}</summary>{table}</details>"
-        self._add(heading, table + _note(note))
+        self._add(heading, (_folded(_inline(folded), table) if folded else table) + _note(note))
 
     def targets(self, heading: str, targets: Sequence[Target]) -> None:
         verdicts = {True: '<td class="met">✓ met</td>', False: '<td class="unmet">✗ not met</td>'}
@@ -131,29 +191,23 @@ class Report:
         `counts` are shown beneath the labels; `beyond` marks lengths beyond those in training.
         """
         chart = line_chart(labels, lines, x=x, y=y, counts=counts, beyond=beyond)
-        columns = [x, *lines, *(["n"] if counts is not None else [])]
-        series: list[Sequence[Cell]] = [labels, *lines.values(), *([counts] if counts is not None else [])]
-        figures = _table(columns, list(zip(*series, strict=True)))
-        details = f"<details><summary>The figures of this chart</summary>{figures}</details>"
-        self._add(heading, f"<figure>{chart}{details}{_note(note)}</figure>")
+        columns: list[tuple[str, Sequence[Cell]]] = [(x, labels), *lines.items()]
+        if counts is not None:
+            columns.append(("n", counts))
+        names, series = zip(*columns, strict=True)
+        figures = _table(names, list(zip(*series, strict=True)))
+        self._add(heading, f"<figure>{chart}{_folded('The figures of this chart', figures)}{_note(note)}</figure>")
 
     def intervals(self, heading: str, rows: Mapping[str, Interval], *, x: str, note: str = "") -> None:
         """Add a chart with one row per system: the mean, its interval, and the value of each run."""
         self._add(heading, f"<figure>{interval_chart(rows, x=x)}{_note(note)}</figure>")
 
     def heatmap(
-        self,
-        heading: str,
-        weights: object,
-        source: Sequence[str],
-        target: Sequence[str],
-        note: str = "",
-        unit: TextUnit = "word",
+        self, heading: str, weights: object, source: Sequence[str], target: Sequence[str], note: str = ""
     ) -> None:
-        """Add weights (T, S) in percent, target rows by source columns; the full number is shown on hover."""
-        table = _heat(weights, source, target)
-        caption = f"{_inline(note)} {_legend([unit])}"
-        self._add(heading, f"<figure>{_scroll(table)}<figcaption>{caption}</figcaption></figure>")
+        """Add weights (T, S) between words in percent, target rows by source columns; full numbers are shown on hover."""
+        caption = f"{_inline(note)} {_legend(['word'])}"
+        self._add(heading, f"<figure>{_heat(weights, source, target)}<figcaption>{caption}</figcaption></figure>")
 
     def sentences(self, heading: str, sentences: Sequence[ComparedSentence], note: str = "") -> None:
         """Add, for each sentence, the outputs of all systems with their heatmaps side by side."""
@@ -176,7 +230,8 @@ class Report:
         self._add(heading, _table(["name", "value"], rows))
 
     def html(self) -> str:
-        return page(escaped(self.title), "\n".join(self._sections))
+        body, style = "\n".join(self._sections), f"{_STYLE}{_STEPS}\n"
+        return _PAGE.substitute(title=escaped(self.title), body=body, style=style)
 
     def save(self, path: str | Path) -> None:
         """Write the file atomically."""
@@ -191,7 +246,7 @@ class Report:
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
-    numeric = [_is_numeric([row[place] for row in rows]) for place in range(len(columns))]
+    numeric = [_is_numeric([row[place] for row in rows if row[place] is not None]) for place in range(len(columns))]
     head = "".join(
         f'<th scope="col"{" class=number" * number}>{_inline(column)}</th>'
         for column, number in zip(columns, numeric, strict=True)
@@ -205,10 +260,8 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
 
 def _is_numeric(column: Sequence[Cell]) -> bool:
     """Numbers may also be formatted text such as 93.1 ± 0.4."""
-    filled = [cell for cell in column if cell is not None]
-    return any(isinstance(cell, int | float) for cell in filled) or (
-        bool(filled) and all(_NUMBER.match(str(cell)) for cell in filled)
-    )
+    has_numbers = any(isinstance(cell, int | float) for cell in column)
+    return has_numbers or (bool(column) and all(_NUMBER.match(str(cell)) for cell in column))
 
 
 def _legend(units: Iterable[TextUnit]) -> str:
@@ -221,30 +274,32 @@ def _legend(units: Iterable[TextUnit]) -> str:
 
 def _heat(weights: object, source: Sequence[str], target: Sequence[str]) -> str:
     matrix = weight_matrix(weights, targets=len(target), sources=len(source))
-    colours = steps(matrix)
     head = "".join(f'<th scope="col">{_token(token)}</th>' for token in source)
-    rows = []
-    for row, token in enumerate(target):
-        cells = [
-            f'<td class="w{colours[row, column]}" title="{escaped(token)} ← {escaped(read)}: {weight:.4f}">'
-            f"{percent(weight)}</td>"
-            for column, (read, weight) in enumerate(zip(source, matrix[row], strict=True))
-        ]
-        rows.append(f'<tr><th scope="row">{_token(token)}</th>{"".join(cells)}</tr>')
-    return f'<table class="heat"><thead><tr><td></td>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
+    rows = ""
+    for token, weights_row, colours in zip(target, matrix, steps(matrix), strict=True):
+        rows += f'<tr><th scope="row">{_token(token)}</th>'
+        for read, weight, colour in zip(source, weights_row, colours, strict=True):
+            hint = f"{escaped(token)} ← {escaped(read)}: {weight:.4f}"
+            rows += f'<td class="w{colour}" title="{hint}">{percent(weight)}</td>'
+        rows += "</tr>"
+    head = f"<thead><tr><td></td>{head}</tr></thead>"
+    return _scroll(f'<table class="heat">{head}<tbody>{rows}</tbody></table>')
 
 
 def _panel(panel: Panel) -> str:
     caption = f'<strong>{_inline(panel.name)}</strong> <span class="note">{_inline(panel.score)}</span>'
     text = f'<p dir="auto" lang="">{escaped(panel.text)}</p>'
-    figure = _note(panel.reason)
-    if panel.weights is not None:
-        figure = _scroll(_heat(panel.weights, panel.source, panel.target))
+    has_weights = panel.weights is not None
+    figure = _heat(panel.weights, panel.source, panel.target) if has_weights else _note(panel.reason)
     return f"<figure><figcaption>{caption}{text}</figcaption>{figure}</figure>"
 
 
 def _cell(value: Cell, *, number: bool = False) -> str:
     return f"<td{' class=number' * number}>{_inline(shown(value))}</td>"
+
+
+def _folded(summary: str, table: str) -> str:
+    return f"<details><summary>{summary}</summary>{table}</details>"
 
 
 def _scroll(table: str) -> str:

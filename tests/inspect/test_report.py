@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from outline import Outline
 
 from saccade.errors import UserError
+from saccade.inspect.cells import shown
 from saccade.inspect.chart import Interval
-from saccade.inspect.page import shown
 from saccade.inspect.report import ComparedSentence, Panel, Report, Target
 from saccade.provenance import provenance
 

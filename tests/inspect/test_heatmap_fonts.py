@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from matplotlib import font_manager
 
-from saccade.inspect.fonts import drawable
+from saccade.inspect.heatmap import drawable
 
 
 def test_a_font_in_the_list_of_matplotlib_is_found(
@@ -26,7 +26,7 @@ def test_a_font_missing_from_the_list_of_matplotlib_is_found(
     broken = tmp_path / "broken.ttf"
     broken.write_bytes(b"no font")
     install(broken)
-    assert drawable(["我"]).fonts == [None]
+    assert drawable(["我"])[1] == [None]
 
 
 def test_a_label_that_needs_two_fonts_uses_code_points(han_font: Path, install: Callable[[Path], None]) -> None:
