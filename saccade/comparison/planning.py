@@ -23,7 +23,7 @@ from saccade.models.table import find_model
 from saccade.names import is_stdin
 from saccade.train.automatic import Facts, choose_recipe
 from saccade.train.recipe import Data, Recipe, read_recipe
-from saccade.train.sweep import Point, build_point, parse_seeds, parts
+from saccade.train.sweep import Point, build_point, parse_seeds, split_at_commas
 
 # The keys of [train] that decide how much a run may see and compute. What is tuned to a model, such as its learning
 # rate, may differ.
@@ -127,7 +127,7 @@ def _split_settings(text: str) -> tuple[str, list[str]]:
     match = None if Path(text).exists() else _OPTIONS.fullmatch(text)
     if match is None:
         return text, []
-    settings = [re.sub(r"\s*=\s*", "=", setting, count=1) for setting in parts(match["options"])]
+    settings = [re.sub(r"\s*=\s*", "=", setting, count=1) for setting in split_at_commas(match["options"])]
     if not all("=" in setting for setting in settings):
         raise UserError(f"{text}: expected KEY=VALUE,KEY=VALUE after the colon, such as cho2014:preset=tiny,as=tiny")
     return match["system"], settings

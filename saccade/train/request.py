@@ -5,13 +5,13 @@ Importing this module loads neither torch nor numpy, so that `saccade --help` is
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from saccade import config
-from saccade.errors import UserError
+from saccade.errors import Say, UserError
 from saccade.names import is_stdin, task_name
 from saccade.ranges import BetweenZeroAndOne, Checked, Help
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from saccade.train.loop import Outcome
     from saccade.train.recipe import Recipe
     from saccade.train.translation import Observer
-
-Say = Callable[[str], None]
 
 _BUDGET = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)")
 _SECONDS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400}

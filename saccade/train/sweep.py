@@ -25,7 +25,7 @@ from saccade.models import build_model
 from saccade.provenance import recording_call
 from saccade.train.learner import TrainingState
 from saccade.train.log import Log
-from saccade.train.recipe import Recipe, load_saved_recipe, read_recipe, recipe_of
+from saccade.train.recipe import RECIPE, Recipe, load_saved_recipe, read_recipe, recipe_of
 from saccade.train.resume import differences
 from saccade.train.translation import JUDGES, train
 
@@ -47,7 +47,7 @@ class Point:
 
     @property
     def folder(self) -> str:
-        """The settings, as far as a file may be called so."""
+        """The settings, without characters that a file name cannot have."""
         name = str(self).replace(" ", ",")
         safe = re.sub(r"[^\w.=,+-]+", "-", name)
         if name == safe and len(name) <= _LONGEST_NAME:
@@ -60,10 +60,10 @@ class Result:
     settings: dict[str, str]
     seed: int
     folder: str
-    best: dict[str, Any] | None  # the best check's numbers
-    step: int
-    seconds: float
-    reason: str  # why the run ended; of one that failed, what went wrong
+    best: dict[str, Any] | None = None  # the scores of the best validation
+    step: int = 0
+    seconds: float = 0.0
+    reason: str  # why the run ended or failed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +77,20 @@ class Row:
     loss: float | None
     minutes: float
     failed: tuple[str, ...]
+
+    @classmethod
+    def of(cls, runs: Sequence[Result], judge: str) -> "Row":
+        bests = [run.best for run in runs if run.best is not None]
+        scores = [float(best[judge]) for best in bests]
+        return cls(
+            settings=runs[0].settings,
+            score=statistics.fmean(scores) if scores else None,
+            deviation=statistics.stdev(scores) if len(scores) > 1 else None,
+            seeds=len(scores),
+            loss=statistics.fmean(best["loss"] for best in bests) if bests else None,
+            minutes=statistics.fmean(run.seconds for run in runs) / 60,
+            failed=tuple(f"seed {run.seed}: {run.reason}" for run in runs if run.best is None),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,19 +107,28 @@ class Sweep:
 
     @property
     def rows(self) -> list[Row]:
-        return table(self.results, self.judge)
+        """One row per combination, the best first, those without a score last."""
+        groups: dict[tuple[tuple[str, str], ...], list[Result]] = {}
+        for result in self.results:
+            groups.setdefault(tuple(result.settings.items()), []).append(result)
+        sign = -1 if JUDGES[self.judge].higher_is_better else 1
+        rows = [Row.of(runs, self.judge) for runs in groups.values()]
+        return sorted(rows, key=lambda row: (row.score is None, sign * (row.score or 0.0)))
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """The columns and the rows, for people."""
-        return format_rows(self.rows, self.judge)
+        cells = []
+        for row in self.rows:
+            score = "failed" if row.score is None else f"{row.score:.4g}"
+            score += "" if row.deviation is None else f" ± {row.deviation:.2g}"
+            loss = {} if self.judge == "loss" else {"loss": "" if row.loss is None else f"{row.loss:.3f}"}
+            counts = {"seeds": str(row.seeds), "minutes": f"{row.minutes:.1f}"}
+            cells.append(row.settings | {JUDGES[self.judge].label: score} | loss | counts)
+        return list(cells[0]), [list(row.values()) for row in cells]
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "recipe": str(self.recipe),
-            "judge": self.judge,
-            "table": [asdict(row) for row in self.rows],
-            "runs": [asdict(result) for result in self.results],
-        }
+        rows, runs = map(asdict, self.rows), map(asdict, self.results)
+        return {"recipe": str(self.recipe), "judge": self.judge, "table": list(rows), "runs": list(runs)}
 
     def save(self, out: Path) -> None:
         """Write results.json and results.md."""
@@ -136,7 +159,7 @@ def sweep(
     if isinstance(grid, Mapping):
         grid = [f"{key}={','.join(json.dumps(value) for value in values)}" for key, values in grid.items()]
     text = ",".join(map(str, seeds)) if isinstance(seeds, Sequence) and not isinstance(seeds, str) else str(seeds)
-    runs = points(recipe, grid, parse_seeds(text), settings)
+    runs = plan_points(recipe, grid, parse_seeds(text), settings)
     results: list[Result] = []
     try:
         for result in train_points(runs, out, say):
@@ -159,19 +182,18 @@ def parse_seeds(text: str, option: str = "--seeds") -> list[int]:
     return seeds
 
 
-def points(path: Path, grid: Sequence[str], seeds: Sequence[int], overrides: Iterable[str] = ()) -> list[Point]:
+def plan_points(path: Path, grid: Sequence[str], seeds: Sequence[int], overrides: Iterable[str] = ()) -> list[Point]:
     """All runs, checked as far as can be without data: a mistake in the last is found before the first begins."""
     base = config.override(read_recipe(path), overrides)
     axes = dict(map(_axis, grid))
     if len(axes) < len(grid):
-        raise UserError(f"--grid: a key is given twice ({', '.join(one.split('=')[0] for one in grid)})")
-    found = []
+        raise UserError(f"--grid: a key is given twice ({', '.join(text.split('=')[0] for text in grid)})")
+    points = []
     for values in product(*axes.values()):
         settings = dict(zip(axes, values, strict=True))
-        for seed in seeds:
-            changed = config.override(base, (f"{key}={value}" for key, value in settings.items()))
-            found.append(build_point(changed, str(path), settings, seed))
-    return found
+        changed = config.override(base, (f"{key}={value}" for key, value in settings.items()))
+        points += [build_point(changed, str(path), settings, seed) for seed in seeds]
+    return points
 
 
 def build_point(mapping: Mapping[str, Any], where: str, settings: Mapping[str, str], seed: int) -> Point:
@@ -182,121 +204,65 @@ def build_point(mapping: Mapping[str, Any], where: str, settings: Mapping[str, s
     return Point(settings=settings, seed=seed, recipe=recipe)
 
 
-def parts(text: str) -> list[str]:
-    """What commas part; one inside brackets or quotes parts nothing."""
+def split_at_commas(text: str) -> list[str]:
+    """The values between commas, except commas in brackets or quotes."""
     return [value.strip() for value in _VALUE.findall(text)]
 
 
 def _axis(text: str) -> tuple[str, list[str]]:
     key, equals, values = (part.strip() for part in text.partition("="))
-    found = parts(values)
-    if not equals or not key or not all(found) or not found:
-        raise UserError(f"--grid {text}: expected KEY=VALUE,VALUE such as --grid train.lr=1e-3,3e-4")
-    if len(set(found)) < len(found):
-        raise UserError(f"--grid {text}: a value is given twice")
-    if key in ("train.seed", "train.judge"):
-        instead = "give --seeds 1,2" if key == "train.seed" else "scores of two kinds cannot be compared"
-        raise UserError(f"--grid {text}: {instead}")
-    return key, found
+    choices = split_at_commas(values)
+    mistakes = {
+        "expected KEY=VALUE,VALUE such as --grid train.lr=1e-3,3e-4": not (equals and key and choices and all(choices)),
+        "a value is given twice": len(set(choices)) < len(choices),
+        "give --seeds 1,2": key == "train.seed",
+        "scores of two kinds cannot be compared": key == "train.judge",
+    }
+    for mistake, is_made in mistakes.items():
+        if is_made:
+            raise UserError(f"--grid {text}: {mistake}")
+    return key, choices
 
 
-def train_points(runs: Sequence[Point], out: Path, say: Say) -> Iterator[Result]:
+def train_points(points: Sequence[Point], out: Path, say: Say) -> Iterator[Result]:
     """Train one run after another. A UserError ends only its own run, as its result; an interruption ends them all."""
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise UserError("several runs are trained one after another, in one process; start it without torchrun")
     with locked(out, folder=True):  # held while the caller saves each result
         for name in ("results.json", "results.md"):
             files.remove_leftovers(out / name)
-        for number, point in enumerate(runs, 1):
-            folder = out / point.folder
-            kept = folder / _RESULT
-            name = f"{number} of {len(runs)}: {point}"
-            if kept.exists():
-                result = config.from_dict(Result, parse_json(kept.read_bytes()), str(kept))
-                _refuse_other(folder, point)
+        for number, point in enumerate(points, 1):
+            folder, name = out / point.folder, f"{number} of {len(points)}: {point}"
+            if any((folder / file).exists() for file in (RECIPE, _RESULT)):
+                for _, difference in differences(load_saved_recipe(folder), point.recipe):
+                    raise UserError(f"{folder}: {difference}; give another --out, or put the recipe back as it was")
+            if (saved := folder / _RESULT).exists():
                 say(f"{name}: finished already")
+                yield config.from_dict(Result, parse_json(saved.read_bytes()), str(saved))
             else:
                 say(name)
-                result = _run(point, folder, name, say)
-            yield result
+                yield _train_point(point, folder, name, say)
 
 
-def _run(point: Point, folder: Path, name: str, say: Say) -> Result:
+def _train_point(point: Point, folder: Path, name: str, say: Say) -> Result:
+    judge, tensorboard = point.recipe.train.judge, point.recipe.train.tensorboard
+    identity: dict[str, Any] = {"settings": dict(point.settings), "seed": point.seed, "folder": point.folder}
+
     def observe(state: TrainingState, _: object) -> None:
         if state.best is not None:
-            judge = point.recipe.train.judge
             say(f"{name}: step {state.step:,}, best {JUDGES[judge].label} {state.best[judge]:.4g} so far")
 
-    def result(best: dict[str, Any] | None, step: int, seconds: float, reason: str) -> Result:
-        settings = dict(point.settings)
-        return Result(
-            settings=settings,
-            seed=point.seed,
-            folder=point.folder,
-            best=best,
-            step=step,
-            seconds=seconds,
-            reason=reason,
-        )
-
-    resume = (folder / "recipe.toml").exists()
-    if resume:
-        _refuse_other(folder, point)
     try:
-        log = Log(folder, Console(quiet=True), tensorboard=point.recipe.train.tensorboard)
-        outcome = train(point.recipe, folder, resume=resume, log=log, observe=observe)
+        log = Log(folder, Console(quiet=True), tensorboard=tensorboard)
+        outcome = train(point.recipe, folder, resume=(folder / RECIPE).exists(), log=log, observe=observe)
     except UserError as mistake:
         say(f"{name}: {mistake}")
-        return result(None, 0, 0.0, str(mistake))
+        return Result(**identity, reason=str(mistake))
     if not outcome.finished:
         raise KeyboardInterrupt
     if outcome.diverged:
         say(f"{name}: {outcome.reason}")
-    found = result(outcome.best, outcome.step, outcome.seconds, outcome.reason)
+    result = Result(**identity, best=outcome.best, step=outcome.step, seconds=outcome.seconds, reason=outcome.reason)
     files.remove_leftovers(folder / _RESULT)
-    files.write_json(folder / _RESULT, asdict(found))
-    return found
-
-
-def _refuse_other(folder: Path, point: Point) -> None:
-    """Refuse to continue in a folder of another recipe."""
-    for _, difference in differences(load_saved_recipe(folder), point.recipe):
-        raise UserError(f"{folder}: {difference}; give another --out, or put the recipe back as it was")
-
-
-def table(results: Iterable[Result], judge: str) -> list[Row]:
-    """One row per combination, the best first, those without a score last."""
-    groups: dict[tuple[tuple[str, str], ...], list[Result]] = {}
-    for result in results:
-        groups.setdefault(tuple(result.settings.items()), []).append(result)
-    rows = []
-    for settings, runs in groups.items():
-        judged = [run.best for run in runs if run.best is not None]
-        scores = [float(best[judge]) for best in judged]
-        rows.append(
-            Row(
-                settings=dict(settings),
-                score=statistics.fmean(scores) if scores else None,
-                deviation=statistics.stdev(scores) if len(scores) > 1 else None,
-                seeds=len(scores),
-                loss=statistics.fmean(best["loss"] for best in judged) if judged else None,
-                minutes=statistics.fmean(run.seconds for run in runs) / 60,
-                failed=tuple(f"seed {run.seed}: {run.reason}" for run in runs if run.best is None),
-            )
-        )
-    better = -1 if JUDGES[judge].higher_is_better else 1
-    return sorted(rows, key=lambda row: (row.score is None, better * (row.score or 0.0)))
-
-
-def format_rows(rows: Sequence[Row], judge: str) -> tuple[list[str], list[list[str]]]:
-    """The columns and the rows, for people."""
-    keys = list(rows[0].settings) if rows else []
-    scored = JUDGES[judge].label
-    others = [] if judge == "loss" else ["loss"]
-    body = []
-    for row in rows:
-        score = "failed" if row.score is None else f"{row.score:.4g}"
-        score += "" if row.deviation is None else f" ± {row.deviation:.2g}"
-        loss = [] if judge == "loss" else ["" if row.loss is None else f"{row.loss:.3f}"]
-        body.append([*row.settings.values(), score, *loss, str(row.seeds), f"{row.minutes:.1f}"])
-    return [*keys, scored, *others, "seeds", "minutes"], body
+    files.write_json(folder / _RESULT, asdict(result))
+    return result

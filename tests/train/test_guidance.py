@@ -16,7 +16,7 @@ from saccade.errors import UserError
 from saccade.models import Seq2Seq
 from saccade.tasks import task
 from saccade.text import Vocabularies
-from saccade.train.guidance import AlignmentGuide, WordLinkTable
+from saccade.train.guidance import AlignmentGuide, as_array
 from saccade.train.losses import Objective, batch_loss
 from saccade.train.recipe import Recipe, recipe_of
 from saccade.train.translation import start, train
@@ -25,20 +25,13 @@ MakeRecipe = Callable[..., Recipe]
 Untrained = Callable[..., Seq2Seq[Any, Any]]
 
 
-def test_links_of_many_pairs() -> None:
-    links = WordLinkTable([(2, [(0, 1), (2, 3)]), (3, []), (7, [(4, 4)])])
-    assert len(links) == 3 and [links[line].tolist() for line in (2, 3, 7)] == [[[0, 1], [2, 3]], [], [[4, 4]]]
-    for missing in (1, 4, 8):
-        with pytest.raises(KeyError):
-            links[missing]
-
-
 def guided(vocabularies: Vocabularies, *pairs: tuple[str, str, list[tuple[int, int]]]) -> tuple[AlignmentGuide, Batch]:
     texts = ListedPairs([TextPair(source, target) for source, target, _ in pairs])
     corpus = Corpus.encode(Selection.of(texts), vocabularies)
     every = range(len(pairs))
     batch = Batch.of([corpus.source(i) for i in every], [corpus.target(i) for i in every], every)
-    return AlignmentGuide(WordLinkTable(enumerate((links for _, _, links in pairs), 1)), corpus, vocabularies), batch
+    links = {line: as_array(links) for line, (_, _, links) in enumerate(pairs, 1)}
+    return AlignmentGuide(links, corpus, vocabularies), batch
 
 
 def test_linked_words_are_spread_over_their_pieces(vocabularies: Vocabularies) -> None:
@@ -141,7 +134,7 @@ def test_one_layer_and_one_head(untrained: Untrained, vocabularies: Vocabularies
         ({"train.guided": 0.5, "train.guided_head": -2}, "0-0", "train.guided_head: -2 does not exist"),
         ({"train.guided": 0.5}, "0-0\n0-99", r"links.align:2: link 0-99 is out of range; the pair has \d+ source"),
         ({"train.guided": 0.5}, "0-0\n0:1", "links.align:2: '0:1' is not a link"),
-        ({"train.guided": 0.5}, "0-0\n0-1", "links.align:3: more pairs than alignments; expected one line a pair"),
+        ({"train.guided": 0.5}, "0-0\n0-1", "links.align:3: more pairs than alignments; expected one line per pair"),
         ({"train.guided": 0.5}, "0-0\n" * 121, "links.align:121: more alignments than pairs"),
     ],
 )

@@ -3,6 +3,7 @@
 import json
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from lives import live
 
 from saccade.errors import UserError
 from saccade.train.recipe import load_recipe
-from saccade.train.sweep import Point, Result, Sweep, format_rows, points, table, train_points
+from saccade.train.sweep import Point, Result, Sweep, plan_points, train_points
 
 WriteRecipe = Callable[..., Path]
 QUICK = {"train.max_steps": 2, "train.judge": "loss", "train.check_every": 100, "train.ema": None}
@@ -27,7 +28,7 @@ def result(score: float | None, seed: int = 1, **values: str) -> Result:
 
 def test_every_combination_with_every_seed(write_recipe: WriteRecipe) -> None:
     grid = ["train.lr=1e-3, 3e-4", 'model.attention=bahdanau2014,"luong2015-global-general"', "train.betas=[0.9, 0.98]"]
-    found = points(write_recipe(), grid, [1, 7], ["train.clip=none"])
+    found = plan_points(write_recipe(), grid, [1, 7], ["train.clip=none"])
     assert len(found) == 8 and len({point.folder for point in found}) == 8
     seen = {(p.recipe.train.lr, p.recipe.settings.attention, p.recipe.train.seed) for p in found}
     assert seen == {
@@ -38,7 +39,7 @@ def test_every_combination_with_every_seed(write_recipe: WriteRecipe) -> None:
     }
     assert all(p.recipe.train.clip is None and p.recipe.train.betas == (0.9, 0.98) for p in found)
     assert str(found[0]) == "train.lr=1e-3 model.attention=bahdanau2014 train.betas=[0.9, 0.98] seed=1"
-    (alone,) = points(write_recipe(), [], [3])
+    (alone,) = plan_points(write_recipe(), [], [3])
     assert alone.folder == "seed=3" and alone.recipe.train.seed == 3
 
 
@@ -60,12 +61,12 @@ def test_every_combination_with_every_seed(write_recipe: WriteRecipe) -> None:
 )
 def test_a_mistake_in_any_run_is_found_before_the_first(grid: list[str], said: str, write_recipe: WriteRecipe) -> None:
     with pytest.raises(UserError) as mistake:
-        points(write_recipe(), grid, [1])
+        plan_points(write_recipe(), grid, [1])
     assert said in str(mistake.value) and "\n" not in str(mistake.value)
 
 
 def test_what_a_kill_left_of_a_result_is_removed(write_recipe: WriteRecipe, tmp_path: Path) -> None:
-    runs = points(write_recipe(**QUICK), [], [1])
+    runs = plan_points(write_recipe(**QUICK), [], [1])
     assert list(train_points(runs, tmp_path / "out", lambda _: None))
     folder = tmp_path / "out" / "seed=1"
     (folder / "result.json").rename(folder / ".result.json-0123abcd")
@@ -92,15 +93,16 @@ def test_a_table_by_hand() -> None:
         result(5.0, 1, lr="4"),
         result(None, 2, lr="4"),
     ]
-    rows = table(results, "bleu")
+    by_bleu = Sweep(recipe=Path("r.toml"), judge="bleu", results=tuple(results))
+    rows = by_bleu.rows
     assert [row.settings["lr"] for row in rows] == ["2", "1", "4", "3"]
     assert (rows[1].score, rows[1].deviation, rows[1].seeds) == (22.0, pytest.approx(8**0.5), 2)
     assert rows[0].deviation is None and rows[2].failed == ("seed 2: why not",) and rows[3].score is None
-    head, body = format_rows(rows, "bleu")
+    head, body = by_bleu.table()
     assert head == ["lr", "BLEU", "loss", "seeds", "minutes"]
     assert body[:2] == [["2", "30", "-20.000", "1", "1.0"], ["1", "22 ± 2.8", "-12.000", "2", "1.0"]]
     assert body[3] == ["3", "failed", "", "0", "1.0"]
-    by_loss = table(results, "loss")
+    by_loss = replace(by_bleu, judge="loss").rows
     assert [row.settings["lr"] for row in by_loss] == ["2", "1", "4", "3"] and by_loss[0].score == -20.0
 
 
@@ -115,7 +117,7 @@ def test_results_are_kept_for_people_and_programs(tmp_path: Path) -> None:
 
 
 def test_a_run_is_what_it_is_alone_and_not_made_twice(write_recipe: WriteRecipe, tmp_path: Path) -> None:
-    runs = points(write_recipe(**QUICK), ["train.lr=1e-2,2e-2"], [1])
+    runs = plan_points(write_recipe(**QUICK), ["train.lr=1e-2,2e-2"], [1])
     said: list[str] = []
     first = list(train_points(runs, tmp_path / "runs", said.append))
     assert [one.step for one in first] == [2, 2] and first[0].best != first[1].best
@@ -126,13 +128,13 @@ def test_a_run_is_what_it_is_alone_and_not_made_twice(write_recipe: WriteRecipe,
     assert said == [f"{n} of 2: {run}: finished already" for n, run in enumerate(runs, 1)]
     (tmp_path / "runs" / runs[0].folder / "result.json").unlink()
     assert list(train_points(runs, tmp_path / "runs", said.append)) == first  # finished, and only looked at
-    changed = points(write_recipe(**QUICK, **{"train.clip": 0.5}), ["train.lr=1e-2,2e-2"], [1])
+    changed = plan_points(write_recipe(**QUICK, **{"train.clip": 0.5}), ["train.lr=1e-2,2e-2"], [1])
     with pytest.raises(UserError, match=r"train\.clip was 1\.0, is 0\.5; give another --out"):
         list(train_points(changed, tmp_path / "runs", said.append))
 
 
 def test_a_run_that_fails_is_no_end_of_the_others(write_recipe: WriteRecipe, tmp_path: Path) -> None:
-    runs = points(write_recipe(**QUICK), ["data.longest=1,200"], [1])
+    runs = plan_points(write_recipe(**QUICK), ["data.longest=1,200"], [1])
     said: list[str] = []
     failed, other = train_points(runs, tmp_path / "runs", said.append)
     assert failed.best is None and "no pair is left" in failed.reason and other.best is not None
@@ -142,7 +144,7 @@ def test_a_run_that_fails_is_no_end_of_the_others(write_recipe: WriteRecipe, tmp
 def test_not_with_torchrun(write_recipe: WriteRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(UserError, match="without torchrun"):
-        list(train_points(points(write_recipe(), [], [1]), tmp_path, print))
+        list(train_points(plan_points(write_recipe(), [], [1]), tmp_path, print))
 
 
 @pytest.mark.slow
