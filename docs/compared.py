@@ -22,12 +22,12 @@ def scores() -> str:
         cost = system["cost"]
         paid = [f"{cost['parameters']:,}", f"{cost['trained']:,.0f}", f"{cost['translated']:.1f}"]
         rows.append([f"`{system['name']}`", *cells, *paid, f"{cost['memory'] / 2**20:,.0f}"])
-    head = ["system", "BLEU", "chrF", "exact", "parameters", "tokens/s trained", "sentences/s", "memory, MiB"]
+    head = ["system", "BLEU", "chrF", "exact", "parameters", "trained tokens/s", "translated sentences/s", "memory, MiB"]
     made, first, data = _comparison()["provenance"], _comparison()["systems"][0], _comparison()["pairs"]
     seeds = ", ".join(str(run["seed"]) for run in first["runs"])
     place = (
         f"{data['sentences']} sentences of {data['name']}; seeds {seeds}. One thread of "
-        f"{made['machine']['cpu']}; speeds were taken in turns. "
+        f"{made['machine']['cpu']}; the systems took turns in the speed measurements. "
         f"torch {made['versions']['torch']}, {made['date'][:10]}."
     )
     return table(head, rows, right=True) + f"\n\n{place}"

@@ -143,7 +143,7 @@ def ambiguity_runs() -> str:
                 f"{100 * run['checks'][-1]['accuracy']:.1f}",
             ]
         )
-    head = ["model", "recipe", "parameters", "steps", "minutes", "BLEU on validation", "% right at the end"]
+    head = ["model", "recipe", "parameters", "updates", "minutes", "validation BLEU", "% right at the end"]
     return table(head, rows)
 
 
@@ -170,7 +170,7 @@ def ambiguity_steps() -> str:
     }
     steps = sorted({step for of in found.values() for step in of})
     rows = [[f"{step:,}", *(of.get(step, "") for of in found.values())] for step in steps]
-    return table(["step", *(f"`{name}`" for name in runs)], rows, right=True)
+    return table(["update", *(f"`{name}`" for name in runs)], rows, right=True)
 
 
 def learnt_models() -> list[str]:
@@ -199,10 +199,10 @@ def learnt(model: str | None = None) -> str:
     made = result["provenance"]
     place = f"One thread of {made['machine']['cpu']}, torch {made['versions']['torch']}, seed {made['seed']}"
     if result.get("side_by_side"):
-        place += f"; {result['side_by_side']} processes, two at a time"
+        place += f"; {result['side_by_side']} processes, two of them at the same time"
     if result.get("note"):
         place += f". {result['note']}"
-    return table(head if model else ["model", *head], rows) + f"\n\n{place}; {made['date'][:10]}."
+    return table(head if model else ["model", *head], rows) + f"\n\n{place}. {made['date'][:10]}."
 
 
 def automatic() -> str:

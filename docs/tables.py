@@ -144,10 +144,10 @@ def keys(cls: type[Any], at: str) -> str:
 
 
 def notes(cls: type[Any], at: str) -> dict[str, str]:
-    """The comments beside the fields, by dotted key."""
+    """The comments beside the fields as sentences, by dotted key."""
     found = {}
     for name, comment in re.findall(r"^    (\w+):[^#\n]*#\s*(.+)$", inspect.getsource(cls), re.MULTILINE):
-        found[f"{at}.{name}"] = comment
+        found[f"{at}.{name}"] = f"{comment[0].upper()}{comment[1:]}."
     for name, hint in get_type_hints(cls).items():
         for inner in (hint, *get_args(hint)):
             if dataclasses.is_dataclass(inner) and isinstance(inner, type):

@@ -15,12 +15,12 @@ def make_dropout(share: float) -> nn.Module:
 
 @dataclass(frozen=True, kw_only=True)
 class DropoutConfig(Checked):
-    """One share for all places, and another for some of them."""
+    """One rate for all places, and separate rates for some of them."""
 
-    dropout: Annotated[Share, Help("everywhere, unless one of the next three is set")] = 0.0
-    embedding_dropout: Annotated[Share | None, Help("word vectors of both sides")] = None
-    layer_dropout: Annotated[Share | None, Help("between layers, and before an attention")] = None
-    output_dropout: Annotated[Share | None, Help("the last hidden layer, which the softmax reads")] = None
+    dropout: Annotated[Share, Help("Dropout rate, unless one of the next three is set.")] = 0.0
+    embedding_dropout: Annotated[Share | None, Help("Dropout rate of the word vectors of both sides.")] = None
+    layer_dropout: Annotated[Share | None, Help("Dropout rate between layers and before an attention.")] = None
+    output_dropout: Annotated[Share | None, Help("Dropout rate of the last hidden layer.")] = None
 
     @property
     def at_embedding(self) -> float:

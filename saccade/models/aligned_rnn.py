@@ -33,13 +33,13 @@ _CERTAIN = 20.0  # the logit of the end symbol after the source; all others are 
 
 @dataclass(frozen=True, kw_only=True)
 class Config(DropoutConfig):
-    embedding: Width = 31
-    hidden: Width = 150
-    layers: Layers = 1
-    bidirectional: bool = False
-    feedback: bool = False  # whether the readout sees the previous output
-    cell: Cell = "tanh"
-    tie: Tie = "none"
+    embedding: Width = 31  # width of the word vectors
+    hidden: Width = 150  # width of the states, per direction
+    layers: Layers = 1  # number of layers
+    bidirectional: bool = False  # read the source in both directions
+    feedback: bool = False  # let the readout see the previous output
+    cell: Cell = "tanh"  # kind of recurrent unit
+    tie: Tie = "none"  # share embeddings: "target" input and output, or "all" with the source
 
 
 class Fixed(NamedTuple):

@@ -33,17 +33,17 @@ from saccade.ranges import Layers, Width
 
 @dataclass(frozen=True, kw_only=True)
 class Config(DropoutConfig):
-    embedding: Width = 620
-    hidden: Width = 1000
+    embedding: Width = 620  # width of the word vectors
+    hidden: Width = 1000  # width of the states; in the encoder, per direction
     align: Width = 1000  # width of the attention's hidden layer
-    maxout: Width = 500
-    layers: Layers = 1  # of the encoder
-    bidirectional: bool = True
-    attention: str = "bahdanau2014"
-    decoder: Literal["paper", "conditional"] = "paper"
-    cell: Cell = "gru"
+    maxout: Width = 500  # width of the maxout layer below the softmax
+    layers: Layers = 1  # number of encoder layers
+    bidirectional: bool = True  # read the source in both directions
+    attention: str = "bahdanau2014"  # attention over the source, by name
+    decoder: Literal["paper", "conditional"] = "paper"  # the paper's decoder, or the variant of later toolkits
+    cell: Cell = "gru"  # kind of recurrent unit
     first: First = "last"  # the decoder's first state: from the encoder's last state, from its mean state, or zero
-    tie: Tie = "none"
+    tie: Tie = "none"  # share embeddings: "target" input and output, or "all" with the source
 
 
 class Fixed(NamedTuple):

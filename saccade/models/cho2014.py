@@ -26,14 +26,14 @@ from saccade.ranges import Layers, Width
 
 @dataclass(frozen=True, kw_only=True)
 class Config(DropoutConfig):
-    embedding: Width = 100
-    hidden: Width = 1000
-    maxout: Width = 500
-    layers: Layers = 1  # of the encoder
-    bidirectional: bool = False
-    cell: Cell = "gru"
+    embedding: Width = 100  # width of the word vectors
+    hidden: Width = 1000  # width of the states; in the encoder, per direction
+    maxout: Width = 500  # width of the maxout layer below the softmax
+    layers: Layers = 1  # number of encoder layers
+    bidirectional: bool = False  # read the source in both directions
+    cell: Cell = "gru"  # kind of recurrent unit
     first: First = "last"  # the decoder's first state: from the context, from the mean of the encoder's states, or zero
-    tie: Tie = "none"
+    tie: Tie = "none"  # share embeddings: "target" input and output, or "all" with the source
 
 
 class Fixed(NamedTuple):

@@ -38,16 +38,16 @@ from saccade.text import PAD
 
 @dataclass(frozen=True, kw_only=True)
 class Config(DropoutConfig):
-    embedding: Width = 512
-    hidden: Width = 512
-    kernel: Kernel = 3
-    encoder_layers: Layers = 20
-    decoder_layers: Layers = 20
-    longest: Length = 1024  # positions with a vector of their own
-    attention: str = "luong2015-global-dot"  # the plain dot product, in every decoder layer
-    weight_norm: bool = True
-    dropout: Share = 0.2  # everywhere, unless one of the other three is set
-    tie: Tie = "none"
+    embedding: Width = 512  # width of the word vectors
+    hidden: Width = 512  # width of the layers
+    kernel: Kernel = 3  # words that a convolution reads at once
+    encoder_layers: Layers = 20  # number of encoder layers
+    decoder_layers: Layers = 20  # number of decoder layers
+    longest: Length = 1024  # number of learned positions; later ones share the last
+    attention: str = "luong2015-global-dot"  # attention in every decoder layer, by name
+    weight_norm: bool = True  # normalise the weights of every matrix but the embeddings
+    dropout: Share = 0.2  # dropout rate, unless one of the other three is set
+    tie: Tie = "none"  # share embeddings: "target" input and output, or "all" with the source
 
 
 class LayerMoving(NamedTuple):

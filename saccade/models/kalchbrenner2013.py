@@ -32,12 +32,12 @@ _Columns = Annotated[int, Range(least=2, most=1_000)]
 
 @dataclass(frozen=True, kw_only=True)
 class Config(DropoutConfig):
-    embedding: Width = 256
-    hidden: Width = 256
-    widest: _Columns = 12  # of the largest kernel; with 1, a sentence would never become one vector
-    cell: Cell = "tanh"
+    embedding: Width = 256  # width of the word vectors
+    hidden: Width = 256  # width of the decoder's state
+    widest: _Columns = 12  # columns of the largest kernel; with 1, a sentence would never become one vector
+    cell: Cell = "tanh"  # kind of recurrent unit
     first: First = "zero"  # the decoder's first state: from the sentence's vector, from the mean word vector, or zero
-    tie: Tie = "none"
+    tie: Tie = "none"  # share embeddings: "target" input and output, or "all" with the source
 
 
 class Fixed(NamedTuple):

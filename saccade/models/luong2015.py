@@ -32,16 +32,16 @@ from saccade.ranges import Layers, Width
 
 @dataclass(frozen=True, kw_only=True)
 class Config(DropoutConfig):
-    embedding: Width = 1000
-    hidden: Width = 1000  # of both directions together
-    layers: Layers = 4  # of the encoder, and of the decoder
+    embedding: Width = 1000  # width of the word vectors
+    hidden: Width = 1000  # width of the states, of both directions together
+    layers: Layers = 4  # number of layers of the encoder and of the decoder
     reverse: bool = True  # read the source backwards, if it is read in one direction
-    bidirectional: bool = False
-    attention: str = "luong2015-global-general"
+    bidirectional: bool = False  # read the source in both directions
+    attention: str = "luong2015-global-general"  # attention over the source, by name
     feeding: bool = True  # input feeding: the next step reads h̃
-    cell: Cell = "lstm"
+    cell: Cell = "lstm"  # kind of recurrent unit
     first: First = "last"  # the decoder's first states: the encoder's last, from the mean of its states, or zero
-    tie: Tie = "none"
+    tie: Tie = "none"  # share embeddings: "target" input and output, or "all" with the source
 
     def __post_init__(self) -> None:
         super().__post_init__()

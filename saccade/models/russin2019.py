@@ -39,19 +39,19 @@ from saccade.text import PAD
 
 @dataclass(frozen=True, kw_only=True)
 class Config(DropoutConfig):
-    semantics: Width = 120  # width of meanings, and of the last hidden layer
-    embedding: Width = 100  # of words, for the syntax
-    hidden: Width = 400  # of the syntax, both directions together, and of the decoder
-    layers: Layers = 2  # of the syntax; the first is equation 2
-    surroundings: bool = True  # whether a word's syntax excludes the word itself
-    attention: str = "luong2015-global-dot"
-    feedback: bool = False  # whether the decoder reads its last output
-    sequential: bool = False
-    nonlinear: bool = False
-    syntax_acts: bool = False
-    cell: Cell = "lstm"
+    semantics: Width = 120  # width of the meanings and of the last hidden layer
+    embedding: Width = 100  # width of the word vectors for the syntax
+    hidden: Width = 400  # width of the syntax (both directions together) and of the decoder
+    layers: Layers = 2  # number of layers of the syntax; the first is equation 2
+    surroundings: bool = True  # exclude a word itself from its syntax
+    attention: str = "luong2015-global-dot"  # attention over the source, by name
+    feedback: bool = False  # let the decoder read its last output
+    sequential: bool = False  # compute meanings with a bidirectional LSTM
+    nonlinear: bool = False  # add a hidden layer between meanings and output
+    syntax_acts: bool = False  # let the output read the syntax, too
+    cell: Cell = "lstm"  # kind of recurrent unit
     first: First = "last"  # the decoder's first state: from the encoder's last state, from its mean state, or zero
-    tie: Tie = "none"
+    tie: Tie = "none"  # share embeddings: "target" input and output, or "all" with the source
 
     def __post_init__(self) -> None:
         super().__post_init__()

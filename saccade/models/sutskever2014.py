@@ -26,13 +26,13 @@ from saccade.ranges import Layers, Width
 
 @dataclass(frozen=True, kw_only=True)
 class Config(DropoutConfig):
-    embedding: Width = 1000
-    hidden: Width = 1000
-    layers: Layers = 4  # of the encoder, and of the decoder
+    embedding: Width = 1000  # width of the word vectors
+    hidden: Width = 1000  # width of the states
+    layers: Layers = 4  # number of layers of the encoder and of the decoder
     reverse: bool = True  # read the source backwards
-    cell: Cell = "lstm"
+    cell: Cell = "lstm"  # kind of recurrent unit
     first: Literal["last", "mean"] = "last"  # the decoder's first states: the encoder's last, or from its mean state
-    tie: Tie = "none"
+    tie: Tie = "none"  # share embeddings: "target" input and output, or "all" with the source
 
 
 Fixed = tuple[()]  # the decoder knows the source only through its first states

@@ -32,24 +32,24 @@ from saccade.ranges import Checked, Heads, Kernel, Layers, Length, Share, Width
 
 @dataclass(frozen=True, kw_only=True)
 class Config(Checked):
-    width: Width = 512
-    inner: Width = 2048  # of the feed-forward network
-    heads: Heads = 8
-    encoder_layers: Layers = 6
-    decoder_layers: Layers = 6
-    norm: NormPlace = "pre"
-    norm_kind: NormKind = "layer"
-    residual: bool = True
-    positions: Literal["sinusoidal", "learned", "rotary", "none"] = "sinusoidal"
-    longest: Length = 1024  # of learned positions
-    feed_forward: FeedForwardKind = "relu"
-    kernel: Kernel = 3  # of a convolutional feed-forward
-    dropout: Share = 0.1
-    attention_dropout: Share = 0.0
-    encoder_attention: str = "vaswani2017"
-    decoder_attention: str = "vaswani2017"
-    cross_attention: str = "vaswani2017"
-    tie: Tie = "target"
+    width: Width = 512  # width of the model
+    inner: Width = 2048  # width of the feed-forward network
+    heads: Heads = 8  # number of attention heads
+    encoder_layers: Layers = 6  # number of encoder layers
+    decoder_layers: Layers = 6  # number of decoder layers
+    norm: NormPlace = "pre"  # normalise before each function, or after each sum
+    norm_kind: NormKind = "layer"  # LayerNorm, RMSNorm or none
+    residual: bool = True  # add the input of each function to its output
+    positions: Literal["sinusoidal", "learned", "rotary", "none"] = "sinusoidal"  # encoding of positions
+    longest: Length = 1024  # number of learned positions
+    feed_forward: FeedForwardKind = "relu"  # kind of feed-forward network
+    kernel: Kernel = 3  # kernel width of a convolutional feed-forward network
+    dropout: Share = 0.1  # dropout rate
+    attention_dropout: Share = 0.0  # dropout rate of the attention weights
+    encoder_attention: str = "vaswani2017"  # the encoder's self-attention, by name
+    decoder_attention: str = "vaswani2017"  # the decoder's self-attention, by name
+    cross_attention: str = "vaswani2017"  # attention over the source, by name
+    tie: Tie = "target"  # share embeddings: "target" input and output, or "all" with the source
 
 
 class LayerMoving(NamedTuple):
