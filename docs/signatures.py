@@ -86,5 +86,5 @@ def _table(cls: type[Any]) -> str:
             continue
         text = describe_option(hints[field.name])
         default = "" if field.default is dataclasses.MISSING else f"`{field.default!r}`".replace("'", '"')
-        rows.append([f"`{field.name}`", default, text.replace("|", "\\|")])
+        rows.append([f"`{field.name}`", default, text])
     return table(["option", "default", "meaning"], rows)
