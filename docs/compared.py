@@ -22,7 +22,7 @@ def scores() -> str:
         cost = system["cost"]
         paid = [f"{cost['parameters']:,}", f"{cost['trained']:,.0f}", f"{cost['translated']:.1f}"]
         rows.append([f"`{system['name']}`", *cells, *paid, f"{cost['memory'] / 2**20:,.0f}"])
-    head = ["system", "BLEU", "chrF", "exact", "parameters", "trained tokens/s", "translated sentences/s", "memory, MiB"]
+    head = ["system", "BLEU", "chrF", "exact", "parameters", "tokens/s trained", "sentences/s", "memory, MiB"]
     made, first, data = _comparison()["provenance"], _comparison()["systems"][0], _comparison()["pairs"]
     seeds = ", ".join(str(run["seed"]) for run in first["runs"])
     place = (
