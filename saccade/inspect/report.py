@@ -205,7 +205,7 @@ class Report:
     def heatmap(
         self, heading: str, weights: object, source: Sequence[str], target: Sequence[str], note: str = ""
     ) -> None:
-        """Add weights (T, S) between words in percent, target rows by source columns; full numbers are shown on hover."""
+        """Add weights (T, S) between words in percent, target rows by source columns; hover for full numbers."""
         caption = f"{_inline(note)} {_legend(['word'])}"
         self._add(heading, f"<figure>{_heat(weights, source, target)}<figcaption>{caption}</figcaption></figure>")
 
