@@ -36,12 +36,12 @@ def printable(text: str, *, keep: str = "") -> str:
     )
 
 
-def check_same_length(**columns: Sequence[object]) -> None:
-    """Refuse columns that are not lists, are empty, or differ in length."""
+def check_same_length(**columns: Sequence[object] | None) -> None:
+    """Refuse columns that are not lists, are empty, or differ in length; None is left out."""
     for name, column in columns.items():
         if isinstance(column, str | bytes):
             raise UserError(f"{name} is one string; expected a list with one entry per sentence")
-    counts = {name: len(column) for name, column in columns.items()}
+    counts = {name: len(column) for name, column in columns.items() if column is not None}
     if len(set(counts.values())) > 1:
         raise UserError("need one line each, got " + " and ".join(f"{n} {name}" for name, n in counts.items()))
     if not all(counts.values()):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from saccade.data.inputs import Pairs
     from saccade.decode import Calibration, PairScore, RerankingWeights, Translation, Translator
     from saccade.decode.scoring import ScoreTotals
-    from saccade.evaluation.systems import SystemsEvaluation
+    from saccade.evaluation.results import SystemsEvaluation
 
 BATCH_TOKENS = 8192
 TEN_HYPOTHESES = DEFAULT_SEARCH.with_options(beam=10)

@@ -6,17 +6,16 @@ for pair in aligner.align([("the cat sleeps", "le chat dort")]):
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from itertools import islice
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from saccade.align.attention import NO_ATTENTION, AlignmentHead, PairAttention, SegmentedText
+from saccade.align.attention import DEFAULT_HEAD, NO_ATTENTION, AlignmentHead, PairAttention, SegmentedText
 from saccade.align.heads import HeadChoice, candidate_heads, choose_head
-from saccade.align.links import GoldLinks, Links, reverse_links, symmetrise
+from saccade.align.links import GoldLinks, Links, links_from_weights, reverse_links, symmetrise
 from saccade.align.options import Symmetrisation
 from saccade.align.weights import Matrix, entropy
 from saccade.errors import UserError
@@ -28,6 +27,7 @@ CHOICE_PAIRS = 300  # a head is chosen on at most this many pairs
 BATCH_TOKENS = 8192
 
 TextPair = tuple[str, str]
+NumberedPair = tuple[int, TextPair]  # with its line, from 1
 
 
 class AttentiveModel(Protocol):
@@ -45,7 +45,7 @@ class AttentiveModel(Protocol):
     def segments(self, source: str, target: str) -> tuple[SegmentedText, SegmentedText]: ...
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class AlignedPair:
     unit: TextUnit
     source: tuple[str, ...]  # words, or tokens
@@ -55,6 +55,7 @@ class AlignedPair:
     attention: PairAttention | None  # None: one side is blank
 
 
+@dataclass(eq=False)
 class Aligner:
     """`tokenised`: words are separated by white space, as in gold alignments of tokenised text; otherwise
     `saccade.text.words` defines them.
@@ -63,28 +64,25 @@ class Aligner:
     `saccade.text.words` decides: tokens for a character model, and where the first sources are all single words.
     """
 
-    def __init__(
-        self,
-        translator: AttentiveModel,
-        head: AlignmentHead | None = None,
-        *,
-        reverse: AttentiveModel | None = None,
-        reverse_head: AlignmentHead | None = None,
-        symmetrisation: Symmetrisation = "grow-diag-final",
-        tokenised: bool = False,
-        by: UnitChoice = "auto",
-        batch_tokens: int = BATCH_TOKENS,
-    ) -> None:
-        if tokenised and by == "piece":
+    translator: AttentiveModel
+    head: AlignmentHead = DEFAULT_HEAD
+    _: KW_ONLY
+    reverse: AttentiveModel | None = None
+    reverse_head: AlignmentHead = DEFAULT_HEAD
+    symmetrisation: Symmetrisation = "grow-diag-final"
+    tokenised: bool = False
+    by: UnitChoice = "auto"
+    batch_tokens: int = BATCH_TOKENS
+
+    def __post_init__(self) -> None:
+        if self.tokenised and self.by == "piece":
             raise UserError("tokenised text is aligned by its words; leave out tokenised to align by piece")
-        symmetrise(frozenset(), frozenset(), symmetrisation)  # refuses an unknown name before hours of work
-        for name, model in (("the model", translator), ("the reverse model", reverse)):
+        if self.tokenised:
+            self.by = "word"
+        symmetrise(frozenset(), frozenset(), self.symmetrisation)  # refuses an unknown name before hours of work
+        for name, model in (("the model", self.translator), ("the reverse model", self.reverse)):
             if model is not None and not model.attends:
                 raise UserError(f"{name} has no attention to align by: {NO_ATTENTION}")
-        self.translator, self.head = translator, head or AlignmentHead()
-        self.reverse, self.reverse_head = reverse, reverse_head or AlignmentHead()
-        self.symmetrisation, self.tokenised, self.batch_tokens = symmetrisation, tokenised, batch_tokens
-        self.by: UnitChoice = "word" if tokenised else by
 
     def unit(self, pairs: Iterable[TextPair]) -> TextUnit:
         """Choose words or tokens from the first `CHUNK` pairs."""
@@ -96,24 +94,27 @@ class Aligner:
             source_words=[len(self._words(self.translator, pair)[0]) for pair in first],
         )
 
-    def with_unit(self, unit: TextUnit) -> "Aligner":
-        aligner = copy(self)
-        aligner.by = unit
-        return aligner
-
-    def lengths(self, pair: TextPair) -> tuple[int, int]:
-        """Count the source and target words, or tokens. Where `by` is "auto", the pair alone decides which."""
-        source, target = self._units(pair, self.unit([pair]))
-        return len(source), len(target)
+    def split(self, pair: TextPair, unit: TextUnit | None = None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The source and the target in words, or tokens. Where `by` is "auto", the pair alone decides which."""
+        unit = unit or self.unit([pair])
+        if unit == "word":
+            return self._words(self.translator, pair)
+        source, target = self.translator.segments(*pair)
+        return source.units(unit), target.units(unit)
 
     def align(self, pairs: Iterable[TextPair]) -> Iterator[AlignedPair]:
         """Yield one result per pair, in order, with `CHUNK` pairs in memory at a time."""
         rest, unit = enumerate(pairs, 1), None
         while chunk := list(islice(rest, CHUNK)):
-            unit = unit or self.unit([pair for _, pair in chunk])
-            attentions = self._read([(number, pair) for number, pair in chunk if _has_text(pair)], unit)
-            for number, pair in chunk:
-                yield self._aligned(*attentions[number], unit) if number in attentions else self._blank(pair, unit)
+            unit = unit or self.unit(pair for _, pair in chunk)
+            attentions = iter(self._read([(number, pair) for number, pair in chunk if _has_text(pair)], unit))
+            for _, pair in chunk:
+                if _has_text(pair):
+                    yield self._link(*next(attentions), unit)
+                else:
+                    source, target = self.split(pair, unit)
+                    nothing = np.zeros((len(target), len(source)))
+                    yield AlignedPair(unit, source, target, frozenset(), nothing, None)
 
     def with_best_head(
         self,
@@ -128,81 +129,64 @@ class Aligner:
         sample = list(islice(numbered, CHOICE_PAIRS))
         if not sample:
             raise UserError("nothing to choose a head or a shift by: every pair has a blank side")
-        unit = self.unit([pair for _, pair in sample])
-        read: dict[int, tuple[PairAttention, PairAttention | None]] = {}
-        for start in range(0, len(sample), CHUNK):
-            read |= self._read(sample[start : start + CHUNK], unit)
-        forward = [attention for attention, _ in read.values()]
-        backward = [attention for _, attention in read.values() if attention]
-        options = {"every_head": every_head, "every_shift": every_shift}
+        unit = self.unit(pair for _, pair in sample)
+        chunks = [self._read(sample[start : start + CHUNK], unit) for start in range(0, len(sample), CHUNK)]
+        forward, backward = zip(*(attentions for chunk in chunks for attentions in chunk), strict=True)
+        every = {"every_head": every_head, "every_shift": every_shift}
         choice = choose_head(
             forward,
-            candidate_heads(forward[0], self.head, **options),
-            gold=None if gold is None else [gold[number - 1] for number in read],
-            reverse=backward or None,
-            reverse_candidates=candidate_heads(backward[0], self.reverse_head, **options) if backward else (),
+            candidate_heads(forward[0], self.head, **every),
+            gold=None if gold is None else [gold[number - 1] for number, _ in sample],
+            reverse=backward if self.reverse else (),
+            reverse_candidates=candidate_heads(backward[0], self.reverse_head, **every) if self.reverse else (),
             unit=unit,
         )
-        aligner = self.with_unit(unit)
-        aligner.head, aligner.reverse_head = choice.head, choice.reverse_head or self.reverse_head
-        return aligner, choice
+        return replace(self, by=unit, head=choice.head, reverse_head=choice.reverse_head or self.reverse_head), choice
 
-    def _read(
-        self, numbered: Sequence[tuple[int, TextPair]], unit: TextUnit
-    ) -> "dict[int, tuple[PairAttention, PairAttention | None]]":
-        """The attention of both models, by the number of the pair (its line)."""
+    def _read(self, numbered: Sequence[NumberedPair], unit: TextUnit) -> list[tuple[PairAttention, Any]]:
+        """The attention of the model, and of its reverse or None, for each pair."""
         forward = self._attend(self.translator, numbered, unit)
         if self.reverse is None:
-            return {number: (attention, None) for number, attention in forward.items()}
+            return [(attention, None) for attention in forward]
         split_tag = self.translator.vocabularies.source.split_tag
-        swapped = [(number, (pair[1], split_tag(pair[0])[1])) for number, pair in numbered]
-        backward = self._attend(self.reverse, swapped, unit)
-        if unit == "piece":
-            for number, attention in forward.items():
-                _check_same_tokens(attention, backward[number], number)
-        return {number: (attention, backward[number]) for number, attention in forward.items()}
+        swapped = [(number, (target, split_tag(source)[1])) for number, (source, target) in numbered]
+        read = list(zip(forward, self._attend(self.reverse, swapped, unit), strict=True))
+        for (number, _), (attention, reverse) in zip(numbered, read, strict=True):
+            if unit == "piece" and attention.units("piece") != reverse.units("piece")[::-1]:
+                raise UserError(
+                    f"pair {number}: the two models split it into different tokens, so their links cannot be combined; "
+                    "align by word"
+                )
+        return read
 
     def _attend(
-        self, translator: AttentiveModel, numbered: Sequence[tuple[int, TextPair]], unit: TextUnit
-    ) -> dict[int, PairAttention]:
+        self, model: AttentiveModel, numbered: Sequence[NumberedPair], unit: TextUnit
+    ) -> Sequence[PairAttention]:
         if not numbered:
-            return {}
+            return []
         sources, targets = zip(*(pair for _, pair in numbered), strict=True)
-        attentions = translator.attend(sources, targets, batch_tokens=self.batch_tokens)
+        attentions = model.attend(sources, targets, batch_tokens=self.batch_tokens)
         if unit == "piece":
-            return {number: attention for (number, _), attention in zip(numbered, attentions, strict=True)}
-        regrouped = {}
+            return attentions
+        regrouped, (of_source, of_target) = [], (model.vocabularies.source, model.vocabularies.target)
         for (number, pair), attention in zip(numbered, attentions, strict=True):
-            source_words, target_words = self._words(translator, pair)
-            source = _regroup(attention.source, source_words, translator.vocabularies.source, number)
-            target = _regroup(attention.target, target_words, translator.vocabularies.target, number)
-            regrouped[number] = replace(attention, source=source, target=target)
+            source_words, target_words = self._words(model, pair)
+            source = _regroup(attention.source, source_words, of_source, number)
+            target = _regroup(attention.target, target_words, of_target, number)
+            regrouped.append(replace(attention, source=source, target=target))
         return regrouped
 
-    def _aligned(self, attention: PairAttention, reverse: PairAttention | None, unit: TextUnit) -> AlignedPair:
-        links = self.head.links(attention, unit)
+    def _link(self, attention: PairAttention, reverse: PairAttention | None, unit: TextUnit) -> AlignedPair:
+        weights = self.head.weights(attention, unit)
+        links = links_from_weights(weights)
         if reverse is not None:
             links = symmetrise(links, reverse_links(self.reverse_head.links(reverse, unit)), self.symmetrisation)
-        source, target = attention.units(unit)
-        weights = self.head.weights(attention, unit)
-        return AlignedPair(unit=unit, source=source, target=target, links=links, weights=weights, attention=attention)
+        return AlignedPair(unit, *attention.units(unit), links, weights, attention)
 
-    def _blank(self, pair: TextPair, unit: TextUnit) -> AlignedPair:
-        source, target = map(tuple, self._units(pair, unit))
-        weights = np.zeros((len(target), len(source)))
-        return AlignedPair(unit=unit, source=source, target=target, links=frozenset(), weights=weights, attention=None)
-
-    def _units(self, pair: TextPair, unit: TextUnit) -> tuple[Sequence[str], Sequence[str]]:
-        if unit == "word":
-            return self._words(self.translator, pair)
-        source, target = self.translator.segments(*pair)
-        return source.units(unit), target.units(unit)
-
-    def _words(self, translator: AttentiveModel, pair: TextPair) -> tuple[list[str], list[str]]:
-        source, target = pair
-        _, source = translator.vocabularies.source.split_tag(source)
+    def _words(self, model: AttentiveModel, pair: TextPair) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        _, source = model.vocabularies.source.split_tag(pair[0])
         split = str.split if self.tokenised else words
-        return split(source), split(target)
+        return tuple(split(source)), tuple(split(pair[1]))
 
 
 class HeadEntropies:
@@ -227,25 +211,17 @@ def _has_text(pair: TextPair) -> bool:
     return all(text.strip() for text in pair)
 
 
-def _check_same_tokens(attention: PairAttention, reverse: PairAttention, number: int) -> None:
-    if attention.units("piece") != reverse.units("piece")[::-1]:
-        raise UserError(
-            f"pair {number}: the two models split it into different tokens, so their links cannot be combined; "
-            "align by word"
-        )
-
-
-def _regroup(text: SegmentedText, given_words: Sequence[str], tokeniser: Tokeniser, number: int) -> SegmentedText:
-    """Assign the tokens to `given_words` instead of the model's words.
+def _regroup(text: SegmentedText, new_words: tuple[str, ...], tokeniser: Tokeniser, number: int) -> SegmentedText:
+    """Assign the tokens to `new_words` instead of the model's words.
 
     They differ where words are separated by white space, and where normalisation changes the number of words.
     """
-    sizes = [len(words(tokeniser.normalise(word))) for word in given_words]
+    sizes = [len(words(tokeniser.normalise(word))) for word in new_words]
     if sum(sizes) != len(text.words):
         raise UserError(
-            f"pair {number}: a text has {len(given_words)} words, and the {len(text.words)} that the model reads are "
+            f"pair {number}: a text has {len(new_words)} words, and the {len(text.words)} that the model reads are "
             "not parts of them; normalise the text first"
         )
     owners = [place for place, size in enumerate(sizes) for _ in range(size)]
     spans = tuple((owners[first], owners[end - 1] + 1) if first < end else (0, 0) for first, end in text.spans)
-    return replace(text, spans=spans, words=tuple(given_words))
+    return replace(text, spans=spans, words=new_words)

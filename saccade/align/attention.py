@@ -1,7 +1,7 @@
 """The attention of a pair: what a decoder read of a source while it wrote a target, between tokens or between words."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -16,6 +16,7 @@ from saccade.text.words import TextUnit, UnitChoice, choose_unit
 
 TokenWeights = NDArray[np.float32]  # (H, T, S)
 Layer: TypeAlias = 'int | Literal["all"] | None'  # None: the default layer
+Shown: TypeAlias = Mapping[str, str] | None  # placeholders and the text they stand for, whose words people see
 NO_ATTENTION = (
     "this model reads the source as one fixed vector, so no attention weights exist to show or align by; "
     "train one with attention, such as bahdanau2014"
@@ -34,27 +35,19 @@ class SegmentedText:
     characters: bool = False  # tokens are single characters
 
     @classmethod
-    def from_text(cls, text: str, tokeniser: Tokeniser, shown: Mapping[str, str] | None = None) -> "SegmentedText":
-        """`shown` maps placeholders to the text they stand for: the words are those of the text that people see."""
+    def from_text(cls, text: str, tokeniser: Tokeniser, shown: Shown = None) -> "SegmentedText":
         ids, spans, written = tokeniser.encode_with_spans(text, shown)
         return cls._from_spans(ids, spans, written, tokeniser, shown)
 
     @classmethod
-    def from_ids(
-        cls, ids: Sequence[int], tokeniser: Tokeniser, shown: Mapping[str, str] | None = None
-    ) -> "SegmentedText":
+    def from_ids(cls, ids: Sequence[int], tokeniser: Tokeniser, shown: Shown = None) -> "SegmentedText":
         """Segment a model's output, which may be tokenised differently from its text."""
         text, spans = tokeniser.decode_with_spans(ids, shown)
         return cls._from_spans(ids, spans, text, tokeniser, shown)
 
     @classmethod
     def _from_spans(
-        cls,
-        ids: Sequence[int],
-        spans: Sequence[WordRange],
-        text: str,
-        tokeniser: Tokeniser,
-        shown: Mapping[str, str] | None,
+        cls, ids: Sequence[int], spans: Sequence[WordRange], text: str, tokeniser: Tokeniser, shown: Shown
     ) -> "SegmentedText":
         return cls(
             ids=tuple(ids),
@@ -97,21 +90,28 @@ class AlignmentHead:
         return cls(layer="all" if options.mean else options.layer, head=options.head, shift=shift)
 
     def weights(self, attention: "PairAttention", by: UnitChoice = "word") -> Matrix:
-        """(target units, source units)"""
-        default = attention.default_head
-        shift = default.shift if self.shift is None else self.shift
-        shifted = replace(attention, default_head=replace(default, shift=shift))
-        return shifted.weights(self.layer, self.head, by=by)
+        """(target units, source units). The end of the source is no unit: what a row read there is left out, so that a
+        row may sum to less than 1."""
+        chosen, unit, source, target = self.resolve(attention), attention.unit(by), attention.source, attention.target
+        heads = attention.token_weights(chosen.layer, chosen.shift)
+        if chosen.head is not None and not -len(heads) <= chosen.head < len(heads):
+            raise UserError(f"head {chosen.head} does not exist: the layer has {len(heads)}, counted from 0")
+        return to_words(
+            heads.mean(0) if chosen.head is None else heads[chosen.head],
+            [*source.unit_spans(unit), None],
+            target.unit_spans(unit),
+            source_words=len(source.units(unit)),
+            target_words=len(target.units(unit)),
+        )
 
     def links(self, attention: "PairAttention", by: UnitChoice = "word") -> Links:
         return links_from_weights(self.weights(attention, by))
 
     def resolve(self, attention: "PairAttention") -> "AlignmentHead":
-        """Replace defaults by the model's numbers."""
-        default = attention.default_head
-        layer, head = self.layer, self.head
-        if self == AlignmentHead(shift=self.shift):
-            layer, head = default.layer, default.head
+        """Replace defaults by the model's numbers. The default layer is the last but one where there are several: the
+        last is known to look ahead to the next token."""
+        default, layer = attention.default_head, self.layer
+        head = default.head if layer is None and self.head is None else self.head
         if layer is None:
             layer = max(0, len(attention.layers) - 2) if default.layer is None else default.layer
         return AlignmentHead(layer=layer, head=head, shift=default.shift if self.shift is None else self.shift)
@@ -123,13 +123,15 @@ class AlignmentHead:
         return f"{'all layers' if self.layer == 'all' else layer}, {head}, {shift}"
 
 
+DEFAULT_HEAD = AlignmentHead()
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PairAttention:
     """The weights of every layer in which the decoder reads the source, one row per step.
 
     The columns are the source's tokens and its end. Step i writes token i, and step i + 1 has it as input: the shift of
-    the default head says which of the two aligns the token. The default layer is the last but one where there are
-    several: the last is known to look ahead to the next token.
+    the default head says which of the two aligns the token.
     """
 
     source: SegmentedText
@@ -159,20 +161,18 @@ class PairAttention:
         """The columns of `token_weights`."""
         return (*self.source.tokens, self.end)
 
-    def token_weights(self, layer: Layer = None) -> TokenWeights:
+    def token_weights(self, layer: Layer = None, shift: int | None = None) -> TokenWeights:
         """(H, T, S + 1) of one layer, counted from 0 or from the end by −1, −2 …, or of "all" layers with all their
         heads; row i aligns token i of the target."""
-        shift = self.default_head.shift or 0
-        rows = slice(shift, shift + len(self.target.ids))
-        index = self.default_head.layer if layer is None else layer
-        if index == "all":
+        chosen = AlignmentHead(layer=layer, shift=shift).resolve(self)
+        rows = slice(chosen.shift or 0, (chosen.shift or 0) + len(self.target.ids))
+        if not isinstance(chosen.layer, int):  # "all"
             return np.concatenate(self.layers)[:, rows]
-        if index is None:
-            index = max(-2, -len(self.layers))
-        if not -len(self.layers) <= index < len(self.layers):
-            count = len(self.layers)
-            raise UserError(f"layer {index} does not exist: the model reads the source in {count}, counted from 0")
-        return self.layers[index][:, rows]
+        if not -len(self.layers) <= chosen.layer < len(self.layers):
+            raise UserError(
+                f"layer {chosen.layer} does not exist: the model reads the source in {len(self.layers)}, counted from 0"
+            )
+        return self.layers[chosen.layer][:, rows]
 
     def unit(self, by: UnitChoice = "auto") -> TextUnit:
         """What weights and links are between."""
@@ -186,20 +186,8 @@ class PairAttention:
 
     def weights(self, layer: Layer = None, head: int | None = None, *, by: UnitChoice = "auto") -> Matrix:
         """(target units, source units) of one head of a layer, or of the mean over its heads; of the default head if
-        neither is given. The end of the source is no unit: what a row read there is left out, so that a row may sum to
-        less than 1."""
-        unit, heads = self.unit(by), self.token_weights(layer)
-        if layer is None and head is None:
-            head = self.default_head.head
-        if head is not None and not -len(heads) <= head < len(heads):
-            raise UserError(f"head {head} does not exist: the layer has {len(heads)}, counted from 0")
-        return to_words(
-            heads.mean(0) if head is None else heads[head],
-            [*self.source.unit_spans(unit), None],
-            self.target.unit_spans(unit),
-            source_words=len(self.source.units(unit)),
-            target_words=len(self.target.units(unit)),
-        )
+        neither is given."""
+        return AlignmentHead(layer=layer, head=head).weights(self, by)
 
     def words(self, layer: Layer = None, head: int | None = None) -> Matrix:
         """(target words, source words), whatever the model's tokens are."""
@@ -207,4 +195,4 @@ class PairAttention:
 
     def alignment(self, layer: Layer = None, head: int | None = None, *, by: UnitChoice = "auto") -> Links:
         """Link each target unit to the source unit with its largest weight: (source unit, target unit), from 0."""
-        return links_from_weights(self.weights(layer, head, by=by))
+        return AlignmentHead(layer=layer, head=head).links(self, by)

@@ -2,21 +2,20 @@
 
 import json
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from saccade.align.aligner import AlignedPair, Aligner, AttentiveModel, HeadEntropies
 from saccade.align.attention import AlignmentHead
-from saccade.align.gold import format_gold, format_links, gold_of_task, read_gold, refuse_second_gold
+from saccade.align.gold import find_gold, format_gold, format_links
 from saccade.align.heads import HeadChoice
 from saccade.align.links import GoldLinks, Links, sort_links
 from saccade.align.options import AlignOptions, LinkFormat
 from saccade.align.scores import AlignmentScores, score_alignments, score_baselines
 from saccade.data.inputs import NamedPairs, Pairs, name_pairs
 from saccade.errors import Say
-from saccade.progress import Bar
+from saccade.progress import Bar, as_bar
 
 Table = tuple[list[str], list[list[str]]]
 
@@ -42,7 +41,7 @@ class CorpusAlignment:
             self.head = self.head.resolve(pair.attention)
         if self.gold is not None:
             self.links.append(pair.links)
-            self.lengths.append((len(pair.source), len(pair.target)))
+            self.lengths.append(_lengths(pair.source, pair.target))
 
     def scores(self) -> dict[str, AlignmentScores]:
         """The scores of attention, and of two aligners that read nothing."""
@@ -76,7 +75,7 @@ class CorpusAlignment:
             "unit": self.aligner.by,
             "reader": asdict(self.head),
             "choice": self.choice and self.choice.to_dict(),
-            "scores": {name: scores.to_dict() for name, scores in self.scores().items()},
+            "scores": {name: asdict(scores) for name, scores in self.scores().items()},
             "entropy_bits": self.entropies.mean() if self.entropies is not None else None,
         }
 
@@ -105,10 +104,11 @@ def align_corpus(
         batch_tokens=options.batch_tokens,
     )
     corpus = name_pairs(pairs, options.targets, count=options.count, seed=options.seed)
-    aligner = aligner.with_unit(aligner.unit(corpus.pairs))
+    aligner = replace(aligner, by=aligner.unit(corpus.pairs))
     if aligner.by == "piece" and options.by == "auto" and say is not None:
         say("links are between pieces; --by word links words")
-    gold, total = _read_gold(corpus, options.gold, options, aligner)
+    gold = _find_gold(corpus, options.gold, options, aligner)
+    total = sum(1 for _ in corpus.pairs) if gold is None else len(gold)
     choice = None
     if options.best_head or options.shift == "auto":
         aligner, choice = _choose(aligner, corpus, gold, options)
@@ -121,7 +121,7 @@ def align_corpus(
         is_fair=options.valid is not None,
         entropies=HeadEntropies() if options.entropy else None,
     )
-    with bar("aligning", total) if bar is not None else nullcontext(lambda _: None) as advance:
+    with (bar or as_bar(None))("aligning", total) as advance:
         for number, pair in enumerate(aligner.align(corpus.pairs), 1):
             if write is not None:
                 for line in format_pair(pair, number, options.format):
@@ -162,18 +162,17 @@ def _choose(
     if options.valid is None:
         return aligner.with_best_head(corpus.pairs, gold, **every)
     valid = name_pairs(options.valid, count=options.count, seed=options.seed + 1)  # other pairs of a task
-    valid_gold, _ = _read_gold(valid, options.valid_gold, options, aligner)
-    return aligner.with_best_head(valid.pairs, valid_gold, **every)
+    return aligner.with_best_head(valid.pairs, _find_gold(valid, options.valid_gold, options, aligner), **every)
 
 
-def _read_gold(
-    corpus: NamedPairs, gold: Path | None, options: AlignOptions, aligner: Aligner
-) -> tuple[Sequence[GoldLinks] | None, int]:
-    """The gold links, and the number of pairs. Reads all pairs first, so that a mistake in the last line is reported
-    before hours of work."""
-    if gold is None:
-        known = gold_of_task(corpus) if aligner.by == "word" else None
-        return known, sum(1 for _ in corpus.pairs)
-    refuse_second_gold(corpus, gold)
-    lengths = [aligner.lengths(pair) for pair in corpus.pairs]
-    return read_gold(gold, lengths=lengths, base=options.gold_base), len(lengths)
+def _find_gold(
+    corpus: NamedPairs, path: Path | None, options: AlignOptions, aligner: Aligner
+) -> Sequence[GoldLinks] | None:
+    """Reads a file at once, so that a mistake in its last line is reported before hours of work."""
+    if path is None and aligner.by != "word":
+        return None
+    return find_gold(corpus, path, lambda pairs: [_lengths(*aligner.split(pair)) for pair in pairs], options.gold_base)
+
+
+def _lengths(source: Sequence[str], target: Sequence[str]) -> tuple[int, int]:
+    return len(source), len(target)

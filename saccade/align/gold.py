@@ -8,10 +8,11 @@ NAACL, one line per link:    0001 1 1 S    pair, source word, target word, S (su
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from saccade.align.links import GoldLinks, Links, sort_links
+from saccade.data import TextPair
 from saccade.data.inputs import NamedPairs
 from saccade.errors import UserError
 
@@ -33,16 +34,15 @@ def format_gold(links: Links, pair: int) -> list[str]:
 
 def parse_gold(line: str, *, place: str, lengths: tuple[int, int] | None = None, base: int = 0) -> GoldLinks:
     """Read one Pharaoh line; with `lengths` (S, T), its links must be in range."""
-    sure: set[tuple[int, int]] = set()
-    possible: set[tuple[int, int]] = set()
+    links = []
     for token in line.split():
         match = _PHARAOH.fullmatch(token)
         if not match:
             wanted = f"i-j (sure), i?j or ipj (possible), counted from {base}"
-            raise UserError(f"{place}: '{_shown(token)}' is not a link; expected {wanted}")
+            raise UserError(f"{place}: '{_shorten(token)}' is not a link; expected {wanted}")
         link = _in_range(token, int(match[1]) - base, int(match[3]) - base, place, lengths, base)
-        (sure if match[2] == "-" else possible).add(link)
-    return GoldLinks(sure=frozenset(sure), possible=frozenset(sure | possible))
+        links.append((link, match[2] == "-"))
+    return GoldLinks.from_marked(links)
 
 
 def read_gold(
@@ -60,9 +60,8 @@ def read_gold(
     if first[0].isdecimal():
         return _naacl(path, lines, lengths, 1 if base is None else base)
     if lengths is not None and len(lines) != len(lengths):
-        raise UserError(
-            f"{path}: {len(lines)} lines of alignments for {len(lengths)} pairs; expected one line per pair"
-        )
+        counts = f"{len(lines)} lines of alignments for {len(lengths)} pairs"
+        raise UserError(f"{path}: {counts}; expected one line per pair")
     sizes: Sequence[tuple[int, int] | None] = [None] * len(lines) if lengths is None else lengths
     return tuple(
         parse_gold(line, place=f"{path}:{number}", lengths=size, base=base or 0)
@@ -70,29 +69,29 @@ def read_gold(
     )
 
 
-def gold_of_task(pairs: NamedPairs) -> list[GoldLinks] | None:
-    return None if pairs.alignments is None else [GoldLinks.all_sure(links) for links in pairs.alignments]
-
-
-def refuse_second_gold(pairs: NamedPairs, gold: Path) -> None:
+def find_gold(
+    pairs: NamedPairs, path: Path | None, count: Callable[[Iterable[TextPair]], list[tuple[int, int]]], base: int | None
+) -> Sequence[GoldLinks] | None:
+    """The gold links of pairs, from a file or from their task; `count` gives the lengths that a file must keep to."""
+    if path is None:
+        return None if pairs.alignments is None else [GoldLinks.all_sure(links) for links in pairs.alignments]
     if pairs.alignments is not None:
-        raise UserError(f"{pairs.name}: the task brings its own gold alignments; leave out {gold}")
+        raise UserError(f"{pairs.name}: the task brings its own gold alignments; leave out {path}")
+    return read_gold(path, lengths=count(pairs.pairs), base=base)
 
 
 def _naacl(
     path: str | Path, lines: Sequence[str], lengths: Sequence[tuple[int, int]] | None, base: int
 ) -> tuple[GoldLinks, ...]:
-    sure: dict[int, set[tuple[int, int]]] = {}
-    possible: dict[int, set[tuple[int, int]]] = {}
+    marked: dict[int, list[tuple[tuple[int, int], bool]]] = {}
     for number, line in enumerate(lines, 1):
         place = f"{path}:{number}"
         if not line.strip():
             continue
         match = _NAACL.fullmatch(line)
         if not match:
-            raise UserError(
-                f"{place}: '{_shown(line.strip())}' is not a link; expected pair, source word, target word, S or P"
-            )
+            wanted = "pair, source word, target word, S or P"
+            raise UserError(f"{place}: '{_shorten(line.strip())}' is not a link; expected {wanted}")
         pair, source, target = int(match[1]), int(match[2]), int(match[3])
         if pair < 1 or (lengths is not None and pair > len(lengths)):
             known = "" if lengths is None else f" to {len(lengths)}"
@@ -101,12 +100,9 @@ def _naacl(
             continue
         size = None if lengths is None else lengths[pair - 1]
         link = _in_range(f"{source} {target}", source - base, target - base, place, size, base)
-        (possible if match[4] == "P" else sure).setdefault(pair, set()).add(link)
-    count = max([0, *sure, *possible]) if lengths is None else len(lengths)
-    linked = {}
-    for pair in sure.keys() | possible.keys():
-        links = frozenset(sure.get(pair, ()))
-        linked[pair] = GoldLinks(sure=links, possible=links | frozenset(possible.get(pair, ())))
+        marked.setdefault(pair, []).append((link, match[4] != "P"))
+    count = max(marked, default=0) if lengths is None else len(lengths)
+    linked = {pair: GoldLinks.from_marked(links) for pair, links in marked.items()}
     nothing = GoldLinks.all_sure([])  # shared: a file may name the pair 9,999,999 alone
     return tuple(linked.get(pair, nothing) for pair in range(1, count + 1))
 
@@ -124,5 +120,5 @@ def _in_range(
     return source, target
 
 
-def _shown(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"

@@ -14,7 +14,7 @@ SHIFTS = (0, 1)
 Criterion = Literal["gold", "agreement", "predictability"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class HeadChoice:
     """The best of `tried` heads, and how good it was on the pairs that it was chosen on.
 
@@ -27,7 +27,7 @@ class HeadChoice:
     value: float
     tried: int
     pairs: int
-    unit: TextUnit = "word"  # what the links were between
+    unit: TextUnit  # what the links were between
 
     def to_dict(self) -> dict[str, Any]:
         values = asdict(self)
@@ -64,33 +64,29 @@ def choose_head(
     candidates: Sequence[AlignmentHead],
     *,
     gold: Sequence[GoldLinks] | None = None,
-    reverse: Sequence[PairAttention] | None = None,
+    reverse: Sequence[PairAttention] = (),
     reverse_candidates: Sequence[AlignmentHead] = (),
     unit: TextUnit = "word",
 ) -> HeadChoice:
     """Choose by the error rate where there is gold; else by agreement with the reverse model, whose head is chosen at
     the same time; else by how well linked words, or tokens, predict each other."""
     links = {head: [head.links(attention, unit) for attention in attentions] for head in candidates}
-    back = {}
-    if reverse is not None:
-        back = {head: [reverse_links(head.links(pair, unit)) for pair in reverse] for head in reverse_candidates}
-    tried = len(links) * max(1, len(back))
-
-    def choice(head: AlignmentHead, reverse_head: AlignmentHead | None, by: Criterion, value: float) -> HeadChoice:
-        pairs = len(attentions)
-        return HeadChoice(head=head, reverse_head=reverse_head, by=by, value=value, tried=tried, pairs=pairs, unit=unit)
-
+    back = {head: [reverse_links(head.links(pair, unit)) for pair in reverse] for head in reverse_candidates}
+    by: Criterion
     if gold is not None:
-        right = {head: 1 - score_alignments(predicted, gold).aer for head, predicted in links.items()}
-        right_back = {head: 1 - score_alignments(predicted, gold).aer for head, predicted in back.items()}
-        best, best_back = max(right, key=right.__getitem__), max(right_back, key=right_back.__getitem__, default=None)
-        return choice(best, best_back, "gold", right[best])
-    if back:
-        agreed = {pair: agreement(links[pair[0]], back[pair[1]]) for pair in product(links, back)}
-        best, best_back = max(agreed, key=agreed.__getitem__)
-        return choice(best, best_back, "agreement", agreed[best, best_back])
-    texts = [(attention.source, attention.target) for attention in attentions]
-    sources, targets = ([side.units(unit) for side in sides] for sides in zip(*texts, strict=True))
-    bits = {head: predictability(predicted, sources, targets) for head, predicted in links.items()}
-    best = max(bits, key=bits.__getitem__)
-    return choice(best, None, "predictability", bits[best])
+        right, right_back = (
+            {head: 1 - score_alignments(predicted, gold).aer for head, predicted in side.items()}
+            for side in (links, back)
+        )
+        best_back = max(right_back, key=right_back.__getitem__, default=None)
+        by, values = "gold", {(head, best_back): value for head, value in right.items()}
+    elif back:
+        by = "agreement"
+        values = {(head, other): agreement(links[head], back[other]) for head, other in product(links, back)}
+    else:
+        by = "predictability"
+        sources, targets = zip(*(attention.units(unit) for attention in attentions), strict=True)
+        values = {(head, None): predictability(predicted, sources, targets) for head, predicted in links.items()}
+    best, best_back = max(values, key=values.__getitem__)
+    tried = len(links) * max(1, len(back))
+    return HeadChoice(best, best_back, by, values[best, best_back], tried, len(attentions), unit)

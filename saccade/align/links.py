@@ -3,7 +3,7 @@
 A link is (source word, target word), both counted from 0; `saccade.text.words` defines a word.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias, get_args
 
@@ -29,8 +29,15 @@ class GoldLinks:
 
     @classmethod
     def all_sure(cls, links: Iterable[tuple[int, int]]) -> "GoldLinks":
-        sure = frozenset(links)
-        return cls(sure=sure, possible=sure)
+        return cls.from_marked((link, True) for link in links)
+
+    @classmethod
+    def from_marked(cls, links: Iterable[tuple[tuple[int, int], bool]]) -> "GoldLinks":
+        """Each link comes with whether it is sure."""
+        marked = list(links)
+        return cls(
+            sure=frozenset(link for link, is_sure in marked if is_sure), possible=frozenset(link for link, _ in marked)
+        )
 
 
 def links_from_weights(weights: object, *, threshold: float = 0.0) -> Links:
@@ -84,32 +91,23 @@ def symmetrise(forward: Links, backward: Links, method: Symmetrisation = "grow-d
         return forward & backward
     if method == "union":
         return union
-    growing = _GrowingLinks(forward & backward)
+    links = set(forward & backward)
+    sources, targets = {source for source, _ in links}, {target for _, target in links}
+
+    def add_if_new(link: tuple[int, int], needed: Callable[[tuple[bool, bool]], bool] = any) -> None:
+        """Add the link if any of its words, or if all of them, have no link yet."""
+        if needed((link[0] not in sources, link[1] not in targets)):
+            links.add(link)
+            sources.add(link[0])
+            targets.add(link[1])
+
     size = -1
-    while len(growing.links) > size:
-        size = len(growing.links)
-        for link in growing.neighbours():
+    while len(links) > size:
+        size = len(links)
+        for link in [(i + down, j + along) for i, j in sorted(links) for down, along in _NEIGHBOURS]:
             if link in union:
-                growing.add_if_new(link)
+                add_if_new(link)
     if method != "grow-diag":
         for link in (*sorted(forward), *sorted(backward)):
-            growing.add_if_new(link, both_words=method == "grow-diag-final-and")
-    return frozenset(growing.links)
-
-
-class _GrowingLinks:
-    def __init__(self, links: Links) -> None:
-        self.links = set(links)
-        self.sources = {source for source, _ in links}
-        self.targets = {target for _, target in links}
-
-    def neighbours(self) -> list[tuple[int, int]]:
-        return [(i + down, j + along) for i, j in sorted(self.links) for down, along in _NEIGHBOURS]
-
-    def add_if_new(self, link: tuple[int, int], *, both_words: bool = False) -> None:
-        """Add the link if one of its words (or both) has no link yet."""
-        new = (link[0] not in self.sources, link[1] not in self.targets)
-        if all(new) if both_words else any(new):
-            self.links.add(link)
-            self.sources.add(link[0])
-            self.targets.add(link[1])
+            add_if_new(link, all if method == "grow-diag-final-and" else any)
+    return frozenset(links)

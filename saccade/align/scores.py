@@ -8,7 +8,7 @@ With A the predicted links, S the sure and P ⊇ S the possible gold links, summ
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from saccade.align.links import GoldLinks, Links, diagonal_links
 from saccade.errors import check_same_length
@@ -22,9 +22,6 @@ class AlignmentScores:
     precision: float
     recall: float
     sentences: int
-
-    def to_dict(self) -> dict[str, float | int]:
-        return asdict(self)
 
 
 def score_alignments(predicted: Sequence[Links], gold: Sequence[GoldLinks]) -> AlignmentScores:

@@ -9,11 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from itertools import pairwise
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -28,27 +29,26 @@ from saccade.train.optimisation import build_optimiser
 from saccade.train.recipe import Training
 
 SENTENCES = 64  # of the test set, spread over its lengths
-Measured = TypeVar("Measured")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Workload:
     """The work that every system does while it is measured."""
 
-    pairs: Sequence[tuple[str, str]]
+    pairs: tuple[tuple[str, str], ...]
     search: Search
     tokens: int  # of a training batch
     device: str
     threads: int
 
     @classmethod
-    def sample(cls, pairs: Sequence[tuple[str, str]], **options: Any) -> "Workload":
+    def sample(cls, pairs: Sequence[tuple[str, str]], *options: Any) -> "Workload":
         """A part of the test set, from short sentences to long ones."""
         by_length = sorted(pairs, key=lambda pair: len(pair[0]))
-        return cls(pairs=by_length[:: max(1, len(pairs) // SENTENCES)][:SENTENCES], **options)
+        return cls(tuple(by_length[:: max(1, len(pairs) // SENTENCES)][:SENTENCES]), *options)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Cost:
     parameters: int
     trained: float  # target tokens per second: forward, backward and the update
@@ -59,38 +59,31 @@ class Cost:
 
 
 def measure_costs(
-    folders: Mapping[str, Path], workload: Workload, *, rounds: int = 5, progress: Callable[[int], None] | None = None
+    folders: Mapping[str, Path], workload: Workload, *, rounds: int, progress: Callable[[int], None] = lambda _: None
 ) -> dict[str, Cost]:
     """The cost of the model in each folder, by name. A first round warms up and does not count."""
     for folder in folders.values():
         model_folder.load_config(folder)  # refuses code that is not trusted, so that the processes need not ask again
     server = get_context("forkserver")  # a plain fork could inherit locks held by other threads
     server.set_forkserver_preload([__name__])
+    measured: dict[str, list[Cost]] = {name: [] for name in folders}
     with ExitStack() as stack:
         pools = {name: stack.enter_context(ProcessPoolExecutor(1, mp_context=server)) for name in folders}
-        facts = {
-            name: _result(name, pools[name].submit(_prepare, folder, workload)) for name, folder in folders.items()
-        }
-        measured: dict[str, list[tuple[float, float, int]]] = {name: [] for name in folders}
         for _ in range(rounds + 1):
             for name, pool in pools.items():
-                measured[name].append(_result(name, pool.submit(_run_round)))
-                if progress is not None:
-                    progress(1)
+                measured[name].append(_result(name, pool.submit(_measure_round, folders[name], workload)))
+                progress(1)
     return {
-        name: Cost(
-            parameters=facts[name][0],
-            trained=max(speed for speed, _, _ in measurements[1:]),
-            translated=max(speed for _, speed, _ in measurements[1:]),
-            memory=measurements[-1][2],
-            memory_before=facts[name][1],
-            device=facts[name][2],
+        name: replace(
+            costs[-1],
+            trained=max(cost.trained for cost in costs[1:]),
+            translated=max(cost.translated for cost in costs[1:]),
         )
-        for name, measurements in measured.items()
+        for name, costs in measured.items()
     }
 
 
-def _result(name: str, future: "Future[Measured]") -> Measured:
+def _result(name: str, future: "Future[Cost]") -> Cost:
     try:
         return future.result()
     except BrokenProcessPool as error:
@@ -122,8 +115,7 @@ class CostBench:
 
     def training_speed(self) -> float:
         """Target tokens per second."""
-        tokens = sum(int(batch.target_readable.sum()) for batch in self.batches)
-        return tokens / self._seconds(self._train)
+        return sum(int(batch.target_readable.sum()) for batch in self.batches) / self._seconds(self._train)
 
     def translation_speed(self) -> float:
         """Sentences per second."""
@@ -145,17 +137,16 @@ class CostBench:
         return time.perf_counter() - began
 
 
-_bench: CostBench | None = None  # the only one of this process
-
-
-def _prepare(folder: Path, workload: Workload) -> tuple[int, int, str]:
-    global _bench
+@cache  # each process has one
+def _prepare(folder: Path, workload: Workload) -> tuple[CostBench, int]:
+    """The bench, and the memory that was in use before."""
     torch.set_num_threads(workload.threads)
     before = peak_memory()
-    _bench = CostBench(folder, workload)
-    return sum(p.numel() for p in _bench.model.parameters()), before, str(_bench.translator.device)
+    return CostBench(folder, workload), before
 
 
-def _run_round() -> tuple[float, float, int]:
-    assert _bench is not None
-    return _bench.training_speed(), _bench.translation_speed(), peak_memory()
+def _measure_round(folder: Path, workload: Workload) -> Cost:
+    bench, before = _prepare(folder, workload)
+    parameters = sum(p.numel() for p in bench.model.parameters())
+    speeds = bench.training_speed(), bench.translation_speed()
+    return Cost(parameters, *speeds, peak_memory(), before, str(bench.translator.device))

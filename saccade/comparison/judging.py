@@ -1,17 +1,16 @@
-"""Scores of each system, tests of every pair of systems, and the sentences on which they differ most."""
+"""Systems over all their runs, tests of every pair of systems, and the sentences on which they differ most."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from saccade.evaluation import Difference, Evaluation, MeanScore, evaluate, mean_over_seeds, significance_over_seeds
+from saccade.evaluation import Difference, MeanScore, mean_over_seeds, significance_over_seeds
 from saccade.evaluation import evaluation as defaults
 from saccade.evaluation.evaluation_set import EvaluationSet
-from saccade.metrics import Counts
+from saccade.evaluation.results import EvaluatedRun, EvaluatedSystem
 from saccade.text import words
 from saccade.train.sweep import Result
 
@@ -21,21 +20,13 @@ LONGEST_SHOWN = 14  # source words: the heatmaps of longer sentences do not fit 
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunOutput:
-    """The translations of one model."""
-
+class ComparedRun(EvaluatedRun):
     folder: Path
-    texts: list[str]
     training: Result | None = None  # None: the model was trained before
 
     @property
     def seed(self) -> int | None:
         return None if self.training is None else self.training.seed
-
-
-@dataclass(frozen=True, kw_only=True)
-class JudgedRun(RunOutput):
-    evaluation: Evaluation
 
     def to_dict(self) -> dict[str, Any]:
         result, evaluation = self.training, self.evaluation.to_dict()
@@ -45,23 +36,14 @@ class JudgedRun(RunOutput):
 
 
 @dataclass(frozen=True, kw_only=True)
-class JudgedSystem:
-    """A system over all its runs."""
+class ComparedSystem(EvaluatedSystem):
+    runs: Sequence[ComparedRun]
+    scores: Mapping[str, MeanScore]  # over all runs, by metric
 
-    name: str
-    runs: tuple[JudgedRun, ...]
-    scores: Mapping[str, MeanScore]  # by metric
-
-    def lengths(self, metric: str) -> list[float | None]:
-        """The mean score in each range of source lengths; None where there is no sentence."""
-        rows = zip(*(run.evaluation.lengths for run in self.runs), strict=True)
-        return [fmean(cell.scores[metric] for cell in row if cell.scores) if row[0].scores else None for row in rows]
-
-    def behaviour(self) -> dict[str, float | None]:
-        """Means over runs."""
-        measured = [run.evaluation.behaviour.to_dict() for run in self.runs]
-        known = {name: [value for run in measured if (value := run[name]) is not None] for name in measured[0]}
-        return {name: fmean(values) if values else None for name, values in known.items()}
+    @classmethod
+    def of(cls, name: str, runs: Sequence[ComparedRun], *, resamples: int) -> "ComparedSystem":
+        means = mean_over_seeds([run.evaluation.counts for run in runs], resamples=resamples)
+        return cls(name=name, runs=runs, scores={mean.metric: mean for mean in means})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,11 +55,10 @@ class PairTest:
     difference: Difference  # with p by the bootstrap over sentences and runs
     corrected: float  # that p after Holm (1979), for all pairs of systems
     randomised: float | None  # p by randomisation; None if the two systems have different numbers of runs
-    runs: int  # of the system that has fewer
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            **self.difference.to_dict(),
+            **asdict(self.difference),
             "baseline_score": self.difference.baseline,
             "system_score": self.difference.system,
             "p_holm": self.corrected,
@@ -103,58 +84,21 @@ def choose_metrics(sources: Sequence[str]) -> tuple[str, ...]:
     return WORD_METRICS if defaults.choose_metrics(sources) == defaults.WORD_METRICS else SENTENCE_METRICS
 
 
-def judge_systems(
-    outputs: Mapping[str, Sequence[RunOutput]],
-    pairs: EvaluationSet,
-    metrics: Sequence[str] = SENTENCE_METRICS,
-    *,
-    longest_trained: int | None,
-    resamples: int,
-) -> tuple[JudgedSystem, ...]:
-    systems = []
-    for name, runs in outputs.items():
-        judged = tuple(
-            JudgedRun(
-                **vars(run),
-                evaluation=evaluate(
-                    run.texts,
-                    pairs.references,
-                    sources=pairs.sources,
-                    metrics=metrics,
-                    resamples=resamples,
-                    longest_trained=longest_trained,
-                ),
-            )
-            for run in runs
-        )
-        means = mean_over_seeds([run.evaluation.counts for run in judged], resamples=resamples)
-        systems.append(JudgedSystem(name=name, runs=judged, scores={mean.metric: mean for mean in means}))
-    return tuple(systems)
-
-
-def compare_pairs(systems: Sequence[JudgedSystem], *, resamples: int) -> tuple[PairTest, ...]:
+def compare_pairs(systems: Sequence[ComparedSystem], *, resamples: int) -> tuple[PairTest, ...]:
     """Test every pair of systems by every metric, ordered by metric."""
     tests: list[PairTest] = []
-    metrics = list(systems[0].scores)
-    for baseline, system in combinations(systems, 2):
-        first, second = ([run.evaluation.counts for run in side.runs] for side in (baseline, system))
-        run = partial(significance_over_seeds, first, second, resamples=resamples)
-        randomised: list[float | None] = [None] * len(metrics)
-        if len(first) == len(second):
-            randomised = [difference.p for difference in run(test="randomisation")]
+    for first, second in combinations(systems, 2):
+        differences = significance_over_seeds(first.counts, second.counts, resamples=resamples)
+        randomised: list[float | None] = [None] * len(differences)
+        if len(first.runs) == len(second.runs):
+            swapped = significance_over_seeds(first.counts, second.counts, test="randomisation", resamples=resamples)
+            randomised = [difference.p for difference in swapped]
         tests += [
-            PairTest(
-                baseline=baseline.name,
-                system=system.name,
-                difference=difference,
-                corrected=difference.p,
-                randomised=p,
-                runs=min(len(first), len(second)),
-            )
-            for difference, p in zip(run(), randomised, strict=True)
+            PairTest(baseline=first.name, system=second.name, difference=each, corrected=each.p, randomised=p)
+            for each, p in zip(differences, randomised, strict=True)
         ]
     corrected = []
-    for metric in metrics:
+    for metric in systems[0].scores:
         of_metric = [test for test in tests if test.difference.metric == metric]
         ps = correct_by_holm([test.difference.p for test in of_metric])
         corrected += [replace(test, corrected=p) for test, p in zip(of_metric, ps, strict=True)]
@@ -171,26 +115,25 @@ def correct_by_holm(ps: Sequence[float]) -> list[float]:
 
 
 def find_differing_sentences(
-    systems: Sequence[JudgedSystem], pairs: EvaluationSet, count: int
+    systems: Sequence[ComparedSystem], pairs: EvaluationSet, count: int
 ) -> tuple[DifferingSentence, ...]:
     """The sentences with the widest gap between the systems' chrF, each the mean over runs."""
-    sources, references = pairs.sources or [], pairs.references
-    chrf = {
-        system.name: [Counts(run.texts, references, metrics=["chrf"]).sentence_scores("chrf") for run in system.runs]
-        for system in systems
-    }
-    means = [[fmean(run[place] for run in runs) for runs in chrf.values()] for place in range(len(sources))]
+    sources, gaps = pairs.sources, []
+    for place in range(len(sources)):
+        means = [fmean(run.evaluation.sentence_chrf[place] for run in system.runs) for system in systems]
+        gaps.append(max(means) - min(means))
     short = [place for place, source in enumerate(sources) if len(words(source)) <= LONGEST_SHOWN]
-    order = sorted(short, key=lambda place: min(means[place]) - max(means[place]))
+    order = sorted(short, key=lambda place: -gaps[place])
     order = list({sources[place]: place for place in reversed(order)}.values())[::-1]  # each sentence once
+    firsts = {system.name: system.runs[0] for system in systems}
     return tuple(
         DifferingSentence(
             place=place,
             source=sources[place],
-            reference=references[place][0],
-            outputs={system.name: system.runs[0].texts[place] for system in systems},
-            chrf={system.name: chrf[system.name][0][place] for system in systems},
+            reference=pairs.references[place][0],
+            outputs={name: run.texts[place] for name, run in firsts.items()},
+            chrf={name: run.evaluation.sentence_chrf[place] for name, run in firsts.items()},
         )
         for place in order[:count]
-        if max(means[place]) > min(means[place])
+        if gaps[place] > 0
     )

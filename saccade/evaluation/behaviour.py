@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -28,9 +28,6 @@ class Behaviour:
     copied: float | None  # words that are in the source, and in no reference or less often there
     unread: float | None  # source words that got hardly any attention
 
-    def to_dict(self) -> dict[str, float | None]:
-        return asdict(self)
-
 
 def measure_behaviour(
     hypotheses: Sequence[str],
@@ -40,7 +37,7 @@ def measure_behaviour(
     unread: Sequence[tuple[int, int]] | None = None,
 ) -> Behaviour:
     """`unread` has the result of `unread_words` for each sentence, if there are attention weights."""
-    check_same_length(hypotheses=hypotheses, references=references, **({} if sources is None else {"sources": sources}))
+    check_same_length(hypotheses=hypotheses, references=references, sources=sources)
     outputs = [words(text) for text in hypotheses]
     known = [[words(text) for text in texts] for texts in alternatives(references)]
     nearest = [
@@ -53,9 +50,7 @@ def measure_behaviour(
         short=_percent(sum(2 * len(text) < size for text, size in zip(outputs, nearest, strict=True)), len(outputs)),
         repeated=_percent(sum(map(repeated_words, outputs)), total),
         repeated_in_references=_percent(sum(map(repeated_words, every_reference)), sum(map(len, every_reference))),
-        repeated_beyond=_percent(
-            sum(map(_repeated_pairs, outputs, known)), sum(max(0, len(output) - 1) for output in outputs)
-        ),
+        repeated_beyond=_percent(sum(map(_repeated_pairs, outputs, known)), sum(max(0, len(o) - 1) for o in outputs)),
         copied=None if sources is None else _percent(sum(map(_copied, outputs, known, sources)), total),
         unread=None if unread is None else _percent(*(sum(column) for column in zip(*unread, strict=True))),
     )

@@ -47,7 +47,7 @@ def buckets(edges: Sequence[int], numbers: Sequence[int]) -> tuple[Bucket, ...]:
     return (*closed, Bucket(low=lows[-1], high=None)) if needs_open else tuple(closed)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class LengthScores:
     bucket: Bucket
     sentences: int
@@ -77,18 +77,12 @@ def by_length(
     rows = []
     for bucket in buckets(edges, lengths):
         places = [place for place, length in enumerate(lengths) if length in bucket]
-        rows.append(
-            LengthScores(
-                bucket=bucket,
-                sentences=len(places),
-                scores=counts.scores(places) if places else None,
-                beyond=longest_trained is not None and bucket.low > longest_trained,
-            )
-        )
+        is_beyond = longest_trained is not None and bucket.low > longest_trained
+        rows.append(LengthScores(bucket, len(places), counts.scores(places) if places else None, is_beyond))
     return tuple(rows)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class FrequencyScores:
     """Counts of words, and fractions from 0 to 1, which are None where the denominator is 0."""
 
@@ -136,23 +130,15 @@ def by_frequency(
     check_same_length(hypotheses=hypotheses, references=references)
     known = alternatives(references)
     counts = word_counts(texts[0] for texts in known) if counts is None else counts
-    matched, written, expected = Counter[int](), Counter[int](), Counter[int]()
+    tallies = Counter[int](), Counter[int](), Counter[int]()  # matched, written and expected words, by their count
     for hypothesis, texts in zip(hypotheses, known, strict=True):
         output = Counter(words(hypothesis))
         reference = max((Counter(words(text)) for text in texts), key=lambda other: (output & other).total())
-        for tally, tokens in ((matched, output & reference), (written, output), (expected, reference)):
+        for tally, tokens in zip(tallies, (output & reference, output, reference), strict=True):
             for word, times in tokens.items():
                 tally[counts.get(word, 0)] += times
-
-    def total(tally: Counter[int], bucket: Bucket) -> int:
-        return sum(times for frequency, times in tally.items() if frequency in bucket)
-
-    return tuple(
-        FrequencyScores(
-            bucket=bucket,
-            matched=total(matched, bucket),
-            written=total(written, bucket),
-            expected=total(expected, bucket),
-        )
-        for bucket in buckets(edges, sorted(written | expected))
-    )
+    rows = []
+    for bucket in buckets(edges, sorted(tallies[1] | tallies[2])):
+        totals = (sum(times for count, times in tally.items() if count in bucket) for tally in tallies)
+        rows.append(FrequencyScores(bucket, *totals))
+    return tuple(rows)

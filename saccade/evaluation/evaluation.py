@@ -1,7 +1,8 @@
 """One call for everything that can be measured on a system's outputs: scores, breakdowns, behaviour."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 from saccade.errors import check_same_length
@@ -33,10 +34,14 @@ class Evaluation:
     lengths: tuple[LengthScores, ...]  # empty without sources
     constraints: ConstraintScores | None
 
+    @cached_property
+    def sentence_chrf(self) -> list[float]:
+        return Counts(self.counts.hypotheses, self.counts.references, metrics=["chrf"]).sentence_scores("chrf")
+
     def to_dict(self) -> dict[str, Any]:
         return {
             **self.scores.to_dict(),
-            "behaviour": self.behaviour.to_dict(),
+            "behaviour": asdict(self.behaviour),
             "by_frequency": [row.to_dict() for row in self.frequencies],
             "by_length": [row.to_dict() for row in self.lengths],
             "constraints": self.constraints and self.constraints.to_dict(),
@@ -64,18 +69,17 @@ def evaluate(
     `sources` give scores by their length, and the copied words; `counts` of words in training (`word_counts`) give the
     ranges of frequency; each output must `include` or `exclude` phrases; `unread` comes from `unread_words`.
     """
-    check_same_length(hypotheses=hypotheses, references=references, **({} if sources is None else {"sources": sources}))
+    check_same_length(hypotheses=hypotheses, references=references, sources=sources)
     counted = Counts(hypotheses, references, metrics=metrics or choose_metrics(sources), tokenise=tokenise)
-    lengths: tuple[LengthScores, ...] = ()
-    if sources is not None:
-        lengths = by_length(sources, counted, edges=length_edges, longest_trained=longest_trained)
     constrained = include is not None or exclude is not None
     return Evaluation(
         counts=counted,
         scores=counted.scores(resamples=resamples),
         behaviour=measure_behaviour(hypotheses, references, sources=sources, unread=unread),
         frequencies=by_frequency(hypotheses, references, counts=counts, edges=frequency_edges),
-        lengths=lengths,
+        lengths=()
+        if sources is None
+        else by_length(sources, counted, edges=length_edges, longest_trained=longest_trained),
         constraints=by_constraint(hypotheses, include, exclude) if constrained else None,
     )
 

@@ -1,15 +1,16 @@
 """The pairs that systems are evaluated on."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from saccade.align import GoldLinks, read_gold
-from saccade.align.gold import gold_of_task, refuse_second_gold
+from saccade.align import GoldLinks
+from saccade.align.gold import find_gold
 from saccade.data import read_lines
 from saccade.data.inputs import NamedPairs
-from saccade.errors import UserError
+from saccade.errors import UserError, plural
 from saccade.text import words
 
 Line = TypeVar("Line")
@@ -30,6 +31,10 @@ class EvaluationSet:
         return self.total - len(self.places)
 
     @property
+    def left_out_note(self) -> str:
+        return f"left out: {plural(self.left_out, 'pair')} with a blank side"
+
+    @property
     def pairs(self) -> list[tuple[str, str]]:
         """Each source with its first reference."""
         return [(source, texts[0]) for source, texts in zip(self.sources, self.references, strict=True)]
@@ -47,10 +52,6 @@ class EvaluationSet:
 
     def read_lines(self, path: Path | str) -> list[str]:
         return self.select_lines(list(read_lines(path)), path)
-
-    def lengths(self, *, tokenised: bool) -> list[tuple[int, int]]:
-        split = str.split if tokenised else words
-        return [(len(split(source)), len(split(target))) for source, target in self.pairs]
 
 
 def read_evaluation_set(pairs: NamedPairs | None, references: Sequence[Path] = ()) -> EvaluationSet:
@@ -83,12 +84,15 @@ def read_evaluation_gold(
     pairs: NamedPairs | None, data: EvaluationSet, path: Path | None, base: int | None, *, tokenised: bool
 ) -> list[GoldLinks] | None:
     """Read the gold alignments of these pairs; a task brings its own."""
-    if path is None:
-        known = None if pairs is None else gold_of_task(pairs)
-        return None if known is None else data.select(known)
     if pairs is None:
-        raise UserError(f"--gold {path}: links join sources to targets; give PAIRS")
-    refuse_second_gold(pairs, path)
+        if path is not None:
+            raise UserError(f"--gold {path}: links join sources to targets; give PAIRS")
+        return None
+    gold = find_gold(pairs, path, partial(count_words, tokenised=tokenised), base)
+    return None if gold is None else data.select(gold)
+
+
+def count_words(pairs: Iterable[tuple[str, str]], *, tokenised: bool) -> list[tuple[int, int]]:
+    """The lengths of each source and target; `tokenised` words are separated by white space."""
     split = str.split if tokenised else words
-    lengths = [(len(split(pair.source)), len(split(pair.target))) for pair in pairs.pairs]
-    return data.select(read_gold(path, lengths=lengths, base=base))
+    return [(len(split(source)), len(split(target))) for source, target in pairs]

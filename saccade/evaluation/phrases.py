@@ -8,7 +8,7 @@ are reported beside it.
 
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from saccade.errors import check_same_length
 from saccade.evaluation.breakdowns import Bucket, buckets
@@ -20,7 +20,7 @@ Phrases = Sequence[Sequence[str]]  # the phrases of each sentence
 Verdict = Literal["right", "wrong", "neither"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ConstraintScores:
     include: int  # phrases that were required
     included: int
@@ -53,15 +53,9 @@ def by_constraint(
         excluded = sum(count_phrase(words(phrase), text) == 0 for phrase in must_not)
         rows.append((len(must), included, len(must_not), excluded))
     constrained = [row for row in rows if row[0] + row[2]]
-    sums = [sum(column) for column in zip(*rows, strict=True)]
-    return ConstraintScores(
-        include=sums[0],
-        included=sums[1],
-        exclude=sums[2],
-        excluded=sums[3],
-        sentences=len(constrained),
-        satisfied=sum(row[0] + row[2] == row[1] + row[3] for row in constrained),
-    )
+    satisfied = sum(row[0] + row[2] == row[1] + row[3] for row in constrained)
+    required, included, forbidden, excluded = (sum(column) for column in zip(*rows, strict=True))
+    return ConstraintScores(required, included, forbidden, excluded, len(constrained), satisfied)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +80,7 @@ class AmbiguousWord:
             raise ValueError(f"{sorted(common)} cannot be right and wrong at once")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class DistanceScores:
     """Counts, and fractions from 0 to 1, which are None where the denominator is 0."""
 
@@ -118,26 +112,19 @@ def by_distance(
     edges: Sequence[int] = DISTANCE_EDGES,
 ) -> tuple[DistanceScores, ...]:
     """Score each range of |distance|, one hypothesis per item; without edges, all items at once."""
-    check_same_length(hypotheses=hypotheses, items=items, **({} if control is None else {"control": control}))
-    verdicts = [judge_sense(hypothesis, item) for hypothesis, item in zip(hypotheses, items, strict=True)]
-    controls = None if control is None else [judge_sense(text, item) for text, item in zip(control, items, strict=True)]
+    check_same_length(hypotheses=hypotheses, items=items, control=control)
+    verdicts = list(map(judge_sense, hypotheses, items))
+    controls = None if control is None else list(map(judge_sense, control, items))
     distances = [abs(item.distance) for item in items]
     rows = []
     for bucket in buckets(edges, distances):
         places = [place for place, distance in enumerate(distances) if distance in bucket]
         judged = [verdicts[place] for place in places]
-        rows.append(
-            DistanceScores(
-                bucket=bucket,
-                items=len(places),
-                right=judged.count("right"),
-                wrong=judged.count("wrong"),
-                neither=judged.count("neither"),
-                accuracy=_mean([verdict == "right" for verdict in judged]),
-                chance=_mean([items[place].chance for place in places]),
-                control=None if controls is None else _mean([controls[place] == "right" for place in places]),
-            )
-        )
+        accuracy = _mean([verdict == "right" for verdict in judged])
+        chance = _mean([items[place].chance for place in places])
+        of_control = None if controls is None else _mean([controls[place] == "right" for place in places])
+        right, wrong, neither = map(judged.count, get_args(Verdict))
+        rows.append(DistanceScores(bucket, len(places), right, wrong, neither, accuracy, chance, of_control))
     return tuple(rows)
 
 

@@ -14,8 +14,8 @@ i of the other: it speaks of the mean of these runs, not of further ones.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, get_args
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ RESAMPLES = 1000  # bootstrap draws
 SEED = 12345  # sacrebleu's default
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Difference:
     """System minus baseline, in percent; between the means where there are several runs."""
 
@@ -42,11 +42,8 @@ class Difference:
     test: str
     runs: tuple[int, int]  # of the baseline, of the system
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
-
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class MeanScore:
     """The mean over all runs of a system, in percent."""
 
@@ -56,9 +53,6 @@ class MeanScore:
     high: float
     deviation: float | None  # standard deviation between runs (of a sample); None for a single run
     runs: tuple[float, ...]  # each run's score
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def significance(
@@ -104,16 +98,8 @@ def mean_over_seeds(runs: Sequence[Counts], *, resamples: int = RESAMPLES) -> tu
         scores, draws = _bootstrap(runs, name, times, picks)
         # A widened draw may exceed the range of a score: error rates have no upper end, all others end at 100.
         low, high = np.quantile(draws, (0.025, 0.975)).clip(0, 100 if METRICS[name].higher_is_better else None)
-        means.append(
-            MeanScore(
-                metric=name,
-                mean=float(scores.mean()),
-                low=float(low),
-                high=float(high),
-                deviation=float(scores.std(ddof=1)) if len(scores) > 1 else None,
-                runs=tuple(scores.tolist()),
-            )
-        )
+        deviation = float(scores.std(ddof=1)) if len(scores) > 1 else None
+        means.append(MeanScore(name, float(scores.mean()), float(low), float(high), deviation, tuple(scores.tolist())))
     return tuple(means)
 
 
@@ -136,21 +122,16 @@ def _differences(baseline: Sequence[Counts], system: Sequence[Counts], resamples
         difference, draws = float(after.mean() - before.mean()), draws_after - draws_before
         low, high = np.quantile(draws, (0.025, 0.975))
         # Under the null hypothesis the draws would spread around 0 as they now spread around the observed difference.
-        as_far = int((np.abs(draws - difference) >= abs(difference) - 1e-9).sum())
-        differences.append(
-            Difference(
-                metric=name,
-                baseline=float(before.mean()),
-                system=float(after.mean()),
-                difference=difference,
-                low=float(low),
-                high=float(high),
-                p=(as_far + 1) / (resamples + 1),
-                test="hierarchical bootstrap",
-                runs=(len(baseline), len(system)),
-            )
-        )
+        p = _p_value(draws - difference, difference)
+        scores = (float(before.mean()), float(after.mean()), difference, float(low), float(high))
+        differences.append(Difference(name, *scores, p, "hierarchical bootstrap", (len(baseline), len(system))))
     return tuple(differences)
+
+
+def _p_value(draws: NDArray[np.float64], difference: float) -> float:
+    """The share of draws that are as far from 0 as the difference, itself included."""
+    as_far = int((np.abs(draws) >= abs(difference) - 1e-9).sum())
+    return (as_far + 1) / (len(draws) + 1)
 
 
 def _draw_sentences(random: np.random.Generator, counts: Counts, resamples: int) -> NDArray[np.int64]:
@@ -167,13 +148,11 @@ def _bootstrap(
     for rows in (run.rows[name] for run in runs):
         columns.append(metric.score_sums(np.concatenate([rows.sum(axis=0, keepdims=True), times @ rows])))
     scores = np.stack(columns, axis=1)  # (1 + draws, runs)
-    return scores[0], np.take_along_axis(_widen(scores[1:]), picks, axis=1).mean(axis=1)
-
-
-def _widen(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    runs = scores.shape[1]
-    mean = scores.mean(axis=1, keepdims=True)
-    return scores if runs == 1 else mean + (scores - mean) * float(np.sqrt(runs / (runs - 1)))
+    widened = scores[1:]
+    if len(runs) > 1:
+        mean = widened.mean(axis=1, keepdims=True)
+        widened = mean + (widened - mean) * float(np.sqrt(len(runs) / (len(runs) - 1)))
+    return scores[0], np.take_along_axis(widened, picks, axis=1).mean(axis=1)
 
 
 def _randomise(baseline: Sequence[Counts], system: Sequence[Counts], resamples: int) -> list[float]:
@@ -187,6 +166,5 @@ def _randomise(baseline: Sequence[Counts], system: Sequence[Counts], resamples: 
             moved = np.concatenate([np.zeros((1, change.shape[1])), swap @ change])
             differences += metric.score_sums(before.rows[name].sum(axis=0) + moved)
             differences -= metric.score_sums(after.rows[name].sum(axis=0) - moved)
-        as_far = int((np.abs(differences[1:]) >= abs(differences[0]) - 1e-9).sum())
-        p_values.append((as_far + 1) / (resamples + 1))
+        p_values.append(_p_value(differences[1:], differences[0]))
     return p_values

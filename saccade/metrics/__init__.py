@@ -1,14 +1,10 @@
 """Scores of texts against references: the table of metrics, corpus scores, intervals and signatures."""
 
-from saccade.metrics.edits import edit_distance as edit_distance
-from saccade.metrics.scores import DEFAULT_METRICS as DEFAULT_METRICS
 from saccade.metrics.scores import Counts as Counts
-from saccade.metrics.scores import Measured as Measured
 from saccade.metrics.scores import Scores as Scores
 from saccade.metrics.scores import score as score
 from saccade.metrics.scores import score_pairwise as score_pairwise
 from saccade.metrics.table import METRICS as METRICS
-from saccade.metrics.table import MetricInfo as MetricInfo
 from saccade.metrics.table import References as References
 from saccade.metrics.table import Tokenisation as Tokenisation
 from saccade.metrics.table import alternatives as alternatives

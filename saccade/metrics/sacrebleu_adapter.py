@@ -5,6 +5,7 @@ sacrebleu takes time.
 """
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from itertools import zip_longest
 from typing import Any
 
@@ -17,12 +18,16 @@ from sacrebleu.metrics.ter import TER
 from sacrebleu.significance import PairedTest, estimate_ci
 
 from saccade import __version__
+from saccade.errors import UserError
+from saccade.metrics.edits import characters, edit_distance, position_independent_errors
+from saccade.metrics.table import Alternatives
+from saccade.text.words import words
 
 Rows = NDArray[np.float64]  # (sentences, statistics)
-Alternatives = Sequence[Sequence[str]]  # the references of each sentence
 Count = Callable[[str, Sequence[str]], tuple[float, float]]  # (hypothesis, its references) → (part, whole)
 SEED = 12345  # sacrebleu's default
 TESTS = {"bootstrap": "bs", "randomisation": "ar"}
+_BLEU_ORDER = 4
 
 
 class CountedMetric(Metric):
@@ -103,6 +108,71 @@ class Ratio(CountedMetric):
 
     def _aggregate_and_compute(self, stats: Sequence[Sequence[Any]]) -> Score:
         return self._compute_score_from_stats([sum(column) for column in zip(*stats, strict=True)])
+
+
+def make_metric(name: str, title: str, references: Alternatives, tokenise: str) -> CountedMetric:
+    match name:
+        case "bleu":
+            # Where no reference has four words, no output can have a matching 4-gram and a perfect one would score 0;
+            # sacrebleu then counts the orders that exist, and its signature says so (eff:yes).
+            short = all(len(words(text)) < _BLEU_ORDER for texts in references for text in texts)
+            # force: sacrebleu otherwise logs a warning about text that looks tokenised.
+            return Bleu(tokenize=tokenise, effective_order=short, force=True)
+        case "chrf":
+            return Chrf()
+        case "ter":
+            asian = tokenise in ("zh", "char")  # by character there too, or a sentence without spaces is one word
+            return Ter(normalized=asian, asian_support=asian)
+        case "exact":
+            return Ratio(title, "text", lambda hypothesis, texts: (hypothesis in texts, 1))
+        case "word_error":
+            return Ratio(title, "text", lambda hypothesis, texts: (hypothesis not in texts, 1))
+        case "wer":
+            return _error_rate(title, "word", words)
+        case "per":
+            return _error_rate(title, "word", words, position_independent_errors)
+        case "cer":
+            return _error_rate(title, "character", characters)
+        case "phone_error":  # phones are separated by white space; if no reference has any, they are single characters
+            if any(len(text.split()) > 1 for texts in references for text in texts):
+                return _error_rate(title, "phone", str.split)
+            return _error_rate(title, "character", characters)
+        case _:
+            return _rouge(name)
+
+
+def _error_rate(
+    title: str,
+    unit: str,
+    split: Callable[[str], Sequence[str]],
+    count_errors: Callable[[Sequence[str], Sequence[str]], int] = edit_distance,
+) -> CountedMetric:
+    def count(hypothesis: str, texts: Sequence[str]) -> tuple[int, int]:
+        """Errors against the reference with the fewest (the longest of equals), and that reference's length."""
+        output = split(hypothesis)
+        pairs = ((count_errors(output, reference), len(reference)) for reference in map(split, texts))
+        return min(pairs, key=lambda pair: (pair[0], -pair[1]))
+
+    return Ratio(title, unit, count)
+
+
+def _rouge(kind: str) -> CountedMetric:
+    """ROUGE (Lin 2004): the mean F1 of the sentences, each against its nearest reference."""
+    try:
+        scorers = import_module("rouge_score.rouge_scorer")
+    except ImportError:
+        raise UserError(f"{kind} needs rouge-score: pip install rouge-score") from None
+    scorer = scorers.RougeScorer([kind], tokenizer=_RougeWords())
+    return Ratio(
+        kind, "word", lambda hypothesis, texts: (scorer.score_multi(list(texts), hypothesis)[kind].fmeasure, 1)
+    )
+
+
+class _RougeWords:
+    """rouge-score's own tokeniser keeps only ASCII letters and digits; this one serves every language."""
+
+    def tokenize(self, text: str) -> list[str]:
+        return [word for word in words(text.casefold()) if any(map(str.isalnum, word))]
 
 
 def paired_p_value(

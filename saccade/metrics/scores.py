@@ -5,6 +5,7 @@ Two scores are comparable only if their signatures are equal.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +16,7 @@ from saccade.metrics.table import References, Tokenisation, alternatives, choose
 DEFAULT_METRICS = ("bleu", "chrf", "exact")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Measured:
+class Measured(NamedTuple):
     """A percentage, with its 95 % interval by a bootstrap over sentences if one was requested."""
 
     value: float
@@ -32,18 +32,6 @@ class Scores:
 
     def __getitem__(self, metric: str) -> float:
         return self.measured[metric].value
-
-    @property
-    def bleu(self) -> float:
-        return self["bleu"]
-
-    @property
-    def chrf(self) -> float:
-        return self["chrf"]
-
-    @property
-    def exact(self) -> float:
-        return self["exact"]
 
     def to_dict(self) -> dict[str, float | int | str]:
         """A flat mapping: bleu, bleu_low and bleu_high where there is an interval, bleu_signature …, sentences."""
@@ -80,13 +68,9 @@ class Counts:
         measured = {}
         for name, metric in make_metrics(list(self.rows), subset, self.tokenise).items():
             rows = self.rows[name][places]
+            value = float(metric.score_sums(rows.sum(axis=0, keepdims=True))[0])
             low, high = metric.interval(rows, resamples) if resamples > 1 else (None, None)
-            measured[name] = Measured(
-                value=float(metric.score_sums(rows.sum(axis=0, keepdims=True))[0]),
-                low=low,
-                high=high,
-                signature=metric.signature(self.metrics[name].num_refs, resamples),
-            )
+            measured[name] = Measured(value, low, high, metric.signature(self.metrics[name].num_refs, resamples))
         return Scores(measured=measured, sentences=len(places))
 
     def sentence_scores(self, metric: str) -> list[float]:

@@ -189,7 +189,7 @@ class TranslationLearner(Learner[Batch]):
         shares = workers.gather([translation.text for translation in share])
         texts = [shares[place % workers.count][place // workers.count] for place in range(len(pairs))]
         measured = score(texts, [pair.target for pair in pairs])
-        scores |= {"bleu": measured.bleu, "chrf": measured.chrf, "exact": measured.exact}
+        scores |= {name: measured[name] for name in ("bleu", "chrf", "exact")}
         return Validation(scores=scores, sample=f"{pairs[0].source} → {texts[0]}")
 
     def save(self, folder: Path, model: nn.Module, *, best: Mapping[str, Any], card: str) -> None:

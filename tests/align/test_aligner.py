@@ -68,8 +68,8 @@ def test_a_result_does_not_depend_on_other_pairs_and_blank_pairs_keep_their_plac
 def test_tokenised_text_is_split_at_white_space(rnn: Translator) -> None:
     pair = TextPair("the cat-like dog 's $5.50 .", "l'homme , 3,50 !!")
     ruled, spaced = Aligner(rnn), Aligner(rnn, tokenised=True)
-    assert spaced.lengths(pair) == (6, 4)
-    assert ruled.lengths(pair) == (len(words(pair.source)), len(words(pair.target)))
+    assert spaced.split(pair) == (tuple(pair.source.split()), tuple(pair.target.split()))
+    assert ruled.split(pair) == (tuple(words(pair.source)), tuple(words(pair.target)))
     (one,) = spaced.align([pair])
     assert one.source == tuple(pair.source.split())
     assert one.target == tuple(pair.target.split())
@@ -165,7 +165,7 @@ def test_a_model_of_characters_aligns_letters(speller: Translator) -> None:
     assert (first.unit, first.source, first.target) == ("piece", (*"badge",), (*"BADGE",))
     assert first.links == {(place, place) for place in range(5)} and last.links == {(0, 0), (1, 1), (2, 2)}
     assert (blank.unit, blank.source, blank.target, blank.links) == ("piece", (), ("A",), frozenset())
-    assert Aligner(speller).lengths(pairs[0]) == (5, 5)
+    assert Aligner(speller).split(pairs[0]) == ((*"badge",), (*"BADGE",))
     (by_word,) = Aligner(speller, by="word").align(pairs[:1])
     assert (by_word.unit, by_word.source, by_word.links) == ("word", ("badge",), {(0, 0)})
 

@@ -28,7 +28,7 @@ def test_error_rate_by_hand() -> None:
     assert scores.precision == pytest.approx(3 / 4)
     assert scores.recall == pytest.approx(2 / 3)
     assert scores.aer == pytest.approx(1 - 5 / 7)
-    assert scores.to_dict()["sentences"] == 2
+    assert scores.sentences == 2
 
 
 @settings(deadline=None, max_examples=100)

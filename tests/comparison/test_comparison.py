@@ -12,16 +12,16 @@ from pathlib import Path
 import pytest
 from outline import Outline
 
-from saccade.comparison.compare import run_plan, translate_once
+from saccade.comparison.compare import Comparer, translate_once
 from saccade.comparison.costs import CostBench, Workload, _result
 from saccade.comparison.options import CompareOptions
 from saccade.comparison.planning import make_plan
-from saccade.comparison.report import write_report
 from saccade.comparison.result import Comparison
 from saccade.decode import Search
 from saccade.errors import Say, UserError
 from saccade.evaluation.evaluation_set import EvaluationSet
 from saccade.models import MODELS
+from saccade.progress import as_bar
 
 QUICK = CompareOptions(resamples=20, rounds=0, shown=2, device="cpu")
 GREEDY = Search(beam=1, longest=8)
@@ -31,7 +31,7 @@ def run(
     systems: list[str], pairs: EvaluationSet, out: Path, say: Say = lambda _: None, **changes: object
 ) -> Comparison:
     options = replace(QUICK, **changes)
-    return run_plan(make_plan(systems, options), pairs, out, options, search=GREEDY, say=say)
+    return Comparer(make_plan(systems, options), pairs, out, options, GREEDY, as_bar(None)).compare(say)
 
 
 HOSTILE = "<script>alert(\"&'</script>\x1b[31m"
@@ -69,7 +69,7 @@ def test_all_models_can_be_compared(zoo: tuple[Comparison, Path]) -> None:
 
 def test_the_report_is_one_file_and_escapes_all_text(zoo: tuple[Comparison, Path], tmp_path: Path) -> None:
     found, _ = zoo
-    write_report(found, tmp_path / "report.html")
+    found.write_report(tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     outline = Outline(page)
     assert not {"script", "link", "img", "iframe", "base", "object"} & set(outline.tags)
@@ -94,7 +94,7 @@ def test_the_report_is_one_file_and_escapes_all_text(zoo: tuple[Comparison, Path
         assert name in outline.text
     assert len(page) < 400_000
     assert "Rows are target words" in outline.text and "pieces of the target" not in outline.text
-    write_report(found, tmp_path / "by-piece.html", "piece")
+    found.write_report(tmp_path / "by-piece.html", "piece")
     assert "pieces of the target" in (tmp_path / "by-piece.html").read_text(encoding="utf-8")
 
 
@@ -122,14 +122,14 @@ def test_saved_outputs_are_used_only_for_their_model_and_sources(
 ) -> None:
     folder, kept = folder_of("cho2014"), tmp_path / "kept.json"
     told: list[int] = []
-    first = translate_once(folder, ["the cat", "a dog"], GREEDY, kept, device="cpu", progress=told.append)
+    first = translate_once(folder, ["the cat", "a dog"], GREEDY, kept, QUICK, told.append)
     assert len(first) == 2 and sum(told) == 2
     text = kept.read_text(encoding="utf-8").replace(json.dumps(first[0], ensure_ascii=False), '"kept"')
     kept.write_text(text, encoding="utf-8")
-    assert translate_once(folder, ["the cat", "a dog"], GREEDY, kept, device="cpu")[0] == "kept"
+    assert translate_once(folder, ["the cat", "a dog"], GREEDY, kept, QUICK)[0] == "kept"
     other = replace(GREEDY, longest=3)
-    assert translate_once(folder, ["the cat", "a dog"], other, kept, device="cpu")[0] != "kept"
-    assert len(translate_once(folder, ["the cat"], GREEDY, kept, device="cpu")) == 1
+    assert translate_once(folder, ["the cat", "a dog"], other, kept, QUICK)[0] != "kept"
+    assert len(translate_once(folder, ["the cat"], GREEDY, kept, QUICK)) == 1
 
 
 def test_a_failed_run_is_reported_and_the_others_are_saved(
@@ -144,8 +144,8 @@ def test_a_failed_run_is_reported_and_the_others_are_saved(
 
 
 def test_cost_bench_changes_no_weights(folder_of: Callable[[str], Path], few: EvaluationSet) -> None:
-    work = Workload.sample(few.pairs, search=GREEDY, tokens=20, device="cpu", threads=1)
-    assert work.pairs == sorted(few.pairs, key=lambda pair: len(pair[0]))
+    work = Workload.sample(few.pairs, GREEDY, 20, "cpu", 1)
+    assert work.pairs == tuple(sorted(few.pairs, key=lambda pair: len(pair[0])))
     bench = CostBench(folder_of("bahdanau2014"), work)
     before = {name: weight.clone() for name, weight in bench.model.state_dict().items()}
     assert bench.training_speed() > 0 and bench.translation_speed() > 0 and len(bench.batches) > 1
@@ -167,6 +167,6 @@ def test_costs_are_measured_per_system(folder_of: Callable[[str], Path], few: Ev
         assert cost.trained > 0 and cost.translated > 0 and cost.device == "cpu"
         assert cost.memory >= cost.memory_before > 2**20
     assert found.costs["cho2014"].parameters < found.costs["vaswani2017"].parameters
-    write_report(found, tmp_path / "report.html")
+    found.write_report(tmp_path / "report.html")
     text = Outline((tmp_path / "report.html").read_text(encoding="utf-8")).text
     assert f"{found.costs['cho2014'].parameters:,}" in text and "memory, MiB" in text

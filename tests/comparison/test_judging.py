@@ -7,15 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from saccade.comparison.judging import (
-    JudgedSystem,
-    RunOutput,
+    SENTENCE_METRICS,
+    ComparedRun,
+    ComparedSystem,
     choose_metrics,
     compare_pairs,
     correct_by_holm,
     find_differing_sentences,
-    judge_systems,
 )
-from saccade.comparison.tables import verdict
+from saccade.comparison.result import verdict
+from saccade.evaluation import evaluate
 from saccade.evaluation.evaluation_set import EvaluationSet
 
 REFERENCES = [["le chat dort bien"], ["un chien mange une pomme"], ["il dort"], ["il dort"], ["la maison est grande"]]
@@ -24,9 +25,15 @@ PAIRS = EvaluationSet(name="five", sources=SOURCES, references=REFERENCES, place
 RIGHT = [one for (one,) in REFERENCES]
 
 
-def judged(**systems: list[list[str]]) -> tuple[JudgedSystem, ...]:
-    outputs = {name: [RunOutput(folder=Path(name), texts=texts) for texts in runs] for name, runs in systems.items()}
-    return judge_systems(outputs, PAIRS, longest_trained=4, resamples=20)
+def judge(name: str, runs: list[list[str]], pairs: EvaluationSet, metrics: tuple[str, ...]) -> ComparedSystem:
+    options = {"sources": pairs.sources, "metrics": metrics, "longest_trained": 4, "resamples": 20}
+    evaluations = [evaluate(texts, pairs.references, **options) for texts in runs]
+    compared = [ComparedRun(name=name, evaluation=evaluation, folder=Path(name)) for evaluation in evaluations]
+    return ComparedSystem.of(name, compared, resamples=20)
+
+
+def judged(**systems: list[list[str]]) -> list[ComparedSystem]:
+    return [judge(name, runs, PAIRS, SENTENCE_METRICS) for name, runs in systems.items()]
 
 
 def test_holm_correction_by_hand() -> None:
@@ -52,7 +59,7 @@ def test_scores_are_means_over_runs() -> None:
     labels = [row.bucket.label for row in system.runs[0].evaluation.lengths]
     assert labels[:2] == ["1–4", "5"] and system.lengths("exact")[:2] == [pytest.approx((100 + 75) / 2), 100]
     assert system.runs[0].evaluation.lengths[1].beyond
-    assert system.behaviour()["length_ratio"] == pytest.approx(1.0)
+    assert system.behaviour().length_ratio == pytest.approx(1.0)
 
 
 def test_every_pair_is_tested_by_every_metric() -> None:
@@ -89,13 +96,7 @@ def test_one_seed_is_never_called_better() -> None:
 def test_single_words_are_judged_by_error_rates() -> None:
     assert choose_metrics(["thought", "read", "colour"])[:2] == ("word_error", "phone_error")
     assert choose_metrics(SOURCES)[0] == "bleu"
-    (system,) = judge_systems(
-        {"a": [RunOutput(folder=Path("a"), texts=["TH AO T", "R EH D"])]},
-        EvaluationSet(
-            name="two", sources=["thought", "read"], references=[["TH AO T"], ["R IY D"]], places=[0, 1], total=2
-        ),
-        choose_metrics(["thought", "read"]),
-        longest_trained=None,
-        resamples=20,
-    )
+    sources, references = ["thought", "read"], [["TH AO T"], ["R IY D"]]
+    pairs = EvaluationSet(name="two", sources=sources, references=references, places=[0, 1], total=2)
+    system = judge("a", [["TH AO T", "R EH D"]], pairs, choose_metrics(sources))
     assert system.scores["word_error"].mean == pytest.approx(50) and system.scores["exact"].mean == pytest.approx(50)

@@ -89,7 +89,7 @@ def test_tuning_improves_the_metric(learnt: Translator, tmp_path: Path) -> None:
     chosen = Reranker(translator=turned(learnt), right_to_left=learnt, weights=tuned.weights).rerank(worst_first)
     from saccade.evaluation import score
 
-    assert score([result.text for result in chosen], references).chrf == pytest.approx(tuned.after)
+    assert score([result.text for result in chosen], references)["chrf"] == pytest.approx(tuned.after)
     assert tuned.candidates == sum(len(result.n_best) for result in drawn) and tuned.sentences == 6
     tuned.save(tmp_path / "weights.json")
     assert RerankingWeights.load(tmp_path / "weights.json") == tuned

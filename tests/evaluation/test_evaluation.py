@@ -26,7 +26,7 @@ def found() -> Evaluation:
 
 
 def test_one_call_measures_everything(found: Evaluation) -> None:
-    assert found.scores.measured["bleu"].value == score(HYPOTHESES, REFERENCES).bleu
+    assert found.scores.measured["bleu"].value == score(HYPOTHESES, REFERENCES)["bleu"]
     assert found.scores.measured["wer"].low is not None
     assert [row.bucket.label for row in found.lengths if row.sentences] == ["1–5", "7–10"]
     assert found.lengths[0].scores is not None

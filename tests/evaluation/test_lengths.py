@@ -16,7 +16,7 @@ def test_each_bucket_has_the_scores_of_its_sentences() -> None:
     assert (first.bucket.label, third.bucket.label, last.bucket.label) == ("1–5", "11–15", "81+")
     assert first.scores == score(hypotheses[:2], REFERENCES[:2])
     assert third.scores is not None
-    assert third.scores.exact == 0
+    assert third.scores["exact"] == 0
     assert rows[1].scores is None
 
 

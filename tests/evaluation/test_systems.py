@@ -7,7 +7,6 @@ import pytest
 from saccade.data import TextPair
 from saccade.decode import Translator
 from saccade.evaluation import choose_metrics, evaluate_systems
-from saccade.evaluation.tables import terminal_tables
 
 WORDS = [("cat", "K AE T"), ("dog", "D AO G"), ("sleep", "S L IY P"), ("eat", "IY T")]
 
@@ -25,7 +24,7 @@ def test_single_words_are_scored_by_word_and_phone_errors(tmp_path: Path) -> Non
     assert scores["word_error"] == 100 - scores["exact"] == 50
     assert scores["phone_error"] == pytest.approx(100 * 2 / 12)  # a substitution and a deletion
     assert "unit:phone" in scores.measured["phone_error"].signature
-    _, (columns, rows) = terminal_tables(result)[0]
+    _, (columns, rows) = result.tables()[0]
     assert columns == ["", "out"] and rows[:2] == [["WER", "50.0"], ["PER", "16.7"]]
     assert result.to_dict()["systems"][0]["runs"][0]["word_error"] == 50
 
@@ -49,5 +48,5 @@ def test_the_worst_sentences_come_first(tmp_path: Path, pairs: list[TextPair]) -
 def test_a_loaded_model_is_a_system(learnt: Translator, pairs: list[TextPair]) -> None:
     result = evaluate_systems([learnt], pairs[:3], metrics="exact,chrf", resamples=0)
     (run,) = result.runs
-    assert run.name == "the model" and run.evaluation.scores.exact == 100
+    assert run.name == "the model" and run.evaluation.scores["exact"] == 100
     assert run.evaluation.behaviour.unread is not None and result.differences == []

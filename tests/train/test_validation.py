@@ -60,7 +60,7 @@ def test_bleu_is_of_greedy_translations_of_the_first_sentences(learnt: Translato
     everything = validate(learnt, dataset, Training())
     texts = [one.text for one in learnt.translate([pair.source for pair in dataset.valid], Search())]
     expected = score(texts, [pair.target for pair in dataset.valid])
-    measured = {"bleu": expected.bleu, "chrf": expected.chrf, "exact": expected.exact}
+    measured = {"bleu": expected["bleu"], "chrf": expected["chrf"], "exact": expected["exact"]}
     assert {**everything.scores, **measured} == everything.scores
     assert everything.sample == f"{dataset.valid[0].source} → {texts[0]}"
     known = validate(learnt, dataset, Training(judge_on=8))
