@@ -188,7 +188,7 @@ def test_mistakes_are_one_line_and_2(
         ((model_folder, tsv, "--gold", tmp_path / "none.txt"), "cannot read the alignments"),
         ((model_folder, tsv, "--gold", gold, "--gold-base", "2"), "from 0 or from 1, not from 2"),
         ((model_folder, tsv, "--gold", gold, "--layer", "7"), "layer 7 does not exist"),
-        ((model_folder, "task:phrasebok-en-fr"), "did you mean phrasebook-en-fr?"),
+        ((model_folder, "task:phrasebok-en-fr"), "did you mean 'phrasebook-en-fr'?"),
         ((model_folder, "task:phrasebook-en-fr", "--gold", gold), "brings its own"),
         ((one, tsv, "--report", tmp_path / "no" / "r.html"), "no folder"),
         ((few, tsv), "few.txt: 1 lines for the 5 pairs of"),

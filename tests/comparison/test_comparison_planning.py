@@ -91,7 +91,7 @@ def test_mistakes_are_reported_in_one_line_before_training(recipe: WriteRecipe, 
         (["luong2015:attention=luong2016", "bahdanau2014"], TASK, "luong2016"),
         (["runs/none", "bahdanau2014"], TASK, "runs/none"),
         ([str(tmp_path), "bahdanau2014"], TASK, str(tmp_path)),
-        (["cho2014", "bahdanau2014"], CompareOptions(data="task:phrasebok-en-fr"), "did you mean phrasebook-en-fr?"),
+        (["cho2014", "bahdanau2014"], CompareOptions(data="task:phrasebok-en-fr"), "did you mean 'phrasebook-en-fr'?"),
         (["cho2014", "bahdanau2014"], CompareOptions(data="none.tsv"), "none.tsv"),
         ([one, "none.toml"], CompareOptions(), "none.toml: cannot be read"),
     ):
