@@ -242,7 +242,9 @@ def _compare_sentence(comparison: Comparison, place: int, by: UnitChoice) -> Com
     sentence, panels = comparison.differing[place], []
     for name, text in sentence.outputs.items():
         score, attention = f"chrF {sentence.chrf[name]:.1f}", comparison.attention[name]
-        reason = f"No heatmap: this model has no attention. It reads {attention}."
-        shown = None if isinstance(attention, str) else attention[place]
-        panels.append(Panel.of_attention(name, score, text, shown, by, reason))
+        if isinstance(attention, str):
+            reason = f"No heatmap: this model has no attention. It reads {attention}."
+            panels.append(Panel(name=name, score=score, text=text, reason=reason))
+        else:
+            panels.append(Panel.of_attention(name, score, text, attention[place], by))
     return ComparedSentence(source=sentence.source, reference=sentence.reference, panels=panels)
