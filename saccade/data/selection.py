@@ -159,7 +159,7 @@ class Selection:
 
     def split(self, *, seed: int, share: float, most: int) -> Split:
         """Choose which of the pairs to train on are held out instead."""
-        return Split.of(_SelectedPairs(self), seed=seed, share=share, most=most, name=str(self.pairs))
+        return Split.of(SelectedPairs([self]), seed=seed, share=share, most=most, name=str(self.pairs))
 
     def hold_out(self, split: Split, elsewhere: frozenset[int] = frozenset()) -> Self:
         """Leave out the held-out pairs, and pairs with a text on either side that is a held-out source `elsewhere`."""
@@ -249,13 +249,13 @@ class Selection:
 
 
 @dataclass(frozen=True)
-class _SelectedPairs:
-    """The pairs to train on, which can be iterated again."""
+class SelectedPairs:
+    """The pairs to train on of one or several corpora, which can be iterated again."""
 
-    selection: Selection
+    selections: Sequence[Selection]
 
     def __iter__(self) -> Iterator[TextPair]:
-        return (pair for _, pair in self.selection.selected())
+        return (pair for selection in self.selections for _, pair in selection.selected())
 
 
 class _FirstLines(dict[int, Sequence[int]]):

@@ -1,6 +1,6 @@
 """The dataset of a run: from the files or tasks of a recipe to vocabularies and encoded pairs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import chain, islice, zip_longest
@@ -22,7 +22,7 @@ from saccade.data import (
     open_pairs,
 )
 from saccade.data.cache import TaskPairs
-from saccade.data.sources import ReversedPairs
+from saccade.data.selection import SelectedPairs
 from saccade.decode import load_vocabularies
 from saccade.errors import UserError
 from saccade.text import Placeholders, Vocabularies, words
@@ -47,48 +47,44 @@ class Dataset:
 
 def load_dataset(data: Data, folder: Path, seed: int) -> Dataset:
     """Read, select and hold out pairs, train or borrow the vocabulary, and encode; cached in `folder`/cache."""
-    keep, entries = folder / "cache", data.all_corpora
-    sources = [_opened(entry, data, keep) for entry in entries]
+    cache_folder, entries = folder / "cache", data.all_corpora
+    sources = [_open(entry, data, cache_folder) for entry in entries]
     streams = data.streams or (data.streaming == "auto" and sum(source.size() for source in sources) > _LARGE)
     if not streams:
         sources = [source.in_memory() for source in sources]
     digest = cache_key(*(source.digest() for source in sources))
-    key, selections = _selections(data, sources, seed, keep, digest)
+    key, selections = _select(data, sources, seed, cache_folder, digest)
     vocabularies = _vocabularies(data, selections, folder, streams)
     key = cache_key(key, vocabularies.hash, data.longest)
+    tags, weights = [entry.tag for entry in entries], [entry.weight for entry in entries]
+    tagged = list(enumerate(zip(selections, tags, strict=True)))
     corpus: Corpus | Mixture | Stream
     if streams:
         selections = [
             load_or_build(
-                keep,
+                cache_folder,
                 f"{key}-stream-{place}",
-                partial(selection.drop_long, vocabularies, data.longest, entry.tag),
+                partial(selection.drop_long, vocabularies, data.longest, tag),
                 partial(Selection.load, pairs=selection.pairs, cleaning=data.clean),
             )
-            for place, (selection, entry) in enumerate(zip(selections, entries, strict=True))
+            for place, (selection, tag) in tagged
         ]
         corpus = Stream(
-            selections,
-            vocabularies,
-            weights=[entry.weight for entry in entries],
-            tags=[entry.tag for entry in entries],
-            buffer=data.buffer,
-            sampling=data.sampling,
+            selections, vocabularies, weights=weights, tags=tags, buffer=data.buffer, sampling=data.sampling
         )
         reports = [selection.report() for selection in selections]
         longest = max(selection.longest_source for selection in selections)
     else:
         corpora = [
             load_or_build(
-                keep,
+                cache_folder,
                 f"{key}-{place}",
-                partial(Corpus.encode, selection, vocabularies, longest=data.longest, tag=entry.tag),
+                partial(Corpus.encode, selection, vocabularies, longest=data.longest, tag=tag),
                 Corpus.load,
             )
-            for place, (selection, entry) in enumerate(zip(selections, entries, strict=True))
+            for place, (selection, tag) in tagged
         ]
-        weights = [entry.weight for entry in entries]
-        corpus = corpora[0] if len(corpora) == 1 and weights == [1.0] else Mixture(corpora, weights)
+        corpus = corpora[0] if weights == [1.0] else Mixture(corpora, weights)
         reports = [corpus.report for corpus in corpora]
         longest = max(_longest_source(corpus, vocabularies) for corpus in corpora)
     valid, valid_corpus = _valid(data, selections, vocabularies)
@@ -96,8 +92,7 @@ def load_dataset(data: Data, folder: Path, seed: int) -> Dataset:
     if isinstance(corpus, Stream):
         notes.append(f"streamed: {corpus.windows:,} windows of {data.buffer:,} pairs per epoch")
     notes.append(f"validation: {valid_corpus.report}")
-    sides = (vocabularies.source,) if vocabularies.joint else (vocabularies.source, vocabularies.target)
-    notes += [side.note for side in sides if side.note]
+    notes += dict.fromkeys(side.note for side in (vocabularies.source, vocabularies.target) if side.note)
     notes += _warnings(data, vocabularies, selections)
     return Dataset(
         vocabularies=vocabularies,
@@ -110,47 +105,46 @@ def load_dataset(data: Data, folder: Path, seed: int) -> Dataset:
     )
 
 
-def _opened(entry: WeightedCorpus, data: Data, keep: Path) -> PairSource:
+def _open(entry: WeightedCorpus, data: Data, cache_folder: Path) -> PairSource:
     """A task is drawn into a file once, and then read like any other file."""
     if entry.task is None:
         return entry.open()
     count = entry.count or data.count
     drawn = TaskPairs(draw=partial(entry.drawn, "train", count, data.words))
     key = cache_key(entry.task, count, repr(entry.words or data.words))[:16]
-    return load_or_build(keep, f"{key}-drawn", lambda: drawn, drawn.load).open(reverse=entry.reverse)
+    return load_or_build(cache_folder, f"{key}-drawn", lambda: drawn, drawn.load).open(reverse=entry.reverse)
 
 
-def _selections(
-    data: Data, sources: Sequence[PairSource], seed: int, keep: Path, digest: str
+def _select(
+    data: Data, sources: Sequence[PairSource], seed: int, cache_folder: Path, digest: str
 ) -> tuple[str, list[Selection]]:
     """The pairs to train on and to hold out, and a cache key of that selection."""
-    held_out = [data.valid is None and entry.valid is None and entry.task is None for entry in data.all_corpora]
-    shape = (repr(data.clean), repr(held_out), repr([entry.reverse for entry in data.all_corpora]))
+    entries = data.all_corpora
+    holds_out = [data.valid is None and entry.valid is None and entry.task is None for entry in entries]
+    shape = (repr(data.clean), repr(holds_out), repr([entry.reverse for entry in entries]))
     key = cache_key(digest, seed, data.valid_share, data.valid_most, *shape)
 
     @cache
     def select() -> list[Selection]:
         selections = [Selection.of(source, data.clean) for source in sources]
-        most = -(-data.valid_most // max(1, sum(held_out)))
-        splits = [
-            selection.split(seed=seed, share=data.valid_share, most=most) if holds_out else Split(seed, frozenset())
-            for selection, holds_out in zip(selections, held_out, strict=True)
-        ]
-        anywhere = (
-            frozenset[int]().union(*(split.held_out for split in splits)) if len(selections) > 1 else frozenset[int]()
-        )
-        if not any(held_out):
+        if not any(holds_out):
             return selections
-        return [selection.hold_out(split, anywhere) for selection, split in zip(selections, splits, strict=True)]
+        most = -(-data.valid_most // sum(holds_out))
+        splits = [
+            selection.split(seed=seed, share=data.valid_share, most=most) if is_split else Split(seed, frozenset())
+            for selection, is_split in zip(selections, holds_out, strict=True)
+        ]
+        elsewhere = frozenset(chain.from_iterable(split.held_out for split in splits if len(splits) > 1))
+        return [selection.hold_out(split, elsewhere) for selection, split in zip(selections, splits, strict=True)]
 
-    def of(place: int) -> Selection:
+    def select_from(place: int) -> Selection:
         return select()[place]
 
     return key, [
         load_or_build(
-            keep,
+            cache_folder,
             f"{key}-chosen-{place}",
-            partial(of, place),
+            partial(select_from, place),
             partial(Selection.load, pairs=source, cleaning=data.clean),
         )
         for place, source in enumerate(sources)
@@ -161,16 +155,16 @@ def _valid(
     data: Data, selections: Sequence[Selection], vocabularies: Vocabularies
 ) -> tuple[Sequence[TextPair], Corpus]:
     """The validation pairs: held out, drawn, or from a file; several corpora take turns."""
-    source = data.all_corpora[0].open_valid() if not data.corpora else None
+    entries = data.all_corpora
+    source = entries[0].open_valid() if not data.corpora else None
     if data.corpora and data.valid is not None:
         source = open_pairs(data.valid, data.valid_targets)  # with their tags
     if source is None:
-        each = []
-        for entry, selection in zip(data.all_corpora, selections, strict=True):
-            count = min(data.valid_most, max(50, (entry.count or data.count) // 20))
-            pairs = entry.open_valid() or _valid_of_task(entry, data, count) or ListedPairs(selection.held_out)
-            each.append([add_tag(pair, entry.tag) for pair in pairs])
-        source = ListedPairs([pair for turn in zip_longest(*each) for pair in turn if pair is not None])
+        of_corpora = [
+            [add_tag(pair, entry.tag) for pair in _valid_of(entry, data, selection)]
+            for entry, selection in zip(entries, selections, strict=True)
+        ]
+        source = ListedPairs([pair for turn in zip_longest(*of_corpora) for pair in turn if pair is not None])
     selection = Selection.of(source.in_memory())
     try:
         corpus = Corpus.encode(selection, vocabularies, longest=data.longest)
@@ -180,27 +174,19 @@ def _valid(
     return [by_line[line] for line in corpus.lines.tolist()], corpus
 
 
-def _valid_of_task(entry: WeightedCorpus, data: Data, count: int) -> PairSource | None:
+def _valid_of(entry: WeightedCorpus, data: Data, selection: Selection) -> PairSource:
+    if (source := entry.open_valid()) is not None:
+        return source
     if entry.task is None:
-        return None
-    drawn = ListedPairs([TextPair(pair.source, pair.target) for pair in entry.drawn("valid", count, data.words)])
-    return ReversedPairs(drawn) if entry.reverse else drawn
+        return ListedPairs(selection.held_out)
+    count = min(data.valid_most, max(50, (entry.count or data.count) // 20))
+    return TaskPairs(draw=partial(entry.drawn, "valid", count, data.words)).open(reverse=entry.reverse)
 
 
 def _longest_source(corpus: Corpus, vocabularies: Vocabularies) -> int:
     """In words, among the 100 sources with most tokens: a large corpus costs no more than a small one."""
     longest_sides = corpus.source.lengths.argsort()[-100:].tolist()
     return max(len(words(vocabularies.source.decode(corpus.source(i).tolist()))) for i in longest_sides)
-
-
-@dataclass(frozen=True)
-class _TrainingPairs:
-    """The training pairs of several corpora; they can be iterated again."""
-
-    selections: Sequence[Selection]
-
-    def __iter__(self) -> Iterator[TextPair]:
-        return (pair for _, pair in chain.from_iterable(selection.selected() for selection in self.selections))
 
 
 def _vocabularies(data: Data, selections: Sequence[Selection], folder: Path, streams: bool) -> Vocabularies:
@@ -211,7 +197,7 @@ def _vocabularies(data: Data, selections: Sequence[Selection], folder: Path, str
         return Vocabularies.load(place)
     if data.vocab_from is None:
         vocabularies = Vocabularies.train(
-            _TrainingPairs(selections),
+            SelectedPairs(selections),
             data.vocabulary,
             data.target_vocabulary,
             joint=data.joint,
@@ -231,7 +217,7 @@ def _warnings(data: Data, vocabularies: Vocabularies, selections: Sequence[Selec
     """A warning for each side of which a borrowed vocabulary knows less than half of the tokens."""
     if data.vocab_from is None:
         return []
-    pairs = list(islice(_TrainingPairs(selections), _SAMPLE))
+    pairs = list(islice(SelectedPairs(selections), _SAMPLE))
     shares = {
         "sources": vocabularies.source.unknown_share(pair.source for pair in pairs),
         "targets": vocabularies.target.unknown_share(pair.target for pair in pairs),
@@ -252,9 +238,8 @@ def _borrow(data: Data, place: Path) -> Vocabularies:
         if tag not in vocabularies.source.tags:
             names = ", ".join(vocabularies.source.tags) or "none"
             raise UserError(f"data.vocab_from: the vocabulary of {place} has no tag {tag}; its tags: {names}")
-    if data.placeholders and (
-        vocabularies.placeholders is None or vocabularies.placeholders.kinds != data.placeholders
-    ):
-        names = "none" if vocabularies.placeholders is None else ", ".join(vocabularies.placeholders.kinds)
+    kinds = vocabularies.placeholders.kinds if vocabularies.placeholders is not None else ()
+    if data.placeholders and kinds != data.placeholders:
+        names = ", ".join(kinds) or "none"
         raise UserError(f"data.vocab_from: the vocabulary of {place} has other placeholders: {names}")
     return vocabularies

@@ -117,16 +117,12 @@ class Learner(ABC, Generic[B]):
     batches: BatchStream[B]
     judge: Judge
     unit = "row"  # what a row of a batch is called in messages
+    title = ""  # of the card, if it is not the name
     about = ""  # a paragraph for the card
     usage = ""  # Python code for the card
     notes: Sequence[str] = ()  # facts about the data, for the log and the card
     data: Mapping[str, DataDigest] = {}  # kind → its file; a run is resumed on the same data only
     epoch_tokens = 0  # of an epoch, where batches of the "auto" size depend on it
-
-    @property
-    def title(self) -> str:
-        """Of the card."""
-        return self.name
 
     @abstractmethod
     def loss(self, model: nn.Module, batch: B, state: TrainingState) -> tuple[Tensor, Tensor]:
@@ -176,7 +172,7 @@ def model_card(learner: Learner[Any], model: nn.Module, best: Mapping[str, Any],
     versions = ", ".join(f"{name} {version}" for name, version in origin["versions"].items())
     notes = "\n".join(f"- {note}" for note in learner.notes)
     about = f"{learner.about} {sum(p.numel() for p in model.parameters()):,} parameters.".strip()
-    return f"""# {learner.title}
+    return f"""# {learner.title or learner.name}
 
 {about}
 

@@ -32,7 +32,7 @@ _MOST_SPLITS = 3  # after so many updates that were split, all are
 class TrainingRun:
     learner: Learner[Any]
     training: Training
-    tables: dict[str, Any]  # of recipe.toml, beside [train]
+    tables: dict[str, Any]  # of recipe.toml, besides [train]
     out: Path
     device: torch.device
     workers: Workers

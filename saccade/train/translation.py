@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -28,12 +29,12 @@ from saccade.errors import UserError
 from saccade.evaluation import score
 from saccade.models import Seq2Seq, build_model
 from saccade.text import Vocabularies
-from saccade.train.dataset import Dataset, load_dataset
+from saccade.train.dataset import load_dataset
 from saccade.train.distributed import Workers, join_workers
 from saccade.train.guidance import load_alignment_guide
 from saccade.train.learner import DataDigest, Judge, Learner, Shape, TrainingState, Validation
 from saccade.train.log import Log
-from saccade.train.loop import BuildLearner, Outcome, start_run, train_learner
+from saccade.train.loop import Outcome, start_run, train_learner
 from saccade.train.losses import (
     Objective,
     Reinforce,
@@ -67,14 +68,15 @@ def train(
     """
     with join_workers() as workers, claim_folder(workers, out):
         recipe = workers.broadcast(lambda: _copy_input(recipe, out, resume))
-        build, tables = _builder(recipe, out), _tables(recipe)
+        build, tables = partial(TranslationLearner, recipe, out), recipe.to_dict()
         return train_learner(build, recipe.train, out, tables=tables, resume=resume, log=log, observe=observe)
 
 
 def start(recipe: Recipe, out: Path, *, resume: bool = False, log: Log | None = None) -> TrainingRun:
     """The run before its first step, in one process."""
     recipe = _copy_input(recipe, out, resume)
-    return start_run(_builder(recipe, out), recipe.train, out, tables=_tables(recipe), resume=resume, log=log)
+    build = partial(TranslationLearner, recipe, out)
+    return start_run(build, recipe.train, out, tables=recipe.to_dict(), resume=resume, log=log)
 
 
 def _copy_input(recipe: Recipe, out: Path, resume: bool) -> Recipe:
@@ -86,17 +88,6 @@ def _copy_input(recipe: Recipe, out: Path, resume: bool) -> Recipe:
     return replace(recipe, data=recipe.data.copied_to(out))
 
 
-def _tables(recipe: Recipe) -> dict[str, Any]:
-    return {name: table for name, table in recipe.to_dict().items() if name != "train"}
-
-
-def _builder(recipe: Recipe, out: Path) -> BuildLearner:
-    def build(training: Training) -> TranslationLearner:
-        return TranslationLearner(recipe, training, load_dataset(recipe.data, out, training.seed), out)
-
-    return build
-
-
 class TranslationLearner(Learner[Batch]):
     unit = "pair"
     usage = 'import saccade\nsaccade.load("this folder").translate(["..."])'
@@ -104,9 +95,11 @@ class TranslationLearner(Learner[Batch]):
     model: Seq2Seq[Any, Any]
     batches: Batches
 
-    def __init__(self, recipe: Recipe, training: Training, dataset: Dataset, out: Path) -> None:
-        self.recipe, self.training, self.dataset = recipe, training, dataset
+    def __init__(self, recipe: Recipe, out: Path, training: Training) -> None:
+        self.recipe, self.training = recipe, training
+        self.dataset = dataset = load_dataset(recipe.data, out, training.seed)
         self.name, self.notes = recipe.model, dataset.notes
+        self.title = f"{recipe.model} on {recipe.data.name}"
         self.judge = JUDGES[training.judge]
         self.data = {
             "pairs": DataDigest(recipe.data.name, dataset.digest),
@@ -115,6 +108,8 @@ class TranslationLearner(Learner[Batch]):
         self.epoch_tokens = dataset.corpus.tokens
         self.set_batch_tokens(training.batch_tokens)
         self.model = self._build_model(is_new=not (out / "training").is_dir())
+        paper = self.model.paper
+        self.about = f"{paper.authors} ({paper.year}): *{paper.title}*."
         is_guided = training.guided or recipe.data.alignments
         self.guide = load_alignment_guide(recipe, self.model, dataset) if is_guided else None
         self._is_sampled = has_sampled_attention(self.model)
@@ -130,15 +125,6 @@ class TranslationLearner(Learner[Batch]):
         if self.training.init_from is not None and is_new:
             load_weights(model, Path(self.training.init_from), vocabularies)
         return model
-
-    @property
-    def title(self) -> str:
-        return f"{self.name} on {self.recipe.data.name}"
-
-    @property
-    def about(self) -> str:  # type: ignore[override]
-        paper = self.model.paper
-        return f"{paper.authors} ({paper.year}): *{paper.title}*."
 
     def set_batch_tokens(self, tokens: int) -> None:
         self.batches = Batches(self.dataset.corpus, tokens=tokens, seed=self.training.seed)
@@ -180,7 +166,7 @@ class TranslationLearner(Learner[Batch]):
 
     def validate(self, model: nn.Module, workers: Workers) -> Validation:
         translator, training = self.predictor(model), self.training
-        loss = _validation_loss(translator, self.dataset, training, workers)
+        loss = self._loss_per_token(translator, workers)
         scores = {"loss": loss, "perplexity": math.exp(min(loss, 50))}
         if training.judge == "loss":
             return Validation(scores=scores)
@@ -191,6 +177,27 @@ class TranslationLearner(Learner[Batch]):
         measured = score(texts, [pair.target for pair in pairs])
         scores |= {name: measured[name] for name in ("bleu", "chrf", "exact")}
         return Validation(scores=scores, sample=f"{pairs[0].source} → {texts[0]}")
+
+    def _loss_per_token(self, translator: Translator, workers: Workers) -> float:
+        """The cross-entropy of the validation pairs, without smoothing."""
+        model, device = translator.model, translator.device
+        was_training = model.training
+        model.eval()
+
+        def loss_of(batch: Batch) -> float:
+            return float(batch_loss(model, batch.to(device), Objective())[0])
+
+        total, tokens = 0.0, 0
+        size = max(1, self.training.batch_tokens // workers.count)
+        batches = Batches(self.dataset.valid_corpus, tokens=size, seed=1)
+        with torch.inference_mode():
+            for batch in islice(batches, workers.rank, None, workers.count):
+                halves = run_in_halves(batch, loss_of, lambda batch: batch.halves() if len(batch) > 1 else (), device)
+                total += sum(loss for _, loss in halves)
+                tokens += batch.tokens
+        model.train(was_training)
+        totals, counts = zip(*workers.gather((total, tokens)), strict=True)
+        return float(sum(totals) / sum(counts))
 
     def save(self, folder: Path, model: nn.Module, *, best: Mapping[str, Any], card: str) -> None:
         assert isinstance(model, Seq2Seq)
@@ -231,8 +238,8 @@ class TranslationLearner(Learner[Batch]):
         """The longest pairs and, where one side is always the shorter, pairs that are long on both sides, of which a
         batch has more."""
         longest = tuple(length + 1 for length in self.dataset.corpus.longest)  # with bos or eos
-        both = min(longest)
-        return [longest] if both == max(longest) else [longest, (both, both)]
+        shorter = min(longest)
+        return [longest] if shorter == max(longest) else [longest, (shorter, shorter)]
 
     def trial_batch(self, shape: Shape, rows: int) -> Batch:
         corpus = self.dataset.valid_corpus
@@ -242,44 +249,22 @@ class TranslationLearner(Learner[Batch]):
         return Batch.of([source] * rows, [target] * rows, [0] * rows)
 
 
-def _validation_loss(translator: Translator, dataset: Dataset, training: Training, workers: Workers) -> float:
-    """The cross-entropy per token, without smoothing."""
-    model, device = translator.model, translator.device
-    was_training = model.training
-    model.eval()
-
-    def loss_of(batch: Batch) -> float:
-        return float(batch_loss(model, batch.to(device), Objective())[0])
-
-    total, tokens = 0.0, 0
-    size = max(1, training.batch_tokens // workers.count)
-    batches = Batches(dataset.valid_corpus, tokens=size, seed=1)
-    with torch.inference_mode():
-        for batch in islice(batches, workers.rank, None, workers.count):
-            halves = run_in_halves(batch, loss_of, lambda batch: batch.halves() if len(batch) > 1 else (), device)
-            total += sum(loss for _, loss in halves)
-            tokens += batch.tokens
-    model.train(was_training)
-    totals, counts = zip(*workers.gather((total, tokens)), strict=True)
-    return float(sum(totals) / sum(counts))
-
-
 def load_weights(model: Seq2Seq[Any, Any], folder: Path, vocabularies: Vocabularies) -> None:
-    """Those of the model in `folder`, which must be one of the same sizes and of the same vocabulary."""
+    """Load the weights of the model in `folder`, which must have the same sizes and the same vocabulary."""
     tensors, described = model_folder.load_model(folder)
     if load_vocabularies(folder).hash != vocabularies.hash:
         raise UserError(
-            f"train.init_from: the vocabulary of {folder} is not the run's, so that its weights are of other pieces; "
+            f"train.init_from: the vocabulary of {folder} is not the run's, so its weights belong to other tokens; "
             "set data.vocab_from to it, too"
         )
-    expected, found = _kinds(model.state_dict()), _kinds(tensors)
-    differing = [name for name in sorted(expected.keys() | found.keys()) if expected.get(name) != found.get(name)]
+    expected, stored = _kinds(model.state_dict()), _kinds(tensors)
+    differing = [name for name in sorted(expected.keys() | stored.keys()) if expected.get(name) != stored.get(name)]
     if differing:
         name = differing[0]
         others = f", and {len(differing) - 1} more" if len(differing) > 1 else ""
         raise UserError(
             f"train.init_from: the {described.model} of {folder} does not fit the model of this recipe: {name} is "
-            f"{found.get(name, 'not there')}, expected {expected.get(name, 'no such tensor')}{others}; "
+            f"{stored.get(name, 'not there')}, expected {expected.get(name, 'no such tensor')}{others}; "
             f"copy [model] from {folder / 'recipe.toml'}"
         )
     model.load_state_dict(tensors)
