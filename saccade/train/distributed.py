@@ -13,6 +13,7 @@ called step by step.
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -36,16 +37,16 @@ class WorkerLostError(UserError):
     code = 1
 
 
+@dataclass
 class Workers:
     """One worker's view of all workers. `Workers()` is a run in one process."""
 
-    def __init__(
-        self, rank: int = 0, count: int = 1, place: int = 0, neighbours: int = 1, store: Store | None = None
-    ) -> None:
-        self.rank, self.count = rank, count
-        self.place, self.neighbours = place, neighbours  # its number on this machine, and how many there are
-        self._store = store
-        self._exchange: dist.ProcessGroup | None = None  # for gradients; None: the default group
+    rank: int = 0
+    count: int = 1
+    place: int = 0  # its number among the workers on this machine …
+    neighbours: int = 1  # … and how many there are
+    store: Store | None = None
+    exchange: dist.ProcessGroup | None = None  # for gradients; None: the default group
 
     @property
     def is_rank0(self) -> bool:
@@ -106,7 +107,7 @@ class Workers:
                 f"the workers found different devices ({found}); set train.device", elsewhere=not self.is_rank0
             )
         if self.count > 1 and kinds[0] == "cuda":
-            self._exchange = dist.new_group(backend="nccl")
+            self.exchange = dist.new_group(backend="nccl")
         return devices[self.rank]
 
     def _find_device(self, name: str) -> torch.device:
@@ -136,7 +137,7 @@ class Workers:
         present = torch.tensor([float(p.grad is not None) for p in trained], device=parts[0].device)
         together = torch.cat([present, *(part.flatten() for part in parts)])
         with self._detect_losses():
-            dist.all_reduce(together, group=self._exchange)
+            dist.all_reduce(together, group=self.exchange)
         present, *sums = torch.split(together, [len(trained), *(p.numel() for p in trained)])
         for parameter, exists, total in zip(trained, present.tolist(), sums, strict=True):
             parameter.grad = total.view_as(parameter).to(parameter.dtype) if exists else None
@@ -146,7 +147,7 @@ class Workers:
         if self.count > 1:
             with self._detect_losses():
                 for tensor in model.state_dict().values():
-                    dist.broadcast(tensor, src=0, group=self._exchange)
+                    dist.broadcast(tensor, src=0, group=self.exchange)
 
     @contextmanager
     def _detect_losses(self) -> Iterator[None]:
@@ -161,9 +162,9 @@ class Workers:
 
     def reports_first(self) -> bool:
         """Whether this worker is the first to report an error."""
-        assert self._store is not None
+        assert self.store is not None
         try:
-            return self._store.add("reported", 1) == 1
+            return self.store.add("reported", 1) == 1
         except RuntimeError:  # the lost worker had the store
             return True
 

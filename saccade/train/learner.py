@@ -220,9 +220,7 @@ class TensorBatch:
     def tokens(self) -> int:
         return self.tensors[0].numel()
 
-    @property
-    def size(self) -> int:
-        return self.tensors[0].numel()
+    size = tokens
 
 
 class TensorBatches:

@@ -7,6 +7,7 @@ import math
 import sys
 import time
 from collections.abc import Mapping
+from datetime import timedelta
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,12 +27,15 @@ if TYPE_CHECKING:
 
 class Log:
     def __init__(self, folder: Path, console: Console | None = None, *, tensorboard: bool = False) -> None:
+        if tensorboard and find_spec("tensorboard") is None:
+            raise UserError("train.tensorboard needs TensorBoard: pip install tensorboard")
         self.console = console or Console(stderr=True)
         self.metrics = folder / "metrics.jsonl"
         self._live = Live(console=self.console, refresh_per_second=4) if self.console.is_terminal else None
         self._shown: dict[str, str] = {}
         self._printed = 0.0
-        self._board = Board(folder / "tensorboard") if tensorboard else None
+        self._board_folder = folder / "tensorboard" if tensorboard else None
+        self._board: SummaryWriter | None = None
 
     def __enter__(self) -> Log:
         if self._live is not None:
@@ -50,8 +54,10 @@ class Log:
         lines = self.metrics.read_text(encoding="utf-8", errors="replace").splitlines() if self.metrics.exists() else []
         last = (step, averaged)
         files.write_atomically(self.metrics, "".join(f"{line}\n" for line in lines if _place(line) <= last))
-        if self._board is not None:
-            self._board.open_after(step)
+        if self._board_folder is not None:
+            from torch.utils.tensorboard import SummaryWriter
+
+            self._board = SummaryWriter(str(self._board_folder), purge_step=step + 1)
 
     def say(self, text: str) -> None:
         self.console.print(printable(text, keep="\n\t"), highlight=False, markup=False, soft_wrap=True)
@@ -72,6 +78,8 @@ class Log:
         self, state: TrainingState, *, epoch: int, loss: float, rate: float, speed: float, done: float
     ) -> None:
         """Show the progress; as plain lines, at most every ten seconds."""
+        left = "?" if done <= 0 else str(timedelta(seconds=round(state.seconds * (1 - done) / done)))
+        is_too_low = done > 0 and "validation" not in self._shown  # the first validation takes its time, too
         self._shown |= {
             "step": f"{state.step:,}",
             "epoch": str(epoch),
@@ -79,18 +87,17 @@ class Log:
             "perplexity": f"{math.exp(min(loss, 20)):.2f}",
             "rate": f"{rate:.2e}",
             "tokens/s": f"{speed:,.0f}",
-            "left": self._left(state.seconds, done),
+            "left": f"over {left}" if is_too_low else left,
             "memory": f"{peak_memory() / 2**30:.1f} GiB",
         }
-        self._show(f"{done:4.0%}")
-        if self._board is not None:
-            self._board.write(state.step, {"loss": loss, "rate": rate, "tokens/s": speed})
-
-    def _left(self, seconds: float, done: float) -> str:
-        """At the speed so far; too little before the first validation, which takes its time, too."""
-        if done <= 0:
-            return "?"
-        return ("" if "validation" in self._shown else "over ") + _clock(seconds * (1 - done) / done)
+        if self._live is not None:
+            table = Table.grid(padding=(0, 2))
+            table.add_row(f"{done:4.0%}", *(f"[dim]{name}[/] {value}" for name, value in self._shown.items()))
+            self._live.update(table)
+        elif time.monotonic() - self._printed > 10:
+            self._printed = time.monotonic()
+            self.say("  ".join([f"{done:4.0%}", *(f"{name} {value}" for name, value in self._shown.items())]))
+        self._draw(state.step, {"loss": loss, "rate": rate, "tokens/s": speed})
 
     def validated(
         self, state: TrainingState, result: Validation, judge: Judge, *, better: bool, averaged: int | None = None
@@ -98,24 +105,20 @@ class Log:
         """Report the weights at this step, or their mean over so many validations."""
         loss, judged = result.scores["loss"], {judge.label: result.scores[judge.metric]}
         judged = {} if judge.metric == "loss" else judged
-        scores = ", ".join([f"loss {loss:.3f}", *(judge.show(value) for value in judged.values())])
+        scores = ", ".join([f"loss {loss:.3f}", *map(judge.show, judged.values())])
         best = "" if state.best is None else f" (best {judge.show(state.best[judge.metric])})"
         self._shown["validation"] = scores + best
         which = f"step {state.step:,}" if averaged is None else f"the mean of {averaged} validations"
         self.say(f"{which}: validation {scores}" + (" (best so far)" if better else best))
         if result.sample is not None:
             self.say(f"  {result.sample}")
-        if self._board is not None and averaged is None:
-            self._board.write(state.step, {"valid loss": loss} | judged)
+        if averaged is None:
+            self._draw(state.step, {"valid loss": loss} | judged)
 
-    def _show(self, done: str) -> None:
-        if self._live is not None:
-            table = Table.grid(padding=(0, 2))
-            table.add_row(done, *(f"[dim]{name}[/] {value}" for name, value in self._shown.items()))
-            self._live.update(table)
-        elif time.monotonic() - self._printed > 10:
-            self._printed = time.monotonic()
-            self.say(done + "  " + "  ".join(f"{name} {value}" for name, value in self._shown.items()))
+    def _draw(self, step: int, numbers: Mapping[str, float]) -> None:
+        if self._board is not None:
+            for name, value in numbers.items():
+                self._board.add_scalar(name, value, step)
 
 
 class SilentLog(Log):
@@ -139,11 +142,6 @@ def _place(line: str) -> tuple[int, bool]:
         return sys.maxsize, True
 
 
-def _clock(seconds: float) -> str:
-    minutes, seconds = divmod(round(seconds), 60)
-    return f"{minutes // 60}:{minutes % 60:02d}:{seconds:02d}"
-
-
 def peak_memory() -> int:
     """The most bytes that this process used: GPU memory if it uses a GPU, else main memory."""
     if "torch" in sys.modules and sys.modules["torch"].cuda.is_initialized():
@@ -156,27 +154,3 @@ def peak_memory() -> int:
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # KiB on Linux, bytes on macOS
     return peak if sys.platform == "darwin" else 1024 * peak
-
-
-class Board:
-    def __init__(self, folder: Path) -> None:
-        if find_spec("tensorboard") is None:
-            raise UserError("train.tensorboard needs TensorBoard: pip install tensorboard")
-        self.folder = folder
-        self._writer: SummaryWriter | None = None
-
-    def open_after(self, step: int) -> None:
-        """Drop the points after `step`, which a resumed run writes again."""
-        from torch.utils.tensorboard import SummaryWriter
-
-        self.close()
-        self._writer = SummaryWriter(str(self.folder), purge_step=step + 1)
-
-    def write(self, step: int, numbers: Mapping[str, float]) -> None:
-        if self._writer is not None:
-            for name, value in numbers.items():
-                self._writer.add_scalar(name, value, step)
-
-    def close(self) -> None:
-        if self._writer is not None:
-            self._writer.close()

@@ -81,11 +81,12 @@ def updates_per_second(
 
     The first update, which allocates what later ones reuse, is not counted. The random state does not change.
     """
-    devices = [device] if device.type == "cuda" else []
-    with torch.random.fork_rng(devices):
+    with torch.random.fork_rng([device] if device.type == "cuda" else []):
         net = build_model(model, settings, vocabulary, vocabulary).to(device).train()
         optimiser, precision = build_optimiser(train, net), Precision(train.precision, device)
-        batch = _random_batch(max(1, train.batch_tokens // length), length, vocabulary).to(device)
+        pairs = max(1, train.batch_tokens // length)
+        sources, targets = torch.randint(EOS + 1, vocabulary, (2, pairs, max(1, length - 1))).tolist()  # and eos
+        batch = Batch.of(sources, targets, range(pairs)).to(device)
 
         def update() -> None:
             with precision.autocast():
@@ -100,11 +101,6 @@ def updates_per_second(
             update()
             count += 1
         return count / (time.perf_counter() - begun)
-
-
-def _random_batch(pairs: int, length: int, vocabulary: int) -> Batch:
-    texts = torch.randint(EOS + 1, vocabulary, (2, pairs, max(1, length - 1))).tolist()  # and one id for eos
-    return Batch.of(texts[0], texts[1], range(pairs))
 
 
 _KEPT = 0.9  # of the baseline, from update to update
@@ -187,14 +183,8 @@ def truth_share(training: Training, step: int) -> float:
     elif training.sampling == "exponential":
         share = 0.5 ** (step / half)
     else:
-        k = _solved(half)
+        k = half + 1.0
+        for _ in range(50):  # Newton's method
+            k -= (k * math.log(k) - half) / (math.log(k) + 1)
         share = 1 / (1 + math.exp(min(700.0, step / k - math.log(k))))  # k / (k + exp(step/k))
     return max(training.sampling_least, share)
-
-
-def _solved(half: int) -> float:
-    """k with k·ln k = half, by Newton's method."""
-    k = half + 1.0
-    for _ in range(50):
-        k -= (k * math.log(k) - half) / (math.log(k) + 1)
-    return k

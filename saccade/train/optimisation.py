@@ -17,15 +17,13 @@ from saccade.train.recipe import Training
 def build_optimiser(training: Training, model: nn.Module) -> torch.optim.Optimizer:
     """The optimiser of the parameters that are not frozen. Vectors and scalars (norms, biases) do not decay."""
     parameters = [p for p in model.parameters() if p.requires_grad]
+    groups, rate = _groups(training, parameters), training.lr
     if training.optimiser == "muon":
         return _muon_and_adamw(training, model, parameters)
     if training.optimiser == "adadelta":
-        return torch.optim.Adadelta(_groups(training, parameters), lr=training.lr, rho=0.95, eps=1e-6)
+        return torch.optim.Adadelta(groups, lr=rate, rho=0.95, eps=1e-6)
     if training.optimiser == "sgd":
-        momentum = training.momentum or 0.0
-        return torch.optim.SGD(
-            _groups(training, parameters), lr=training.lr, momentum=momentum, nesterov=training.nesterov
-        )
+        return torch.optim.SGD(groups, lr=rate, momentum=training.momentum or 0.0, nesterov=training.nesterov)
     return _adamw(training, parameters)
 
 
@@ -45,19 +43,12 @@ def _muon_and_adamw(training: Training, model: nn.Module, parameters: list[nn.Pa
     """Muon (Jordan 2024) for hidden matrices, whose updates it makes orthogonal; AdamW for the rest. Muon's updates
     are scaled to the size of AdamW's (Liu 2025), so that one learning rate serves both."""
     vocabulary = _of_vocabulary(model)
-    hidden = [p for p in parameters if p.dim() == 2 and min(p.shape) > 1 and id(p) not in vocabulary]
-    chosen = {id(p) for p in hidden}
-    others = [p for p in parameters if id(p) not in chosen]
+    hidden = {id(p): p for p in parameters if p.dim() == 2 and min(p.shape) > 1 and id(p) not in vocabulary}
+    others = [p for p in parameters if id(p) not in hidden]
     parts: list[torch.optim.Optimizer] = []
     if hidden:
-        momentum = 0.95 if training.momentum is None else training.momentum
-        muon = torch.optim.Muon(
-            hidden,
-            lr=training.lr,
-            weight_decay=training.weight_decay,
-            momentum=momentum,
-            adjust_lr_fn="match_rms_adamw",
-        )
+        decay, momentum = training.weight_decay, 0.95 if training.momentum is None else training.momentum
+        muon = torch.optim.Muon(hidden.values(), training.lr, decay, momentum=momentum, adjust_lr_fn="match_rms_adamw")
         parts.append(muon)
     if others:
         parts.append(_adamw(training, others))
@@ -125,16 +116,15 @@ class Precision:
             raise UserError(f"train.precision = 'fp16' trains on CUDA and CPU, not on {device}; leave it at 'auto'")
         self.device = device
         self.dtype = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[name]
-        self._scaler = torch.amp.GradScaler(device.type) if name == "fp16" else None
-        if self._scaler is not None:
-            self._scaler.scale(torch.zeros((), device=device))  # creates the scale, which a worker without rows needs
+        self._scaler = torch.amp.GradScaler(device.type, enabled=name == "fp16")  # others are not scaled
+        self._scaler.scale(torch.zeros((), device=device))  # creates the scale, which a worker without rows needs
 
     def autocast(self) -> AbstractContextManager[None]:
         narrow = self.dtype is not torch.float32
         return torch.autocast(self.device.type, self.dtype if narrow else torch.bfloat16, enabled=narrow)
 
     def backward(self, loss: Tensor) -> None:
-        torch.autograd.backward(loss if self._scaler is None else self._scaler.scale(loss))
+        torch.autograd.backward(self._scaler.scale(loss))
 
     def step(
         self, optimiser: torch.optim.Optimizer, parameters: Iterable[nn.Parameter], clip: float | None, *, finite: bool
@@ -142,23 +132,20 @@ class Precision:
         """Update by the clipped gradients if the loss is `finite` and they are → whether all was well.
 
         With fp16, overflowing gradients are normal: the scale is halved and the update skipped."""
-        if self._scaler is not None:
-            self._scaler.unscale_(optimiser)
+        self._scaler.unscale_(optimiser)
         norm = nn.utils.clip_grad_norm_(parameters, clip or math.inf)
         overflowed = not bool(torch.isfinite(norm))
         if finite and not overflowed:
             optimiser.step()
-        if self._scaler is None:
-            return finite and not overflowed
         self._scaler.update()
-        return finite and (not overflowed or self._scaler.get_scale() >= _LEAST_SCALE)
+        is_normal = self._scaler.is_enabled() and self._scaler.get_scale() >= _LEAST_SCALE
+        return finite and (not overflowed or is_normal)
 
     def state_dict(self) -> dict[str, Any]:
-        return {} if self._scaler is None else self._scaler.state_dict()
+        return self._scaler.state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        if self._scaler is not None:
-            self._scaler.load_state_dict(state)
+        self._scaler.load_state_dict(state)
 
 
 class RunningAverage:
@@ -207,16 +194,10 @@ def freeze(model: nn.Module, patterns: tuple[str, ...]) -> int:
     for pattern in patterns:
         chosen = [name for name in named if name.startswith(f"{pattern}.") or fnmatchcase(name, pattern)]
         if not chosen:
-            raise UserError(
-                f"train.freeze: no parameter's name begins with or matches {pattern!r}; there are {_listed(named)}"
-            )
+            parts = ", ".join(dict.fromkeys(".".join(name.split(".")[:2]) for name in named))  # two levels deep
+            raise UserError(f"train.freeze: no parameter's name begins with or matches {pattern!r}; there are {parts}")
         for name in chosen:
             named[name].requires_grad_(False)
     if not any(parameter.requires_grad for parameter in named.values()):
         raise UserError("train.freeze: nothing is left to learn; name fewer parts")
     return sum(parameter.numel() for parameter in model.parameters() if not parameter.requires_grad)
-
-
-def _listed(named: dict[str, nn.Parameter]) -> str:
-    """The names of the parts, two levels deep."""
-    return ", ".join(dict.fromkeys(".".join(name.split(".")[:2]) for name in named))
