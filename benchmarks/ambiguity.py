@@ -15,7 +15,7 @@ from typing import Any
 from saccade.decode.translator import Translator
 from saccade.provenance import provenance
 from saccade.tasks import Phrasebook
-from saccade.tour.ambiguity import AmbiguitySet
+from saccade.tour.contest import AmbiguitySet
 from saccade.train.learner import TrainingState
 from saccade.train.recipe import load_recipe
 from saccade.train.translation import train
@@ -65,7 +65,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/ambiguity.json"))
     parser.add_argument("--keep", type=Path, help="keep the trained models in this folder")
     arguments = parser.parse_args()
-    items = AmbiguitySet.of(Phrasebook(source="en", target="fr"), arguments.items)
+    items = AmbiguitySet(Phrasebook(source="en", target="fr"), arguments.items)
     runs = []
     for path in arguments.recipes:
         runs.append(run(path, arguments.minutes, items, arguments.keep))

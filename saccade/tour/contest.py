@@ -10,32 +10,37 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
-from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import torch
 from rich.console import Console
 
 from saccade import files
 from saccade.align import GoldLinks, score_alignments
 from saccade.align.scores import score_baselines
+from saccade.decode.loading import load
+from saccade.decode.options import Search
+from saccade.decode.translator import Translator
 from saccade.errors import UserError
-from saccade.evaluation.breakdowns import LengthScores, by_length
+from saccade.evaluation import AmbiguousWord, DistanceScores, by_distance
+from saccade.evaluation.breakdowns import by_length
 from saccade.locking import entries, locked
-from saccade.metrics import Counts, score
+from saccade.metrics import Counts
 from saccade.models import MODELS
 from saccade.provenance import provenance
 from saccade.tasks import Pair, Phrasebook
 from saccade.text import Policy, words
 from saccade.tour import TourOptions
-from saccade.tour.ambiguity import AmbiguitySet
 from saccade.tour.progress import ContestProgress, Pace, clock, read_progress
 from saccade.tour.report import look, show, targets, write_report
+from saccade.train.log import Log
 from saccade.train.recipe import Data, Recipe, Training
+from saccade.train.translation import train
 
 BOOK = Phrasebook(source="en", target="fr")
 SYSTEMS: Mapping[str, str] = {"fixed context": "cho2014", "attention": "bahdanau2014"}
@@ -46,50 +51,38 @@ EXAMPLE = "the small girl does not see the big black dog that I follow in the ga
 
 
 def run_in_terminal(out: Path, options: TourOptions, *, quiet: bool = False) -> dict[str, Any]:
-    """Run the tour and print its progress and its results; with `quiet`, only the progress, on standard error."""
+    """Train and evaluate both models, and write them, figures.json and report.html into the folder `out`.
+
+    Prints the progress and the results; with `quiet`, only the progress, on standard error. Returns the content of
+    figures.json.
+    """
     console, began = Console(stderr=quiet), time.monotonic()
     print_line = partial(console.print, highlight=False)
-    warned: list[str] = []
-    with console.status("starting") as status:
+    warnings: list[str] = []
+    with console.status("starting") as status, locked(out, folder=True):
 
         def print_progress(progress: ContestProgress) -> None:
-            if progress.warning is not None and not warned:
-                warned.append(progress.warning)
+            if progress.warning is not None and not warnings:
+                warnings.append(progress.warning)
                 print_line(progress.warning)
             states = "   ".join(f"{name}: {state}" for name, state in progress.states.items())
             status.update(f"{clock(progress.seconds_left)} left   {states}")
 
-        results = run_tour(out, options, say=print_line, progress=print_progress)
-    if not quiet:
-        show(results, console)
-        print_line(f"\nFinished in {clock(time.monotonic() - began)}. Report: {out / 'report.html'}   Continue with:")
-        print_line(f"  saccade translate {out / SYSTEMS['attention']} - --heatmap")
-    return results
-
-
-def run_tour(
-    out: str | Path = "runs/try",
-    options: TourOptions | None = None,
-    *,
-    say: Callable[[str], None] = lambda _: None,
-    progress: Callable[[ContestProgress], None] = lambda _: None,
-    **changes: Any,
-) -> dict[str, Any]:
-    """Train and evaluate both models, and write them, figures.json and report.html into the folder `out`.
-
-    `changes` are fields of `TourOptions`; `progress` is called every second. Returns the content of figures.json.
-    """
-    out, options, began = Path(out), replace(options or TourOptions(), **changes), time.monotonic()
-    with locked(out, folder=True):
         _clear(out)
-        say("Training without and with attention, side by side, on English–French pairs of the built-in phrasebook …")
-        results = contest(options, out, progress)
+        print_line(
+            "Training without and with attention, side by side, on English–French pairs of the built-in phrasebook …"
+        )
+        results = contest(options, out, print_progress)
         results["provenance"] = provenance(seed=options.seed)
         results["heatmap"] = look(out / SYSTEMS["attention"], EXAMPLE)
         results["targets"] = [vars(target) for target in targets(results)]
         results["seconds"] = round(time.monotonic() - began, 1)
         files.write_json(out / "figures.json", results)
         write_report(results, out / "report.html")
+    if not quiet:
+        show(results, console)
+        print_line(f"\nFinished in {clock(time.monotonic() - began)}. Report: {out / 'report.html'}   Continue with:")
+        print_line(f"  saccade translate {out / SYSTEMS['attention']} - --heatmap")
     return results
 
 
@@ -102,17 +95,84 @@ def _clear(out: Path) -> None:
         shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
 
+def contest(options: TourOptions, folder: Path, progress: Callable[[ContestProgress], None]) -> dict[str, Any]:
+    """Train and evaluate both systems side by side; `progress` is called every second."""
+    folder.mkdir(parents=True, exist_ok=True)
+    folders = {system: folder / model for system, model in SYSTEMS.items()}
+    paces = {name: Pace(model=SYSTEMS[name], updates=SHARES[name] * options.updates) for name in SYSTEMS}
+    pool = ProcessPoolExecutor(
+        len(SYSTEMS), multiprocessing.get_context("spawn"), initializer=os.putenv, initargs=("OMP_NUM_THREADS", "1")
+    )
+    with pool:
+        # Ctrl-C reaches every process of a terminal. Processes started here ignore it, even while they still import;
+        # this process ends them and prints one message.
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            running = {system: pool.submit(compete, system, options, folders[system]) for system in SYSTEMS}
+        finally:
+            signal.signal(signal.SIGINT, before)
+        try:
+            while not all(future.done() for future in running.values()):
+                wait(running.values(), timeout=1.0, return_when=FIRST_COMPLETED)
+                progress(read_progress(folders, paces, {system for system, future in running.items() if future.done()}))
+                if any(future.done() and future.exception() for future in running.values()):
+                    break
+            results = {system: future.result() for system, future in running.items()}
+        except BaseException:
+            for process in multiprocessing.active_children():
+                process.terminate()
+            raise
+    return {
+        "effort": asdict(options),
+        "systems": results,
+        "aligners": baseline_errors(options),
+        "test": [asdict(replace(pair, sense=None)) for pair in unseen_pairs(options)],
+    }
+
+
+def compete(system: str, options: TourOptions, folder: Path) -> dict[str, Any]:
+    """Train and evaluate one system, in its own process."""
+    torch.set_num_threads(1)
+    with (folder.parent / f"{folder.name}.log").open("w", encoding="utf-8") as stream:
+        outcome = train(build_recipe(system, options), folder, log=Log(folder, Console(file=stream, width=160)))
+    if not outcome.finished:
+        raise KeyboardInterrupt
+    translator = load(folder, device="cpu")
+    pairs = unseen_pairs(options)
+    sources = [pair.source for pair in pairs]
+    texts = [translation.text for translation in translator.translate(sources, Search())]
+    counts = Counts(texts, [pair.target for pair in pairs])
+    inside = [place for place, source in enumerate(sources) if len(words(source)) <= TRAINED[1]]
+    lengths = [
+        {"label": row.bucket.label, "beyond": row.beyond, "count": row.sentences, "scores": scores.to_dict()}
+        for row in by_length(sources, counts, edges=EDGES, longest_trained=TRAINED[1])
+        if (scores := row.scores)
+    ]
+    senses = AmbiguitySet(BOOK, options.ambiguous).judge(translator, edges=(3, 6, 10, 20))
+    aligned = None
+    if translator.attends:
+        gold = _aligned_pairs(options)
+        attended = translator.attend([pair.source for pair in gold], [pair.target for pair in gold])
+        aligned = asdict(score_alignments([pair.alignment(by="word") for pair in attended], _gold_links(gold)))
+    return {
+        "system": system,
+        "model": SYSTEMS[system],
+        "parameters": sum(p.numel() for p in translator.model.parameters()),
+        "steps": outcome.step,
+        "seconds": outcome.seconds,
+        "up_to_20_words": counts.scores(inside).to_dict(),
+        "by_length": lengths,
+        "alignment": aligned,
+        "ambiguity": [row.to_dict() for row in senses],
+        "translations": texts,
+    }
+
+
 def build_recipe(system: str, options: TourOptions) -> Recipe:
     """The same for both systems, except for the model and the number of updates."""
-    updates = SHARES[system] * options.updates
-    data = Data(
-        pairs="task:phrasebook-en-fr",
-        count=options.pairs,
-        words=TRAINED,
-        joint=False,
-        vocabulary=Policy(kind="word", size=4000),
-        valid_most=200,
-    )
+    name, updates, vocabulary = SYSTEMS[system], SHARES[system] * options.updates, Policy(kind="word", size=4000)
+    source, count = "task:phrasebook-en-fr", options.pairs
+    data = Data(pairs=source, count=count, words=TRAINED, joint=False, vocabulary=vocabulary, valid_most=200)
     train = Training(
         lr=4e-3,
         schedule="cosine",
@@ -127,7 +187,6 @@ def build_recipe(system: str, options: TourOptions) -> Recipe:
         threads=1,
         seed=options.seed,
     )
-    name = SYSTEMS[system]
     return Recipe(data=data, model=name, settings=MODELS[name].PRESETS["small"], train=train)
 
 
@@ -137,57 +196,12 @@ def unseen_pairs(options: TourOptions) -> list[Pair]:
     return [pair for span in ranges for pair in BOOK.pairs(options.judged, seed=11, split="test", words=span)]
 
 
-def compete(system: str, options: TourOptions, folder: Path) -> dict[str, Any]:
-    """Train and evaluate one system, in its own process."""
-    import torch
-
-    from saccade.decode.loading import load
-    from saccade.decode.options import Search
-    from saccade.train.log import Log
-    from saccade.train.translation import train
-
-    torch.set_num_threads(1)
-    with (folder.parent / f"{folder.name}.log").open("w", encoding="utf-8") as stream:
-        outcome = train(build_recipe(system, options), folder, log=Log(folder, Console(file=stream, width=160)))
-    if not outcome.finished:
-        raise KeyboardInterrupt
-    translator = load(folder, device="cpu")
-    pairs = unseen_pairs(options)
-    sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
-    texts = [translation.text for translation in translator.translate(sources, Search())]
-    rows = by_length(sources, Counts(texts, references), edges=EDGES, longest_trained=TRAINED[1])
-    inside = [place for place, source in enumerate(sources) if len(words(source)) <= TRAINED[1]]
-    aligned = None
-    if translator.attends:
-        gold = _aligned_pairs(options)
-        attended = translator.attend([pair.source for pair in gold], [pair.target for pair in gold])
-        aligned = asdict(score_alignments([pair.alignment(by="word") for pair in attended], _gold_links(gold)))
-    senses = AmbiguitySet.of(BOOK, options.ambiguous).judge(translator, edges=(3, 6, 10, 20))
-    return {
-        "system": system,
-        "model": SYSTEMS[system],
-        "parameters": sum(p.numel() for p in translator.model.parameters()),
-        "steps": outcome.step,
-        "seconds": outcome.seconds,
-        "up_to_20_words": score([texts[i] for i in inside], [references[i] for i in inside]).to_dict(),
-        "by_length": [_length_row(row) for row in rows],
-        "alignment": aligned,
-        "ambiguity": [row.to_dict() for row in senses],
-        "translations": texts,
-    }
-
-
-def _length_row(row: LengthScores) -> dict[str, Any]:
-    scores = row.scores and row.scores.to_dict()
-    return {"label": row.bucket.label, "beyond": row.beyond, "count": row.sentences, "scores": scores}
-
-
 def _aligned_pairs(options: TourOptions) -> list[Pair]:
     return list(BOOK.pairs(options.aligned, seed=12, split="test", words=TRAINED))
 
 
 def _gold_links(pairs: list[Pair]) -> list[GoldLinks]:
-    return [GoldLinks.all_sure(frozenset(pair.alignment or ())) for pair in pairs]
+    return [GoldLinks.all_sure(pair.alignment or ()) for pair in pairs]
 
 
 def baseline_errors(options: TourOptions) -> dict[str, float]:
@@ -197,49 +211,23 @@ def baseline_errors(options: TourOptions) -> dict[str, float]:
     return {name: scores.aer for name, scores in score_baselines(_gold_links(pairs), lengths).items()}
 
 
-def contest(options: TourOptions, folder: Path, progress: Callable[[ContestProgress], None]) -> dict[str, Any]:
-    """Train and evaluate both systems side by side."""
-    folder.mkdir(parents=True, exist_ok=True)
-    spawn = multiprocessing.get_context("spawn")
-    folders = {system: folder / model for system, model in SYSTEMS.items()}
-    paces = {name: Pace(model=SYSTEMS[name], updates=SHARES[name] * options.updates) for name in SYSTEMS}
-    with ProcessPoolExecutor(len(SYSTEMS), mp_context=spawn, initializer=_use_one_thread) as pool, _ending_together():
-        with _ignoring_interrupts():
-            running = {system: pool.submit(compete, system, options, folders[system]) for system in SYSTEMS}
-        while any(not future.done() for future in running.values()):
-            wait(running.values(), timeout=1.0, return_when=FIRST_COMPLETED)
-            progress(read_progress(folders, paces, {system for system, future in running.items() if future.done()}))
-            if any(future.done() and future.exception() for future in running.values()):
-                break
-        results = {system: future.result() for system, future in running.items()}
-    return {
-        "effort": asdict(options),
-        "systems": results,
-        "aligners": baseline_errors(options),
-        "test": [asdict(replace(pair, sense=None)) for pair in unseen_pairs(options)],
-    }
+class AmbiguitySet:
+    """Test sentences with an ambiguous word and its cue, and control sentences with a neutral word in its place."""
 
+    def __init__(self, book: Phrasebook, count: int, *, distance: tuple[int, int] = (1, 20), seed: int = 7) -> None:
+        self.pairs = list(book.ambiguous(count, seed, distance=distance))
+        self.control = list(book.ambiguous(count, seed, distance=distance, cue="removed"))
 
-@contextmanager
-def _ignoring_interrupts() -> Iterator[None]:
-    """Ctrl-C reaches every process of a terminal. Processes started here ignore it, even while they still import; this
-    process ends them and prints one message."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
+    def judge(self, translator: Translator, *, edges: Sequence[int] = (5, 10, 15, 20)) -> list[DistanceScores]:
+        """Scores by the distance of the cue."""
 
+        def judge(pairs: Sequence[Pair]) -> Sequence[DistanceScores]:
+            items = []
+            for sense in (pair.sense for pair in pairs if pair.sense):
+                wrong = [form for name, forms in sense.forms.items() if name != sense.name for form in forms]
+                items.append(AmbiguousWord(right=sense.forms[sense.name], wrong=wrong, distance=sense.distance))
+            translations = translator.translate([pair.source for pair in pairs], Search())
+            return by_distance([translation.text for translation in translations], items, edges=edges)
 
-@contextmanager
-def _ending_together() -> Iterator[None]:
-    try:
-        yield
-    except BaseException:
-        for process in multiprocessing.active_children():
-            process.terminate()
-        raise
-
-
-def _use_one_thread() -> None:
-    os.environ["OMP_NUM_THREADS"] = "1"
+        control = {row.bucket: row.accuracy for row in judge(self.control)}
+        return [replace(row, control=control.get(row.bucket)) for row in judge(self.pairs)]

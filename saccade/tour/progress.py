@@ -4,6 +4,7 @@ import time
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from saccade.files import parse_json
 
@@ -18,7 +19,7 @@ class Pace:
 
     model: str
     updates: int  # of the whole training
-    began: float | None = None
+    began: float | None = field(default=None, init=False)
     noted: float = field(default=0.0, init=False)
     step: int = field(default=0, init=False)
 
@@ -45,42 +46,36 @@ class Pace:
         since = now if self.began is None else self.began
         return max(0.0, self.expected * self.slowdown - (now - since))
 
+    def read(self, folder: Path, now: float) -> str:
+        """The state of a run from the last line of its log."""
+        try:
+            lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+            last = parse_json(lines[-1]) if lines else {"step": 0}
+        except (OSError, ValueError):
+            return "reading the phrasebook"
+        self.see(last["step"], now)
+        if "valid_loss" in last:
+            return "being evaluated"
+        return f"update {last['step']:,} of {self.updates:,}" + (f", loss {last['loss']:.2f}" if "loss" in last else "")
 
-@dataclass(frozen=True, kw_only=True)
-class ContestProgress:
+
+class ContestProgress(NamedTuple):
     states: Mapping[str, str]  # by system
-    seconds_left: float
+    seconds_left: float  # until all models are trained and evaluated
     warning: str | None  # one line if the machine is slower than expected
 
 
 def read_progress(folders: Mapping[str, Path], paces: Mapping[str, Pace], finished: Set[str]) -> ContestProgress:
     now = time.monotonic()
     states = {
-        system: "evaluated" if system in finished else _state(folder, paces[system], now)
+        system: "evaluated" if system in finished else paces[system].read(folder, now)
         for system, folder in folders.items()
     }
-    return ContestProgress(
-        states=states,
-        seconds_left=seconds_left([pace for system, pace in paces.items() if system not in finished], now),
-        warning=slow_machine(list(paces.values())),
-    )
-
-
-def _state(folder: Path, pace: Pace, now: float) -> str:
-    """From the last line of the run's log, which updates `pace`."""
-    try:
-        lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-        last = parse_json(lines[-1]) if lines else {"step": 0}
-    except (OSError, ValueError):
-        return "reading the phrasebook"
-    pace.see(last["step"], now)
-    if "valid_loss" in last:
-        return "being evaluated"
-    return f"update {last['step']:,} of {pace.updates:,}" + (f", loss {last['loss']:.2f}" if "loss" in last else "")
+    running = [pace for system, pace in paces.items() if system not in finished]
+    return ContestProgress(states, seconds_left(running, now), slow_machine(list(paces.values())))
 
 
 def seconds_left(paces: list[Pace], now: float) -> float:
-    """Until all models are trained and evaluated."""
     return max((pace.left(now) + OTHER_SECONDS * pace.slowdown for pace in paces), default=0.0)
 
 
@@ -88,10 +83,10 @@ def slow_machine(paces: list[Pace]) -> str | None:
     slowest = max(paces, key=lambda pace: pace.slowdown)
     if slowest.slowdown < SLOW:
         return None
-    minutes = [seconds / 60 for seconds in (slowest.expected * slowest.slowdown, slowest.expected)]
+    minutes = slowest.expected / 60
     return (
-        f"This machine is slow or busy: training takes about {minutes[0]:.0f} minutes instead of {minutes[1]:.0f}. "
-        "The results do not depend on it."
+        f"This machine is slow or busy: training takes about {minutes * slowest.slowdown:.0f} minutes instead of "
+        f"{minutes:.0f}. The results do not depend on it."
     )
 
 

@@ -12,39 +12,19 @@ from saccade.inspect import ComparedSentence, Panel, Report, Target, terminal_he
 FIXED, ATTENTION = "fixed context", "attention"
 GAP_AT = "31–40"
 Rows = list[list[str | float | None]]
-SENSES = ["words to the cue", "sentences", FIXED, ATTENTION, "attention, cue removed", "chance"]
-ALIGNERS = ["aligner", "AER", "precision", "recall"]
 
 
 def targets(results: Mapping[str, Any]) -> list[Target]:
     """The promises of the tour, and whether this run kept them."""
-    systems = results["systems"]
-    within = systems[ATTENTION]["up_to_20_words"]["bleu"]
-    gap = _bleu(systems[ATTENTION], GAP_AT) - _bleu(systems[FIXED], GAP_AT)
-    aer = systems[ATTENTION]["alignment"]["aer"]
+    fixed, attention = (results["systems"][name] for name in (FIXED, ATTENTION))
+    rows = zip(attention["by_length"], fixed["by_length"], strict=True)
+    gap = next(row["scores"]["bleu"] - below["scores"]["bleu"] for row, below in rows if row["label"] == GAP_AT)
+    within, aer = attention["up_to_20_words"]["bleu"], attention["alignment"]["aer"]
     return [
         Target(claim="attention: BLEU ≥ 95 on unseen sentences of up to 20 words", reached=within, met=within >= 95),
         Target(claim="at 31–40 words attention is ≥ 30 BLEU above the fixed context", reached=gap, met=gap >= 30),
         Target(claim="AER ≤ 0.15 against the gold alignment", reached=aer, met=aer <= 0.15),
     ]
-
-
-def _bleu(system: Mapping[str, Any], label: str) -> float:
-    return float(next(row["scores"]["bleu"] for row in system["by_length"] if row["label"] == label))
-
-
-def _senses(results: Mapping[str, Any]) -> Rows:
-    pairs = zip(*(results["systems"][name]["ambiguity"] for name in (FIXED, ATTENTION)), strict=True)
-    return [
-        [fixed["bucket"], fixed["items"], fixed["accuracy"], *(row[key] for key in ("accuracy", "control", "chance"))]
-        for fixed, row in pairs
-    ]
-
-
-def _aligners(results: Mapping[str, Any]) -> Rows:
-    scores = results["systems"][ATTENTION]["alignment"]
-    rows: Rows = [["attention", scores["aer"], scores["precision"], scores["recall"]]]
-    return rows + [[name, aer, None, None] for name, aer in results["aligners"].items()]
 
 
 def _examples(results: Mapping[str, Any]) -> list[ComparedSentence]:
@@ -61,9 +41,17 @@ def _examples(results: Mapping[str, Any]) -> list[ComparedSentence]:
 
 
 def _tables(results: Mapping[str, Any]) -> list[tuple[str, list[str], Rows]]:
+    fixed, attention = (results["systems"][name] for name in (FIXED, ATTENTION))
+    aligners: Rows = [["attention", *(attention["alignment"][key] for key in ("aer", "precision", "recall"))]]
+    aligners += [[name, aer, None, None] for name, aer in results["aligners"].items()]
+    senses: Rows = [
+        [row["bucket"], row["items"], below["accuracy"], row["accuracy"], row["control"], row["chance"]]
+        for row, below in zip(attention["ambiguity"], fixed["ambiguity"], strict=True)
+    ]
+    columns = ["words to the cue", "sentences", FIXED, ATTENTION, "attention, cue removed", "chance"]
     return [
-        ("Alignment against gold", ALIGNERS, _aligners(results)),
-        ("Ambiguous words translated correctly, by the distance of their cue", SENSES, _senses(results)),
+        ("Alignment against gold", ["aligner", "AER", "precision", "recall"], aligners),
+        ("Ambiguous words translated correctly, by the distance of their cue", columns, senses),
     ]
 
 

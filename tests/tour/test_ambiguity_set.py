@@ -4,7 +4,7 @@ from typing import cast
 
 from saccade.decode import Translator
 from saccade.tasks import Phrasebook
-from saccade.tour.ambiguity import AmbiguitySet
+from saccade.tour.contest import AmbiguitySet
 
 
 class Oracle:
@@ -23,7 +23,7 @@ class Oracle:
 
 
 def test_references_score_one_and_empty_outputs_zero() -> None:
-    items = AmbiguitySet.of(Phrasebook(source="en", target="fr"), 40)
+    items = AmbiguitySet(Phrasebook(source="en", target="fr"), 40)
     rows = items.judge(cast(Translator, Oracle(items, also_control=True)))
     assert sum(row.items for row in rows) == 40
     assert all(row.accuracy == 1.0 and row.chance == 0.5 for row in rows if row.items)
@@ -32,7 +32,7 @@ def test_references_score_one_and_empty_outputs_zero() -> None:
 
 
 def test_the_control_has_as_many_sentences_without_cues() -> None:
-    items = AmbiguitySet.of(Phrasebook(source="en", target="de"), 20, distance=(1, 12))
+    items = AmbiguitySet(Phrasebook(source="en", target="de"), 20, distance=(1, 12))
     assert len(items.pairs) == len(items.control) == 20
     assert all(pair.sense is not None and pair.sense.cue is not None for pair in items.pairs)
     assert all(pair.sense is not None and pair.sense.cue is None for pair in items.control)
