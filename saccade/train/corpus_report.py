@@ -1,6 +1,7 @@
 """Statistics of a corpus, the effect of cleaning, and the cleaned corpus."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -65,34 +66,26 @@ def describe_data(
     """
     is_cleaned = clean is not None or out is not None
     cleaning = _parse_cleaning((clean or []) if is_cleaned else ["all"])
-    tokenisers = None
-    if vocab_from is not None:
-        vocabularies = load_vocabularies(vocab_from)
-        tokenisers = vocabularies.source, vocabularies.target
+    vocabularies = None if vocab_from is None else load_vocabularies(vocab_from)
     source = _open(pairs, targets, fields)
     selection = Selection.of(source, cleaning)
-    sides = summarise((pair for _, pair in selection.selected()) if is_cleaned else source, tokenisers)
-    changed = 0 if out is None else _write(selection, Path(out))
+    tokenisers = None if vocabularies is None else (vocabularies.source, vocabularies.target)
+    summary = summarise((pair for _, pair in selection.selected()) if is_cleaned else source, tokenisers)
     return CorpusReport(
         name=str(pairs) if isinstance(pairs, str | Path) else "the pairs",
         count=len(selection),
-        source=sides[0],
-        target=sides[1],
+        source=summary[0],
+        target=summary[1],
         cleaning=cleaning,
         report=selection.report(),
         is_cleaned=is_cleaned,
-        changed=changed,
+        changed=0 if out is None else _write(selection, Path(out)),
     )
 
 
 def _parse_cleaning(rules: Sequence[str]) -> Cleaning:
-    assignments = []
-    for rule in rules:
-        key, equals, _ = rule.partition("=")
-        if rule == "all":
-            assignments += [f"{name}={json.dumps(value)}" for name, value in _ALL.items()]
-        else:
-            assignments.append(rule if equals else f"{key}={json.dumps(_ALL.get(key, True))}")
+    names = [name for rule in rules for name in (_ALL if rule == "all" else [rule])]
+    assignments = [name if "=" in name else f"{name}={json.dumps(_ALL.get(name, True))}" for name in names]
     return config.from_dict(Cleaning, config.override({}, assignments), "--clean")
 
 
@@ -114,16 +107,13 @@ def _open(pairs: Pairs, targets: str | Path | None, fields: str | Sequence[str] 
 
 
 def _write(selection: Selection, out: Path) -> int:
-    """Write all selected pairs; return how many could not be written as they are."""
+    """Write all selected pairs → the number of pairs in which a tab or a line break became a space."""
     changed, is_json = 0, out.suffix == ".jsonl"
     with write_file(out) as write:
         for _, pair in selection.selected():
-            if is_json:
-                write(json.dumps(pair._asdict(), ensure_ascii=False))
-                continue
-            line = "\t".join(text.replace("\t", " ").replace("\r", " ").replace("\n", " ") for text in pair)
-            changed += line != "\t".join(pair)
-            write(line)
+            texts = [re.sub("[\t\r\n]", " ", text) for text in pair]
+            changed += not is_json and texts != [*pair]
+            write(json.dumps(pair._asdict(), ensure_ascii=False) if is_json else "\t".join(texts))
     return changed
 
 

@@ -172,22 +172,21 @@ class Data(Checked):
 
     @property
     def task(self) -> str | None:
-        """Of a single corpus."""
-        return self.all_corpora[0].task if not self.corpora else None
+        """The task of a single corpus, if it is one."""
+        return None if self.corpora else task_name(self.pairs)
 
     def drawn(self, split: str, count: int) -> Iterator[tasks.Pair]:
         """Pairs of the task."""
         return self.all_corpora[0].drawn(split, count, self.words)
 
     def mixed_with(self, other: str, share: float) -> "Data":
-        """Mix in the pairs of `other`, so often that they are `share` of all pairs."""
+        """Mix in the pairs of `other` with the weight that makes them `share` of all pairs."""
         if self.corpora or not 0 < share < 1:
             raise ValueError(f"the share to mix in must be between 0 and 1, and the corpus one, got {share}")
-        own, added = replace(self.all_corpora[0], valid=None, valid_targets=None), WeightedCorpus(pairs=other)
-        sizes = [self.count if one.task else sum(1 for _ in one.open()) for one in (own, added)]
-        weight = share / (1 - share) * sizes[0] / sizes[1]
-        corpora = (own, replace(added, weight=weight))
-        return replace(self, pairs="", targets=None, fields=None, corpora=corpora)
+        first, added = replace(self.all_corpora[0], valid=None, valid_targets=None), WeightedCorpus(pairs=other)
+        sizes = [self.count if corpus.task else sum(1 for _ in corpus.open()) for corpus in (first, added)]
+        added = replace(added, weight=share / (1 - share) * sizes[0] / sizes[1])
+        return replace(self, pairs="", targets=None, fields=None, corpora=(first, added))
 
     def copied_to(self, folder: Path) -> "Data":
         """Copy input that can be read only once (standard input, a pipe) into `folder`."""
@@ -201,17 +200,6 @@ def _has_names(pairs: str) -> bool:
     """Whether texts are found by a field's name, not by its position."""
     return hub_name(pairs) is not None or has_named_fields(pairs)
 
-
-__all__ = [
-    "Data",
-    "WeightedCorpus",
-    "Recipe",
-    "Training",
-    "load_saved_recipe",
-    "load_recipe",
-    "read_recipe",
-    "recipe_of",
-]
 
 RECIPE = "recipe.toml"  # in the folder of a run
 
@@ -307,7 +295,7 @@ class _Tables:
 
 
 def recipe_of(mapping: Mapping[str, Any], where: str) -> Recipe:
-    """From plain values. `[model]` has a `name`, perhaps a `preset` to start from, and the model's own settings."""
+    """Read the tables. `[model]` has a `name`, perhaps a `preset` to start from, and settings of the model."""
     tables = config.from_dict(_Tables, mapping, where)
     if not tables.data.name:
         raise UserError(f"{where}: data.pairs: missing; expected a file of pairs, or task:NAME")
@@ -328,12 +316,12 @@ def load_recipe(path: Path, overrides: Iterable[str] = ()) -> Recipe:
     return recipe_of(config.override(read_recipe(path), overrides), str(path))
 
 
-def load_saved_recipe(folder: Path, overrides: Iterable[str] = ()) -> Recipe:
+def load_saved_recipe(folder: Path) -> Recipe:
     """The recipe of the run in that folder. It may be somebody else's: it names no code of theirs unless trusted."""
     path = files.path_inside(folder, RECIPE)
     mapping = config.load_toml(path)
     names.refuse_outside({"model": mapping.get("model")}, where=str(path))
-    return recipe_of(config.override(mapping, overrides), str(path))
+    return recipe_of(mapping, str(path))
 
 
 def read_recipe(path: Path) -> dict[str, Any]:

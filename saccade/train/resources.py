@@ -1,11 +1,12 @@
-"""The memory of a run, tried or estimated before the first update, so that it does not run out hours later.
+"""The memory and the threads of a run, chosen before its first update.
 
-A batch that is too large is read in parts whose gradients add up to its own: memory decides how fast a run is, not what
-it learns. Only `train.tokens = "auto"` lets it decide how large a batch is.
+Memory is tried or estimated first, so that it does not run out hours later. A batch that is too large is read in parts
+whose gradients add up to those of the whole: memory decides how fast a run is, not what it learns. Only
+`train.tokens = "auto"` lets memory decide the batch size.
 
-On a GPU the longest possible batches are tried, forwards and backwards, while the memory of the optimiser, and a tenth
-against fragmentation, is held back. On a CPU nothing is tried, since a process that asks for too much is killed:
-instead, what a row saves for the backward pass is counted, and half of the free memory is planned for.
+On a GPU the longest possible batches are tried, forwards and backwards, while memory for the optimiser, and a tenth
+against fragmentation, is reserved. On a CPU nothing is tried, since a process that needs too much memory is killed:
+instead, the bytes that a row saves for the backward pass are counted, and half of the free memory is used.
 """
 
 import time
@@ -30,42 +31,42 @@ from saccade.train.run import TrainingRun, try_gradients, update
 
 Model = TypeVar("Model", bound=nn.Module)
 
-_MOST = {"cpu": 4096, "cuda": 32_768}  # pieces of a worker's batch by `auto`: more make it neither faster nor better
-_UPDATES = 100  # of an epoch by `auto`, at least, unless their batches would be of fewer pieces than …
-_LEAST = 512
-_SPARE = 0.1  # of a GPU's memory
-_PLANNED = 0.5  # of a CPU's
-_AT_ITS_HEIGHT = 2  # what a backward pass needs, over what was kept for it
-_OPTIMISER = 2  # numbers that it keeps for a weight, at most
+# `train.tokens = "auto"`: larger batches make a run neither faster nor better …
+_MOST = {"cpu": 4096, "cuda": 32_768}  # tokens per worker
+_UPDATES = 100  # … and an epoch has at least this many updates, unless their batches would be smaller than …
+_LEAST = 512  # … tokens
+
+_SPARE = 0.1  # share of a GPU's memory
+_PLANNED = 0.5  # share of a CPU's memory
+_PEAK = 2  # memory of a backward pass, relative to what was saved for it
+_OPTIMISER = 2  # maximum numbers per weight that an optimiser stores
+_MEASURED = 5  # updates
+_GAIN = 0.9  # all threads are used only if they need at most this share of the time: a single one disturbs nobody
 
 
 def build_within_memory(build: Callable[[], Model]) -> Model:
-    """The model, unless its weights alone need more than the free memory: Linux would grant it, and kill the process.
+    """Build the model, unless its weights alone exceed the free memory: Linux would grant it, then kill the process.
 
-    Tensors are counted when they are allocated and nothing is written to them yet, so that they cost nothing so far.
+    Parameters are counted when they are allocated; nothing is written to them yet, so that they cost nothing so far.
     """
     free, sizes = available(), dict[int, int]()
+    needed = f"the weights of this model need more than the {free / 1e9:.3g} GB of free memory"
+    too_large = UserError(f"{needed}: set smaller sizes")
 
     def count(module: nn.Module, name: str, parameter: nn.Parameter) -> None:
         sizes[id(parameter)] = parameter.nbytes  # once for each, however many names it has
         if sum(sizes.values()) > free:
-            raise _too_large(free)
+            raise too_large
 
     hook = register_module_parameter_registration_hook(count)
     try:
         return build()
     except RuntimeError as error:
         if is_out_of_memory(error):
-            raise _too_large(free) from error
+            raise too_large from error
         raise
     finally:
         hook.remove()
-
-
-def _too_large(free: int) -> UserError:
-    return UserError(
-        f"the weights of this model need more than the {free / 1e9:.3g} GB of free memory: set smaller sizes"
-    )
 
 
 def fit_to_memory(run: TrainingRun) -> TrainingRun:
@@ -93,7 +94,7 @@ def fit_to_memory(run: TrainingRun) -> TrainingRun:
 
 
 def _usual_tokens(run: TrainingRun, shapes: list[Shape]) -> int:
-    """The size of a worker's batch where memory is no concern."""
+    """The tokens of a worker's batch if memory is no concern."""
     wanted = max(_LEAST, run.learner.epoch_tokens // _UPDATES) // run.workers.count
     longest = max(shapes[0]) if shapes else 1
     return max(longest, min(wanted, _MOST.get(run.device.type, 4096)))
@@ -103,14 +104,10 @@ def _lengths(shape: Shape) -> str:
     return " and ".join(map(str, shape))
 
 
-def _trial_batch(run: TrainingRun, shape: Shape, rows: int) -> Any:
-    return run.learner.trial_batch(shape, rows).to(run.device)
-
-
 def _try_rows(run: TrainingRun, wanted: dict[Shape, int]) -> dict[Shape, int]:
-    """The rows of each shape that fitted, forwards and backwards; halved until they did."""
+    """Try the rows of each shape, forwards and backwards, halved until they fit."""
     fitting = dict(wanted)
-    with _hold_back(run):
+    with _reserve_memory(run):
         for shape in wanted:
             while try_gradients(run, [_trial_batch(run, shape, fitting[shape])], tokens=1) is None:
                 if fitting[shape] == 1:
@@ -124,7 +121,7 @@ def _try_rows(run: TrainingRun, wanted: dict[Shape, int]) -> dict[Shape, int]:
 
 
 @contextmanager
-def _hold_back(run: TrainingRun) -> Iterator[None]:
+def _reserve_memory(run: TrainingRun) -> Iterator[None]:
     """Reserve the memory of the optimiser, and a tenth against fragmentation."""
     if run.device.type != "cuda":
         yield
@@ -134,25 +131,28 @@ def _hold_back(run: TrainingRun) -> Iterator[None]:
         allowed = torch.cuda.get_per_process_memory_fraction() * total - torch.cuda.memory_reserved()
         spare = int(max(0, min(free, allowed)) * _SPARE)
         try:
-            held = torch.empty(_OPTIMISER * _weights(run) + spare, dtype=torch.uint8, device=run.device)
+            reserve = torch.empty(_OPTIMISER * _weights(run) + spare, dtype=torch.uint8, device=run.device)
         except torch.OutOfMemoryError:
             raise UserError(f"{run.device} has no memory left for the optimiser; train a smaller model") from None
         try:
             yield
         finally:
-            del held
+            del reserve
             torch.cuda.reset_peak_memory_stats()
 
 
 def _estimate_rows(run: TrainingRun, wanted: dict[Shape, int]) -> dict[Shape, int]:
     """The rows of each shape for which the memory suffices."""
     free = available() * _PLANNED / run.workers.neighbours - (1 + _OPTIMISER) * _weights(run)  # 1: the gradients
-
-    def fitting(shape: Shape) -> int:
+    fitting = {}
+    for shape, rows in wanted.items():
         each = _saved_bytes(run, shape, 2) - _saved_bytes(run, shape, 1)
-        return max(1, min(wanted[shape], int(free / (_AT_ITS_HEIGHT * max(1, each)))))
+        fitting[shape] = max(1, min(rows, int(free / (_PEAK * max(1, each)))))
+    return fitting
 
-    return {shape: fitting(shape) for shape in wanted}
+
+def _trial_batch(run: TrainingRun, shape: Shape, rows: int) -> Any:
+    return run.learner.trial_batch(shape, rows).to(run.device)
 
 
 def _saved_bytes(run: TrainingRun, shape: Shape, rows: int) -> int:
@@ -176,26 +176,17 @@ def _weights(run: TrainingRun) -> int:
 
 
 def available() -> int:
-    """Bytes of main memory that may still be asked for: of the machine, and of the container where there is one."""
+    """Bytes of main memory that are free on this machine, and in the container if the process runs in one."""
     import psutil
 
     free = int(psutil.virtual_memory().available)
     group = Path("/sys/fs/cgroup")
     try:
-        most = int((group / "memory.max").read_text())
-        used = int((group / "memory.current").read_text()) - _figures(group / "memory.stat").get("inactive_file", 0)
-    except (OSError, ValueError):  # not in a container, or one without a limit
+        most, used = (int((group / name).read_text()) for name in ("memory.max", "memory.current"))
+        statistics = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+        return min(free, max(0, most - used + int(statistics.get("inactive_file", 0))))
+    except (OSError, ValueError):  # not in a container, or in one without a limit
         return free
-    return min(free, max(0, most - used))
-
-
-def _figures(path: Path) -> dict[str, int]:
-    """Lines of `name number`, as the kernel writes them."""
-    return {name: int(number) for name, number, *_ in map(str.split, path.read_text().splitlines())}
-
-
-_MEASURED = 5  # updates
-_GAIN = 0.9  # all threads are used only if they need at most this share of the time: a single one disturbs nobody
 
 
 def first_updates(run: TrainingRun, count: int = _MEASURED) -> list[list[Any]]:
@@ -210,21 +201,18 @@ def first_updates(run: TrainingRun, count: int = _MEASURED) -> list[list[Any]]:
 
 
 def seconds_per_update(run: TrainingRun, updates: Sequence[Sequence[Any]]) -> float:
-    """The median over `updates`, each given by its batches, on a copy of the run: the run itself does not change. Each
-    worker measures alone, with its share of the rows."""
-    rehearsal = run.rehearsal(SilentLog(run.out))
+    """The median time of `updates`, each a list of batches, measured on a copy of the run. Each worker measures alone,
+    with its share of the rows."""
+    rehearsal, seconds = run.rehearsal(SilentLog(run.out)), []
     shares = [[rows for batch in batches if (rows := run.workers.rows(batch)) is not None] for batches in updates]
     with torch.random.fork_rng([run.device] if run.device.type == "cuda" else []):
-        update(rehearsal, shares[0])  # slower than the others: it allocates the optimiser's state
-        return median(_seconds(rehearsal, share) for share in shares)
-
-
-def _seconds(run: TrainingRun, batches: Sequence[Any]) -> float:
-    began = time.perf_counter()
-    update(run, batches)  # waits for a GPU, since it returns the loss as a number
-    if run.average is not None:
-        run.average.update(run.model)
-    return time.perf_counter() - began
+        for share in (shares[0], *shares):
+            began = time.perf_counter()
+            update(rehearsal, share)  # waits for a GPU, since it returns the loss as a number
+            if rehearsal.average is not None:
+                rehearsal.average.update(rehearsal.model)
+            seconds.append(time.perf_counter() - began)
+    return median(seconds[1:])  # the first is slower: it allocates the optimiser's state
 
 
 @contextmanager
@@ -243,42 +231,32 @@ def choose_threads(run: TrainingRun) -> TrainingRun:
     The last bits of a sum may depend on the number of threads, so it is saved in the recipe, for when the run is
     resumed. Several workers share the cores already and are not measured; a GPU does not depend on it.
     """
-    workers, available = run.workers, torch.get_num_threads()
+    workers, threads, reason = run.workers, torch.get_num_threads(), "as many as there are"
     if run.training.threads != "auto" or run.device.type != "cpu":
         return run
-    threads, reason = available, "as many as there are"
     if workers.count > 1:
         threads, reason = workers.broadcast(torch.get_num_threads), f"for each of {workers.count} workers"
-    elif available > 1:
-        threads, reason = _faster_threads(run, available)
+    elif threads > 1:
+        updates, seconds = first_updates(run), {}
+        for count in (1, threads):
+            torch.set_num_threads(count)
+            seconds[count] = seconds_per_update(run, updates)
+        times = ", ".join(f"{1000 * taken:.0f} ms with {count}" for count, taken in seconds.items())
+        reason = f"by the time of an update: {times}"
+        threads = threads if seconds[threads] <= _GAIN * seconds[1] else 1
     torch.set_num_threads(threads)
     run.log.say(f"threads: {threads}, {reason}")
     return run.with_training(threads=threads)
 
 
-def _faster_threads(run: TrainingRun, available: int) -> tuple[int, str]:
-    """1 or `available`, and why."""
-    updates, seconds = first_updates(run), {}
-    for threads in (1, available):
-        torch.set_num_threads(threads)
-        seconds[threads] = seconds_per_update(run, updates)
-    threads = available if seconds[available] <= _GAIN * seconds[1] else 1
-    times = ", ".join(f"{1000 * taken:.0f} ms with {count}" for count, taken in seconds.items())
-    return threads, f"by the time of an update: {times}"
-
-
 def compile_forward(model: nn.Module, device: torch.device) -> str | None:
-    """Compile the model in place, for batches of any size → why that was not done, or None."""
+    """Compile the model in place, for batches of any size → the reason if it was not compiled, or None."""
     if any(isinstance(module, RecurrentUnit) for module in model.modules()):
         return "train.compile: a recurrent model would be compiled again for every length; it is trained uncompiled"
     try:
-        torch.compile(_small_function)(torch.ones(64, device=device))
+        torch.compile(lambda numbers: numbers.sin() + 1)(torch.ones(64, device=device))
     except Exception as error:  # whatever a missing or broken compiler raises
         reason = next(iter(str(error).splitlines()), type(error).__name__)
         return f"train.compile: no compiler works here ({reason[:120]}); the model is trained uncompiled"
     model.compile(dynamic=True)
     return None
-
-
-def _small_function(numbers: torch.Tensor) -> torch.Tensor:
-    return numbers.sin() + 1
