@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from saccade.comparison.options import CompareOptions
 from saccade.decode.options import DEFAULT_SEARCH, Search
-from saccade.errors import Say, UserError, say
-from saccade.progress import Bar, Progress, as_bar
+from saccade.errors import Bar, Progress, Say, UserError, as_bar, say
 from saccade.provenance import recording_call
 from saccade.ranges import change_options, share_options
 from saccade.tour import TourOptions

@@ -1,10 +1,14 @@
-"""The exception for a user's mistake, and foreign text made safe to show in a message."""
+"""What people read while a command runs: mistakes, messages and progress. Foreign text is made safe to show."""
 
 import re
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 Say = Callable[[str], None]  # takes a message, without its line end
+Progress = Callable[[int, int | None], None]  # (finished, total), or None for an unknown total
+Bar = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]  # (title, total) → a function that advances
+
 
 # C0 and C1 controls with ESC and DEL; line and paragraph separators; characters that reorder what stands around them
 # (bidirectional embeddings, overrides and isolates); halves of surrogate pairs, which cannot be encoded at all. Letters
@@ -57,3 +61,20 @@ def say(text: str) -> None:
     """Print one line for people on standard error: standard output may hold data."""
     sys.stderr.write(printable(text) + "\n")
     sys.stderr.flush()
+
+
+def count_up(progress: Progress | None, total: int | None) -> Callable[[int], None]:
+    """A function that is called with the number of texts finished since its last call, and reports their sum."""
+    finished = 0
+
+    def advance(more: int) -> None:
+        nonlocal finished
+        finished += more
+        if progress is not None:
+            progress(finished, total)
+
+    return advance
+
+
+def as_bar(progress: Progress | None) -> Bar:
+    return lambda title, total: nullcontext(count_up(progress, total))

@@ -17,9 +17,8 @@ from saccade.decode.options import (
     Search,
     TooLong,
 )
-from saccade.errors import Say, UserError, say
+from saccade.errors import Bar, Progress, Say, UserError, as_bar, count_up, say
 from saccade.evaluation.options import EvaluateOptions
-from saccade.progress import Bar, Progress, as_bar, count_up
 from saccade.provenance import recording_call
 from saccade.ranges import change_options, share_options
 

@@ -35,7 +35,7 @@ LAYERS = [
     {"text"},
     {"config"},
     {"ranges"},
-    {"device", "names", "progress", "provenance"},
+    {"device", "names", "provenance"},
     {"journal"},
     {"locking"},
     {"files"},
@@ -117,7 +117,6 @@ def stem(name: str) -> str:
 CLI_IMPORTS = {
     "saccade.api",
     "saccade.errors",
-    "saccade.progress",
     "saccade.provenance",
     "saccade.trained_model",
     # Options, which are dataclasses:

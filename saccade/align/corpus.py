@@ -14,8 +14,7 @@ from saccade.align.links import GoldLinks, Links, sort_links
 from saccade.align.options import AlignOptions, LinkFormat
 from saccade.align.scores import AlignmentScores, score_alignments, score_baselines
 from saccade.data.inputs import NamedPairs, Pairs, name_pairs
-from saccade.errors import Say
-from saccade.progress import Bar, as_bar
+from saccade.errors import Bar, Say, as_bar
 
 Table = tuple[list[str], list[list[str]]]
 

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-import saccade
 from saccade.align.options import AlignOptions
 from saccade.cli.console import print_table, progress_bar, put, say, to_json
 from saccade.cli.options import Device, ModelFolder, command
+from saccade.trained_model import load
 
 PairsArgument = Annotated[
     str, typer.Argument(help="A TSV file, the sources of two files, or task:NAME.", metavar="PAIRS", show_default=False)
@@ -38,7 +38,7 @@ def align(
     """
     measured = replace(options, entropy=options.entropy or summary is not None)
     with progress_bar("aligning", hidden=out is None) as progress:
-        result = saccade.load(model, device=device).align_file(
+        result = load(model, device=device).align_file(
             pairs, out=out, reverse=reverse, write=put, progress=progress, **vars(measured)
         )
     for note in result.notes():

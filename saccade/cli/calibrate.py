@@ -1,9 +1,9 @@
 """`saccade calibrate`: fit a model's confidence, and save it with the model."""
 
-import saccade
 from saccade.cli.console import print_table, progress_bar
 from saccade.cli.options import BatchTokens, BriefSearch, Device, ModelFolder, command
 from saccade.decode.options import DEFAULT_SEARCH, PairOptions
+from saccade.trained_model import load
 
 
 @command
@@ -19,7 +19,7 @@ def calibrate(
 
     Example: [bold]saccade calibrate my-model test.tsv[/]
     """
-    loaded = saccade.load(model, device=device)
+    loaded = load(model, device=device)
     with progress_bar("calibrating") as progress:
         fitted = loaded.calibrate(**vars(pairs), search=search, batch_tokens=batch_tokens, progress=progress)
     counted = {

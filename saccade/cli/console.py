@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from saccade.errors import plural, printable, say
-from saccade.progress import Progress, count_up
+from saccade.errors import Progress, count_up, plural, printable, say
 
 __all__ = ["bar", "plural", "print_entry", "print_table", "progress_bar", "put", "say", "show", "to_json"]
 

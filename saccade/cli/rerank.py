@@ -5,11 +5,10 @@ from typing import Annotated, Literal
 
 import typer
 
-import saccade
 from saccade.cli.console import plural, print_table, progress_bar, show
 from saccade.cli.options import BatchTokens, BriefSearch, Device, ModelFolder, command
 from saccade.decode.options import PairOptions, RerankingModels
-from saccade.trained_model import TEN_HYPOTHESES
+from saccade.trained_model import TEN_HYPOTHESES, load
 
 Out = Annotated[Path, typer.Option(help="File for the weights, to use in `saccade translate --rerank-weights`.")]
 
@@ -30,7 +29,7 @@ def rerank(
 
     Example: [bold]saccade rerank en-fr valid.tsv --channel fr-en --out weights.json[/]
     """
-    loaded, options = saccade.load(model, device=device), {**vars(pairs), **vars(rerankers)}
+    loaded, options = load(model, device=device), {**vars(pairs), **vars(rerankers)}
     with progress_bar("translating") as progress:
         tuned = loaded.tune_reranking(
             out=out, metric=metric, search=search, batch_tokens=batch_tokens, progress=progress, **options

@@ -1,9 +1,9 @@
 """`saccade score`: the probability of given translations under a model."""
 
-import saccade
 from saccade.cli.console import plural, progress_bar, put, say
 from saccade.cli.options import Device, ModelFolder, command
 from saccade.decode.options import EnsembleOptions, PairOptions, ScoreOptions
+from saccade.trained_model import load
 
 
 @command
@@ -19,7 +19,7 @@ def score(
 
     Example: [bold]saccade score my-model pairs.tsv --jsonl --out scores.jsonl[/]
     """
-    loaded = saccade.load(model, device=device, **vars(ensemble))
+    loaded = load(model, device=device, **vars(ensemble))
     with progress_bar("scoring", hidden=options.out is None) as progress:
         totals = loaded.score_file(write=put, progress=progress, **vars(pairs), **vars(options))
     say(

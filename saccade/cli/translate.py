@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-import saccade
 from saccade.cli.console import progress_bar, put, say
 from saccade.cli.options import Device, ModelFolder, command
 from saccade.decode.options import DEFAULT_SEARCH, Constraints, EnsembleOptions, FileOptions, RerankingModels, Search
+from saccade.trained_model import load
 
 STDIN = "-"
 
@@ -38,7 +38,7 @@ def translate(
     Example: [bold]echo "The cat sleeps." | saccade translate my-model -[/]
     """
     is_typed = file == STDIN and sys.stdin.isatty()
-    loaded = saccade.load(model, device=device, **vars(ensemble))
+    loaded = load(model, device=device, **vars(ensemble))
     hidden = options.out is None and sys.stdout.isatty()  # a bar would run through the lines
     lines, groups = _typed_lines() if is_typed else None, (options, search, constraints, rerankers)
     named = {name: value for group in groups for name, value in vars(group).items()}

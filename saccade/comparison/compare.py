@@ -29,13 +29,12 @@ from saccade.comparison.planning import Plan, make_plan
 from saccade.comparison.result import Comparison
 from saccade.data.inputs import name_pairs
 from saccade.decode import DEFAULT_SEARCH, Search, load
-from saccade.errors import Say, UserError
+from saccade.errors import Bar, Say, UserError, as_bar
 from saccade.evaluation import evaluate
 from saccade.evaluation.evaluation_set import EvaluationSet, read_evaluation_set
 from saccade.evaluation.systems import shortest_training
 from saccade.files import parse_json
 from saccade.locking import locked
-from saccade.progress import Bar, as_bar
 from saccade.provenance import provenance
 from saccade.train.sweep import Result, train_points
 

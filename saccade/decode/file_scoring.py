@@ -12,9 +12,9 @@ from saccade.decode.file_translation import check_tag
 from saccade.decode.options import ScoreOptions
 from saccade.decode.scoring import PairScore, ScoreTotals, score_pairs
 from saccade.decode.translator import Translator
+from saccade.errors import Progress
 from saccade.files import write_json
 from saccade.journal import open_output, refuse_folder
-from saccade.progress import Progress
 
 Item = tuple[TextPair, Mapping[str, Any]]  # a pair, and the other fields of its line
 

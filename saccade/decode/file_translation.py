@@ -22,9 +22,8 @@ from saccade.decode.search.loop import OnStep
 from saccade.decode.translation import Translation
 from saccade.decode.translator import Translator
 from saccade.decode.unknown_words import read_dictionary, replace_unknown
-from saccade.errors import UserError, plural, say
+from saccade.errors import Progress, UserError, count_up, plural, say
 from saccade.journal import DirectOutput, Journal, open_output
-from saccade.progress import Progress, count_up
 
 Choose = Callable[[Iterator[Translation]], Iterator[Translation]]
 

@@ -17,7 +17,7 @@ from saccade.data.inputs import Pairs, name_pairs
 from saccade.data.text_files import line_error
 from saccade.decode import DEFAULT_SEARCH, Constraints, Search, Translator, load
 from saccade.device import limit_threads
-from saccade.errors import Say, UserError
+from saccade.errors import Bar, Say, UserError, as_bar
 from saccade.evaluation.behaviour import unread_words
 from saccade.evaluation.breakdowns import word_counts
 from saccade.evaluation.evaluation import Evaluation, choose_metrics, evaluate
@@ -27,7 +27,6 @@ from saccade.evaluation.results import EvaluatedRun, EvaluatedSystem, SystemsEva
 from saccade.evaluation.significance_tests import Difference, significance, significance_over_seeds
 from saccade.files import parse_json
 from saccade.metrics import make_metrics
-from saccade.progress import Bar, as_bar
 
 WORST_SHOWN, HEATMAPS = 8, 3  # sentences in a report, and how many of them have heatmaps
 System = str | Path | Translator

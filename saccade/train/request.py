@@ -132,8 +132,8 @@ def plan_recipe(request: TrainingRequest, say: Say = lambda reason: None) -> "Re
 
 def _choose(request: TrainingRequest, settings: list[str], say: Say) -> "Recipe":
     """The recipe for these pairs, or for training a model further on them."""
-    from saccade import model_folder
-    from saccade.decode import load_vocabularies
+    from saccade.decode.loading import load_vocabularies
+    from saccade.model_folder import load_config
     from saccade.train.automatic import Facts, choose_recipe
     from saccade.train.recipe import Data, Training
     from saccade.train.run import refuse_used_folder
@@ -141,7 +141,7 @@ def _choose(request: TrainingRequest, settings: list[str], say: Say) -> "Recipe"
     out, folder, initial, table = request.folder, request.init_from, None, request.data
     refuse_used_folder(out)
     if folder is not None:
-        initial, vocabularies = model_folder.load_config(folder), load_vocabularies(folder)
+        initial, vocabularies = load_config(folder), load_vocabularies(folder)
         table |= {"vocab_from": str(folder), "joint": vocabularies.joint}
         table |= {"right_to_left": vocabularies.target.right_to_left}
     tables = config.override({"data": table}, settings)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from outline import Outline
+from saccade.progress import as_bar
 
 from saccade.comparison.compare import Comparer, translate_once
 from saccade.comparison.costs import CostBench, Workload, _result
@@ -21,7 +22,6 @@ from saccade.decode import Search
 from saccade.errors import Say, UserError
 from saccade.evaluation.evaluation_set import EvaluationSet
 from saccade.models import MODELS
-from saccade.progress import as_bar
 
 QUICK = CompareOptions(resamples=20, rounds=0, shown=2, device="cpu")
 GREEDY = Search(beam=1, longest=8)
