@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from outline import Outline
-from saccade.progress import as_bar
 
 from saccade.comparison.compare import Comparer, translate_once
 from saccade.comparison.costs import CostBench, Workload, _result
@@ -19,7 +18,7 @@ from saccade.comparison.options import CompareOptions
 from saccade.comparison.planning import make_plan
 from saccade.comparison.result import Comparison
 from saccade.decode import Search
-from saccade.errors import Say, UserError
+from saccade.errors import Say, UserError, as_bar
 from saccade.evaluation.evaluation_set import EvaluationSet
 from saccade.models import MODELS
 
