@@ -1,9 +1,10 @@
-"""Accuracy on the phrasebook's ambiguous words against the distance of their cue and against training.
+"""Accuracy on the phrasebook's ambiguous words, by the distance of the cue and by the number of updates.
 
     python benchmarks/ambiguity.py recipes/ambiguity-*.toml --minutes 4 --out benchmarks/results/ambiguity.json
 
-Each recipe is trained in turn; at every check the model translates the same test sentences (combinations that training
-never shows, cues 1 to 20 words away), and others in which a neutral word stands where the cue was.
+The recipes are trained one after another. At every validation, the model translates the same test sentences (with
+combinations of words that are not in the training data, and cues 1 to 20 words away), and as many sentences in which a
+neutral word replaces the cue.
 """
 
 import argparse
@@ -60,8 +61,8 @@ def _model(folder: Path) -> Any:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("recipes", nargs="+", type=Path)
-    parser.add_argument("--minutes", type=float, help="of training for each; without it, what the recipe says")
-    parser.add_argument("--items", type=int, default=400, help="test sentences with a cue, and as many without")
+    parser.add_argument("--minutes", type=float, help="training time of each recipe (default: the recipe's)")
+    parser.add_argument("--items", type=int, default=400, help="number of test sentences with a cue, and without")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/ambiguity.json"))
     parser.add_argument("--keep", type=Path, help="keep the trained models in this folder")
     arguments = parser.parse_args()

@@ -1,5 +1,5 @@
-"""Time and peak memory of self-attention against the length of a sentence, for every named attention, beside bare
-SDPA, torch.nn.MultiheadAttention and a loop over queries; and the exponent with which each grows.
+"""Time and peak memory of self-attention by sentence length, for every named attention and, for comparison, SDPA alone,
+torch.nn.MultiheadAttention and a loop over queries; and the exponents with which they grow.
 
   python benchmarks/attention.py                                       # everything, on the CPU
   python benchmarks/attention.py --device cuda --width 512 --heads 8 --gib-per-cell 32
@@ -207,19 +207,19 @@ def parse_options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
     parser.add_argument("--lengths", default="64,128,256,512,1024,2048,4096")
-    parser.add_argument("--only", default="", help=f"names, with commas between, of: {', '.join(NAMES)}")
+    parser.add_argument("--only", default="", help=f"comma-separated list of: {', '.join(NAMES)}")
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--width", type=int, default=64)
-    parser.add_argument("--heads", type=int, default=4, help="of those that have several")
+    parser.add_argument("--heads", type=int, default=4, help="number of heads, for attentions with several")
     parser.add_argument("--dtype", default="float32", choices=["float32", "float16", "bfloat16"])
-    parser.add_argument("--repeats", type=int, default=5, help="samples a cell, of which the median is reported")
-    parser.add_argument("--seconds-per-cell", type=float, default=2.0, help="one call that takes longer ends its row")
-    parser.add_argument("--gib-per-cell", type=float, default=4.0, help="what would need more is not measured")
-    parser.add_argument("--threads", type=int, help="of torch on the CPU; its own choice if not given")
+    parser.add_argument("--repeats", type=int, default=5, help="samples per cell; their median is reported")
+    parser.add_argument("--seconds-per-cell", type=float, default=2.0, help="skip longer lengths after such a call")
+    parser.add_argument("--gib-per-cell", type=float, default=4.0, help="skip a cell that would need more memory")
+    parser.add_argument("--threads", type=int, help="number of CPU threads (default: torch's)")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, help="benchmarks/results/attention-DEVICE.json if not given")
+    parser.add_argument("--out", type=Path, help="default: benchmarks/results/attention-DEVICE.json")
     parser.add_argument("--table", type=Path, metavar="RESULTS", help="print the exponents in RESULTS as Markdown")
-    parser.add_argument("--page", type=Path, help="refresh the tables between the marks of this page")
+    parser.add_argument("--page", type=Path, help="refresh the tables of this Markdown page")
     options = parser.parse_args(arguments)
     options.command = shlex.join(["python", "benchmarks/attention.py", *arguments])
     try:

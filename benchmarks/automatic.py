@@ -1,4 +1,4 @@
-"""What the automatic recipe makes of a file of pairs: `saccade train` with nothing but data, then a test set.
+"""Measure the automatic recipe: run `saccade train` on pairs without further settings, then translate a test set.
 
     python benchmarks/automatic.py --name multi30k-en-de --train train.en train.de --valid val.en val.de \\
         --test test.en test.de --lower --out results.json
@@ -6,8 +6,8 @@
     python benchmarks/automatic.py --name icelandic --train ice.tsv --test ice_dev.tsv --model bahdanau2014
 
 Files are plain, .gz or .xz, one TSV file or two parallel ones. The result is added to --out: BLEU and chrF (lower-cased
-with --lower), the share of wrong sequences (the word error rate of pronunciation), the picked recipe, updates, and the
-seconds of the whole command, from its start to the saved model. `--set` and `--model` are passed on.
+with --lower), the share of wrong sequences (the word error rate of pronunciation), the chosen recipe, the updates, and
+the seconds of the whole command, until the model is saved. `--set` and `--model` are passed on.
 """
 
 import argparse
@@ -35,10 +35,10 @@ def main() -> None:
     parser.add_argument("--test", nargs="+", required=True, metavar="FILE")
     parser.add_argument("--model")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
-    parser.add_argument("--lower", action="store_true", help="score lower-cased")
+    parser.add_argument("--lower", action="store_true", help="convert to lower case before scoring")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--note", help="what else is to be known of the run")
+    parser.add_argument("--note", help="a remark to save with the result")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/automatic.json"))
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""What is timed: every named attention, with and without its weights, and three others for comparison."""
+"""The attentions to time: every named attention, with and without its weights, and three others for comparison."""
 
 import math
 from collections.abc import Callable, Iterator

@@ -1,5 +1,5 @@
-"""The results of benchmarks/attention.py for a reader: progress, tables on a terminal (by rich, where it is
-installed), and the table of a page.
+"""Show the results of benchmarks/attention.py: progress and tables in the terminal (with rich, if it is installed), and
+tables in Markdown.
 """
 
 import json

@@ -2,7 +2,7 @@
 
 python benchmarks/gpu_tests.py [--workers 8] [--out benchmarks/results/gpu-tests.json]
 
-It needs a Python that has torch with CUDA, pytest and what the package itself needs; pytest-xdist makes it parallel.
+It needs a Python with CUDA torch, pytest and the package's dependencies; with pytest-xdist it runs in parallel.
 """
 
 import argparse
@@ -70,7 +70,7 @@ def outcomes(report: Path) -> dict[str, Any]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--workers", type=int, default=min(8, os.cpu_count() or 1), help="processes that run tests")
-    parser.add_argument("--out", type=Path, help="where to write the record; none is written by default")
+    parser.add_argument("--out", type=Path, help="write the record to this file")
     options = parser.parse_args()
     sys.path.insert(0, str(ROOT))
     import torch

@@ -4,8 +4,8 @@
     python benchmarks/learning.py --models cho2014 --tasks dates --steps 4000 --out cho2014.json
     python benchmarks/learning.py --join one.json other.json         # joins the rows of parallel runs
 
-The word-by-word RNN writes a word for each word that it reads: it learns `copy`, which keeps the order, and is shown
-to fail at `reverse`. A run ends at the first check with 99 % right, or with its updates. The system tests in
+The word-by-word RNN writes one word for each word that it reads: it learns `copy`, which keeps the order, and fails at
+`reverse`. A run ends at the first validation with 99 % exact matches, or after its last update. The system tests in
 tests/models/test_models_learn.py train the same recipes.
 """
 
@@ -168,10 +168,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", nargs="+", default=list(MODELS), choices=list(MODELS))
     parser.add_argument("--tasks", nargs="+", default=list(TASKS))
-    parser.add_argument("--steps", type=int, help="at most so many updates")
+    parser.add_argument("--steps", type=int, help="maximum number of updates")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "learning.json")
     parser.add_argument("--figures", type=Path, help="a folder for MODEL.png")
-    parser.add_argument("--join", nargs="+", type=Path, help="train nothing: put these results together in --out")
+    parser.add_argument("--join", nargs="+", type=Path, help="train nothing; join these results in --out")
     options = parser.parse_args()
     made = provenance(seed=1)
     result: dict[str, Any] = {"load": os.getloadavg()[0], "rows": [], "provenance": made}

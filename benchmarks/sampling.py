@@ -3,9 +3,9 @@
     python benchmarks/sampling.py --pairs train.tsv --device cuda --set model.width=128
     python benchmarks/sampling.py --count 5000 --epochs 1 --kinds unigram
 
-The same model is trained on the same pairs: as they are, with `data.sampling` and `data.processes = 0`, and with
+The same model is trained on the same pairs without sampling, with `data.sampling` and `data.processes = 0`, and with
 `data.sampling` and `data.processes = "auto"`. Each run times whole epochs after its first, so that every timed epoch
-draws its own pairs. The three ways take turns for `--rounds` rounds, and the median of each is reported.
+draws its own pairs. The three settings take turns for `--rounds` rounds, and the median of each is reported.
 """
 
 import argparse
@@ -38,13 +38,13 @@ WAYS: dict[str, dict[str, Any]] = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", default="task:phrasebook-en-fr")
-    parser.add_argument("--count", type=int, default=29_000, help="pairs drawn of a task")
+    parser.add_argument("--count", type=int, default=29_000, help="number of pairs from a task")
     parser.add_argument("--kinds", nargs="+", default=["unigram", "bpe"], choices=["unigram", "bpe"])
-    parser.add_argument("--pieces", type=int, default=1000, help="of the vocabulary, at most")
+    parser.add_argument("--pieces", type=int, default=1000, help="maximum vocabulary size")
     parser.add_argument("--model", default="vaswani2017")
     parser.add_argument("--tokens", type=int, default=4096)
     parser.add_argument("--epochs", type=int, default=1, help="timed epochs per run")
-    parser.add_argument("--rounds", type=int, default=3, help="runs of each way")
+    parser.add_argument("--rounds", type=int, default=3, help="runs per setting")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/sampling.json"))

@@ -1,4 +1,4 @@
-"""How long `saccade --help` takes, as a share of `import torch`, interleaved, median of several.
+"""Measure the time of `saccade --help` as a share of that of `import torch`: the median of several interleaved runs.
 
 python benchmarks/startup.py [--repeats 9] [--out benchmarks/results/startup.json]
 """

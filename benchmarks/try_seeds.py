@@ -1,9 +1,9 @@
-"""`saccade try` over several seeds: whether its targets hold, and by how much.
+"""Run `saccade try` with several seeds, to see whether it reaches its targets, and by how much.
 
     python benchmarks/try_seeds.py --seeds 1 2 3
     python benchmarks/try_seeds.py --seeds 1 --out benchmarks/results/try-shown.json    # the run that the README shows
 
-Runs one after another, each as a user would run it, and writes their figures into one JSON file.
+The runs follow one another, each as a user would start it. All results are written to one JSON file.
 """
 
 import argparse
@@ -36,7 +36,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/try.json"))
-    parser.add_argument("--keep", type=Path, help="keep models and reports in this folder")
+    parser.add_argument("--keep", type=Path, help="save the models and reports in this folder")
     arguments = parser.parse_args()
     runs: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as place:

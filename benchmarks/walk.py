@@ -1,12 +1,12 @@
-"""Count the package's files that one command passes through: how much must be read to follow it.
+"""Count the files of the package that one command uses: how many files one has to read to follow it.
 
     python benchmarks/walk.py             # both walks, as lists and counts
     python benchmarks/walk.py --json
 
 The two walks are `saccade translate MODEL FILE` of one sentence, and `saccade train PAIRS` up to its first update. A
 file counts if one of its functions ran; a function that ran only while modules were imported does not count. The files
-of the model itself (attention, layers, models) are counted apart: which they are depends on the paper. A crossing is a
-pair of files in different folders of the package, one of which called the other.
+of the model itself (attention, layers, models) are counted separately, as they depend on the paper. A crossing is a
+pair of files in different folders of the package, one of which calls the other.
 """
 
 import argparse

@@ -36,12 +36,12 @@ def fit(
     device: str = "auto",
     **options: Any,
 ) -> Model:
-    """Train a model on `pairs` and load it. Unless they are given, the model, the vocabulary, the size and the schedule
+    """Train a model on `pairs` and load it. By default, the model, the vocabulary, the size and the schedule
     are chosen for the pairs.
 
-    `pairs` is a file, the source side of two files, task:NAME, hf:NAME, a recipe.toml, a list of (source, target), or a
-    DataFrame. `options` are those of `saccade train`: `out="my-model", budget="10m"`. `progress` is called after each
-    validation with the number of updates so far.
+    `pairs` is a file, the sources of two files, task:NAME, hf:NAME, a recipe.toml, a list of (source, target), or a
+    DataFrame. `options` are the options of `saccade train`: `out="my-model", budget="10m"`. After each validation,
+    `progress` is called with the number of updates so far.
     """
     if isinstance(settings, Mapping):
         settings = [f"{key}={json.dumps(value)}" for key, value in settings.items()]
@@ -91,9 +91,9 @@ def compare(
     bar: Bar | None = None,
     **options: Any,
 ) -> "Comparison":
-    """Train systems on equal data and budget, evaluate them on the same sentences, and report in the folder `out`.
+    """Train systems on equal data and budget, evaluate them on the same sentences, and write a report to `out`.
 
-    A system is a model folder, a recipe.toml or the name of a model. `options` are those of `saccade compare`:
+    A system is a model folder, a recipe.toml or the name of a model. `options` are the options of `saccade compare`:
     `data="task:phrasebook-en-fr", seeds=3, minutes=2`. The same call continues an interrupted comparison.
     """
     from saccade.comparison.compare import compare as compare_systems
@@ -104,9 +104,9 @@ def compare(
 
 @recording_call
 def run_tour(out: str | Path = "runs/try", *, quiet: bool = False, **options: Any) -> dict[str, Any]:
-    """Train a model without attention and one with it, side by side, as `saccade try` does; return the figures.
+    """Train a model without attention and a model with attention, as `saccade try` does, and return the results.
 
-    Progress, tables and a heatmap are printed; with `quiet`, only progress, on standard error.
+    Prints progress, tables and a heatmap; with `quiet`, only progress, on standard error.
     """
     from saccade.tour.contest import run_in_terminal
 

@@ -8,14 +8,14 @@ VOCABULARY = 8000  # size of each vocabulary for which parameters are counted
 
 
 def list_attentions() -> list[dict[str, Any]]:
-    """The named attentions, each with its name, origin, formula and parts."""
+    """Return the named attentions, each with its name, origin, formula and parts."""
     from saccade.attention import ATTENTIONS, describe
 
     return [describe(name) for name in ATTENTIONS]
 
 
 def list_models() -> list[dict[str, Any]]:
-    """The models, each with its paper, year, how it reads the source, and the parameters of every preset."""
+    """Return the models, each with its paper, year, the way it reads the source, and the size of every preset."""
     from saccade.models import MODELS
 
     return [
@@ -31,7 +31,7 @@ def list_models() -> list[dict[str, Any]]:
 
 
 def list_tasks() -> list[dict[str, Any]]:
-    """The built-in tasks, each with an example, or the reason why its data is missing."""
+    """Return the built-in tasks, each with an example, or with the reason why its data is missing."""
     from saccade.tasks import TASKS
 
     rows: list[dict[str, Any]] = []

@@ -38,7 +38,7 @@ _WITHOUT_EFFECT = ("out", "restart", "heatmap", "summary")  # options that do no
 def load(folder: str | Path, *, device: str = "auto", trust_code: bool = False, **ensemble: Any) -> "Model":
     """Load a trained model. With `ensemble=[folder, …]`, several models translate together.
 
-    `trust_code=True` lets the folder name models and attentions that are defined outside Saccade.
+    `trust_code=True` allows the folder to run models and attentions that are defined outside Saccade.
     """
     from saccade.decode.ensemble import combine
     from saccade.decode.loading import load as load_translator
@@ -79,7 +79,7 @@ class Model:
     ) -> "list[Translation]":
         """Translate each text. A Translation has text, score, confidence, alignment, plot() and show().
 
-        `options` are those of Search and Constraints: `beam=10, n_best=3, include=["cat"]`.
+        `options` are the fields of Search and Constraints: `beam=10, n_best=3, include=["cat"]`.
         """
         search, for_all = share_options(options, search, Constraints())
         if for_all != Constraints():
@@ -100,10 +100,10 @@ class Model:
         progress: Progress | None = None,
         **options: Any,
     ) -> None:
-        """Translate a file, one output line per input line, to `out` or, line by line, to `write`.
+        """Translate a file, one output line per input line. Lines go to the file `out` or to the function `write`.
 
-        An interrupted call continues where it stopped. `options` are those of `saccade translate`. `lines` are typed
-        one by one, in place of a file.
+        An interrupted call continues where it stopped. `options` are the options of `saccade translate`. `lines`, typed
+        one by one, replace the file.
         """
         from saccade.decode.file_translation import translate_file
 
@@ -114,7 +114,7 @@ class Model:
         )
 
     def score(self, sources: Sequence[str], targets: Sequence[str], *, batch_tokens: int = 4096) -> "list[PairScore]":
-        """Score given translations: their log-probability, per token and per word, under the model."""
+        """Score given translations by their log-probability: in total, per token and per word."""
         from saccade.decode import score_pairs
 
         return list(score_pairs(self.translator, zip(sources, targets, strict=True), batch_tokens=batch_tokens))
@@ -130,9 +130,9 @@ class Model:
         progress: Progress | None = None,
         **options: Any,
     ) -> "ScoreTotals":
-        """Score a file of pairs, one line per pair, to `out` or, line by line, to `write`; return the totals.
+        """Score a file of pairs and return the totals. One line per pair goes to the file `out` or to `write`.
 
-        An interrupted call continues where it stopped. `options` are those of `saccade score`.
+        An interrupted call continues where it stopped. `options` are the options of `saccade score`.
         """
         from saccade.data.inputs import name_pairs
         from saccade.decode.file_scoring import score_file
@@ -156,9 +156,9 @@ class Model:
         progress: Progress | None = None,
         **options: Any,
     ) -> "Calibration":
-        """Fit the model's confidence on pairs that it was not trained on, and save it in the model's folder.
+        """Calibrate the model's confidence on pairs that it was not trained on, and save the result in its folder.
 
-        `options` are those of the search: `beam` and `length_penalty`.
+        `options` are the search options `beam` and `length_penalty`.
         """
         from saccade import config, model_folder
         from saccade.data.inputs import name_pairs
@@ -190,9 +190,9 @@ class Model:
         progress: Progress | None = None,
         **options: Any,
     ) -> "RerankingWeights":
-        """Tune, on validation pairs, the weights of the models that rerank translations, and write them to `out`.
+        """Tune the weights of reranking models on validation pairs, and write them to `out`.
 
-        `options` are those of `saccade rerank`.
+        `options` are the options of `saccade rerank`.
         """
         from saccade.data.inputs import name_pairs
         from saccade.decode.file_translation import load_reranker
@@ -211,13 +211,13 @@ class Model:
         return tuned
 
     def evaluate(self, pairs: "Pairs", targets: str | Path | None = None, **options: Any) -> "SystemsEvaluation":
-        """Translate the sources and score the translations; `options` are those of `saccade.evaluate`."""
+        """Translate the sources and score the translations; `options` are the options of `saccade.evaluate`."""
         return evaluate(self, pairs, targets, **options)
 
     def align(self, sources: Sequence[str], targets: Sequence[str], **options: Any) -> "list[AlignedPair]":
         """Align the words of each source and target by the model's attention.
 
-        `options` are those of `saccade align`, such as `layer=1, by="word"`.
+        `options` are the options of `saccade align`, such as `layer=1, by="word"`.
         """
         from saccade.align import Aligner, AlignmentHead
 
@@ -237,9 +237,9 @@ class Model:
         progress: Progress | None = None,
         **options: Any,
     ) -> "CorpusAlignment":
-        """Align a file of pairs, one line of links per pair, to `out` or, line by line, to `write`.
+        """Align a file of pairs. One line of links per pair goes to the file `out` or to the function `write`.
 
-        `reverse` is a model of the other direction; `options` are those of `saccade align`.
+        `reverse` is a model for the reverse direction; `options` are the options of `saccade align`.
         """
         from saccade.align.corpus import align_corpus
         from saccade.decode import load
@@ -279,9 +279,9 @@ def evaluate(
     bar: Bar | None = None,
     **options: Any,
 ) -> "SystemsEvaluation":
-    """Score the translations of systems, and test whether the others differ from the first.
+    """Score the translations of systems, and test whether the others differ significantly from the first.
 
-    A system is a model, its folder, or a file of outputs. `options` are those of `saccade evaluate`.
+    A system is a model, a model folder, or a file of translations. `options` are the options of `saccade evaluate`.
     """
     from saccade.evaluation.systems import evaluate_systems
 

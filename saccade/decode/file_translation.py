@@ -46,7 +46,7 @@ def translate_file(
 ) -> None:
     """Translate each line of `file`, or of standard input ("-"), and pass it to `write`, or to `options.out`.
 
-    `command` must be the same for an interrupted command to continue. `lines` are typed one by one, in place of a file.
+    `command` must be the same for an interrupted command to continue. `lines` are typed one by one, replace the file.
     """
     if constraints == Constraints():
         constraints = None

@@ -60,9 +60,9 @@ def describe_data(
     out: str | Path | None = None,
     vocab_from: str | Path | None = None,
 ) -> CorpusReport:
-    """Summarise pairs and the effect of cleaning them, as `saccade data` does; write the pairs kept to `out`.
+    """Describe pairs and the effect of cleaning, as `saccade data` does, and write the remaining pairs to `out`.
 
-    `clean` has rules of data.clean: `["duplicates", "ratio=3"]`, or `["all"]`.
+    `clean` lists cleaning rules, such as `["duplicates", "ratio=3"]`, or `["all"]`.
     """
     is_cleaned = clean is not None or out is not None
     cleaning = _parse_cleaning((clean or []) if is_cleaned else ["all"])

@@ -151,9 +151,9 @@ def sweep(
     settings: Sequence[str] = (),
     say: Say = say,
 ) -> Sweep:
-    """Train every combination of `grid` with every seed; the same call continues an interrupted sweep.
+    """Train every combination of `grid` with every seed. The same call continues an interrupted sweep.
 
-    `grid` has items such as "train.lr=1e-3,3e-4", or is {"train.lr": [1e-3, 3e-4]}; `settings` are changes to all runs.
+    `grid` is ["train.lr=1e-3,3e-4"] or {"train.lr": [1e-3, 3e-4]}; `settings` apply to all runs.
     """
     recipe, out = Path(recipe), Path(out)
     if isinstance(grid, Mapping):
