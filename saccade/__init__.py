@@ -14,14 +14,14 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from saccade.api import compare as compare
     from saccade.api import fit as fit
+    from saccade.api import list_attentions as list_attentions
+    from saccade.api import list_models as list_models
+    from saccade.api import list_tasks as list_tasks
     from saccade.api import run_tour as run_tour
     from saccade.attention import ATTENTIONS as ATTENTIONS
     from saccade.attention import Attention as Attention
     from saccade.attention import Memory as Memory
     from saccade.attention import Reading as Reading
-    from saccade.catalogue import list_attentions as list_attentions
-    from saccade.catalogue import list_models as list_models
-    from saccade.catalogue import list_tasks as list_tasks
     from saccade.decode import Constraints as Constraints
     from saccade.decode import Ensemble as Ensemble
     from saccade.decode import Search as Search

@@ -1,4 +1,4 @@
-"""The calls of the public API that start from data. A model's own calls are in `trained_model`.
+"""The public API, except for a model and its methods, which are in `trained_model`.
 
     model = saccade.fit("pairs.tsv", out="my-model", budget="10m")
     model.translate(["the cat sleeps."])[0].text
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from saccade.comparison.result import Comparison
     from saccade.data.inputs import Pairs
     from saccade.train.loop import Outcome
+
+VOCABULARY = 8000  # size of each vocabulary for which `list_models` counts parameters
 
 
 @recording_call
@@ -111,3 +113,51 @@ def run_tour(out: str | Path = "runs/try", *, quiet: bool = False, **options: An
     from saccade.tour.contest import run_in_terminal
 
     return run_in_terminal(Path(out), change_options(TourOptions(), options), quiet=quiet)
+
+
+def list_attentions() -> list[dict[str, Any]]:
+    """Return the named attentions, each with its name, origin, formula and parts."""
+    from saccade.attention import ATTENTIONS, describe
+
+    return [describe(name) for name in ATTENTIONS]
+
+
+def list_models() -> list[dict[str, Any]]:
+    """Return the models, each with its paper, year, the way it reads the source, and the size of every preset."""
+    from saccade.models import MODELS
+
+    return [
+        {
+            "name": name,
+            "paper": f"{kind.paper.authors}: {kind.paper.title}",
+            "year": kind.paper.year,
+            "reads": kind.paper.reads,
+            "parameters": {preset: _count_parameters(kind, preset) for preset in kind.PRESETS},
+        }
+        for name, kind in MODELS.items()
+    ]
+
+
+def list_tasks() -> list[dict[str, Any]]:
+    """Return the built-in tasks, each with an example, or with the reason why its data is missing."""
+    from saccade.tasks import TASKS
+
+    rows: list[dict[str, Any]] = []
+    for name, task in TASKS.items():
+        known = ("summary", "origin", "pieces", "words", "unit", "finite", "packages")
+        row = {"name": name, **{key: getattr(task, key) for key in known}}
+        try:
+            example = next(task.pairs(1, seed=1))
+            row |= {"source": example.source, "target": example.target, "missing": None}
+        except UserError as missing:
+            row |= {"source": None, "target": None, "missing": str(missing)}
+        rows.append(row)
+    return rows
+
+
+def _count_parameters(kind: Any, preset: str) -> int:
+    import torch
+
+    with torch.device("meta"):  # shapes alone: nothing is allocated
+        model = kind(kind.PRESETS[preset], VOCABULARY, VOCABULARY)
+    return sum(parameter.numel() for parameter in model.parameters())

@@ -197,9 +197,9 @@ def _wrong(value: Any, hint: Any, key: str) -> OptionError:
 
 
 def _settable(cls: Any) -> "list[dataclasses.Field[Any]]":
-    """The fields that can be set: the class's own, then inherited ones."""
-    own = inspect.get_annotations(cls if isinstance(cls, type) else type(cls))
-    return sorted((field for field in dataclasses.fields(cls) if field.init), key=lambda field: field.name not in own)
+    """The fields that can be set: those of the class itself, then inherited ones."""
+    first = inspect.get_annotations(cls if isinstance(cls, type) else type(cls))
+    return sorted((field for field in dataclasses.fields(cls) if field.init), key=lambda field: field.name not in first)
 
 
 def _join(at: str, name: str) -> str:

@@ -85,7 +85,7 @@ class Journal:
         self._record.unlink()
 
     def leave(self) -> None:
-        """Keep the complete chunks; where there are none, leave no file behind."""
+        """Keep the complete chunks; if there are none, leave no file behind."""
         self._close()
         if self.lines:
             for name, path in self._files.items():
@@ -192,7 +192,7 @@ def open_output(
     tree: Path | None = None,
     restart: bool = False,
 ) -> Iterator[Journal | DirectOutput]:
-    """The files of a command that can be resumed, or `write` where there is no `out`."""
+    """The files of a command that can be resumed; without `out`, lines go to `write`."""
     for name, path in (("out", out), ("tree", tree)):
         refuse_folder(name, path)
     if out is not None:

@@ -163,9 +163,9 @@ def share_options(named: Mapping[str, Any], *defaults: *Groups) -> tuple[*Groups
             raise TypeError(f"there is no option {name!r}; {nearest(name, owners)}")
     changed = []
     for group in groups:
-        own = convert_options(type(group), {name: value for name, value in named.items() if owners[name] is group})
+        changes = convert_options(type(group), {name: value for name, value in named.items() if owners[name] is group})
         change = getattr(group, "with_options", partial(dataclasses.replace, group))
-        changed.append(change(**own) if own else group)
+        changed.append(change(**changes) if changes else group)
     return cast("tuple[*Groups]", tuple(changed))
 
 

@@ -256,9 +256,9 @@ class Model:
                 self.translator, pairs, chosen, reverse=other, write=write, say=say, bar=as_bar(progress)
             )
 
-    def _command(self, own: Mapping[str, Any], *options: Any) -> dict[str, Any]:
+    def _command(self, inputs: Mapping[str, Any], *options: Any) -> dict[str, Any]:
         """What must be the same for an interrupted command to continue, by the flags of the command line."""
-        command: dict[str, Any] = {"model": self.folders[0] if self.folders else None, **own}
+        command: dict[str, Any] = {"model": self.folders[0] if self.folders else None, **inputs}
         for group in (*options, self._ensemble):
             for name, value in vars(group).items():
                 if name not in _WITHOUT_EFFECT:

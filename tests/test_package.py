@@ -21,7 +21,7 @@ LAYERS = [
     {"api"},
     {"comparison", "explorer", "serve", "tour"},
     {"train"},
-    {"catalogue", "trained_model"},
+    {"trained_model"},
     {"evaluation"},
     {"decode"},
     {"model_folder"},

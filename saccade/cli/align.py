@@ -1,4 +1,4 @@
-"""`saccade align`: link the words or pieces of pairs by a model's attention."""
+"""`saccade align`: link the words or tokens of pairs by a model's attention."""
 
 from dataclasses import replace
 from pathlib import Path
