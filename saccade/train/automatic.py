@@ -26,7 +26,7 @@ from saccade.train.recipe import Data, Recipe, Training, recipe_of
 
 _SAMPLE = 20_000  # pairs, to estimate lengths
 _FURTHER = 0.3  # share of the usual learning rate when a trained model is trained further
-_FEWEST_PER_EPOCH = 50  # updates; batches shrink until an epoch has so many
+_FEWEST_PER_EPOCH = 50  # updates; batches shrink until an epoch has this many
 _SMALLEST_BATCH = 250  # tokens
 _ONE_ALPHABET = 0.3  # overlap of two alphabets above which a joint vocabulary pays
 _WORTHWHILE = 1_500  # updates; with fewer, smaller batches learn more
@@ -159,7 +159,7 @@ def _train_further(data: Data, facts: Facts, initial: ModelConfig) -> tuple[Reci
 
 
 def _choose(
-    data: Data, facts: Facts, model: str | None, preset: str | None, minutes: float | None
+    data: Data, facts: Facts, model: str | None, preset: Any, minutes: float | None
 ) -> tuple[Recipe, list[str]]:
     """A new recipe, and the reasons for its vocabulary, its speed, its model and its size."""
     data, reason = _with_vocabulary(data, facts)
@@ -179,26 +179,24 @@ def _choose(
 def _with_vocabulary(data: Data, facts: Facts) -> tuple[Data, str]:
     """The data with the kind and the size of the vocabulary, and the reason."""
     task = None if data.task is None else tasks.task(data.task)
+    policy, target = Policy(kind="char", size=2000), data.target_vocabulary
     joint = data.joint and (task is None or task.joint)
     if task is not None and task.pieces != "unigram":
-        kind = "characters" if task.pieces == "char" else "words"
-        data = replace(data, vocabulary=Policy(kind=task.pieces, size=2000), joint=joint)
-        return data, f"tokens are {kind}, as suits task:{data.task}"
-    if task is None and facts.is_pronunciation:
-        data = replace(data, vocabulary=Policy(kind="char", size=2000), joint=False)
-        data = replace(data, target_vocabulary=Policy(kind="word", size=2000))
-        return data, "sources are single words and targets are symbols between spaces: from characters to symbols"
-    if task is None and facts.mean_words <= 2.5:  # spelling, for example
-        data = replace(data, vocabulary=Policy(kind="char", size=2000), joint=joint)
-        return data, "sources are single words, so tokens are characters"
-    joint = joint and facts.overlap >= _ONE_ALPHABET
-    size = 100 * round(0.47 * math.sqrt(facts.pairs) * (1.0 if joint else 0.6))
-    spelling = 260 + facts.alphabet  # special and byte ids, and every character
-    size = max(400, min(16_000, size), spelling + facts.alphabet // 4)
-    reason = f"a joint vocabulary of at most {size:,} tokens"
-    if not joint:
-        reason = f"a vocabulary of at most {size:,} tokens for each side" + (": two alphabets" if data.joint else "")
-    return replace(data, vocabulary=Policy(kind="unigram", size=size), joint=joint), reason
+        policy = Policy(kind=task.pieces, size=2000)
+        reason = f"tokens are {'characters' if task.pieces == 'char' else 'words'}, as suits task:{data.task}"
+    elif task is None and facts.is_pronunciation:
+        joint, target = False, Policy(kind="word", size=2000)
+        reason = "sources are single words and targets are symbols between spaces: from characters to symbols"
+    elif task is None and facts.mean_words <= 2.5:  # spelling, for example
+        reason = "sources are single words, so tokens are characters"
+    else:
+        joint = joint and facts.overlap >= _ONE_ALPHABET
+        size = 100 * round(0.47 * math.sqrt(facts.pairs) * (1.0 if joint else 0.6))
+        spelling = 260 + facts.alphabet  # special and byte ids, and every character
+        policy = Policy(kind="unigram", size=max(400, min(16_000, size), spelling + facts.alphabet // 4))
+        reason = f"a {'joint ' * joint}vocabulary of at most {policy.size:,} tokens"
+        reason += "" if joint else " for each side" + ": two alphabets" * data.joint
+    return replace(data, vocabulary=policy, target_vocabulary=target, joint=joint), reason
 
 
 def _usual_model(facts: Facts) -> tuple[str, str]:
@@ -216,10 +214,10 @@ class _Size(NamedTuple):
     least_updates: int  # to be worth training
 
 
-def _sizes(name: str, preset: str | None, facts: Facts, tie: str) -> list[_Size]:
+def _sizes(name: str, preset: Any, facts: Facts, tie: str) -> list[_Size]:
     """The size that suits the data, then smaller ones for when the time is short; or the preset, if there is one."""
     kind = find_model(name)
-    if preset is not None and preset in kind.PRESETS:
+    if isinstance(preset, str) and preset in kind.PRESETS:
         return [_Size(f"preset {preset}", kind.PRESETS[preset], 0)]
     dropout = 0.0 if facts.rule else 0.1 if facts.pairs > 500_000 else 0.3 if facts.pairs > 5_000 else 0.2
 
@@ -291,7 +289,7 @@ def _batches_within(
 def _training(
     name: str, settings: Any, facts: Facts, policy: Policy, *, tokens: int | None = None, updates: int | None = None
 ) -> Training:
-    """The settings for so many `updates` of so many `tokens`; by default, as many as suit the data."""
+    """The settings for this many `updates` of this many `tokens`; by default, as many as suit the data."""
     epoch = facts.pairs * facts.tokens(policy)
     tokens = tokens or _batch_tokens(epoch, facts)
     most = _updates(name, epoch / tokens, facts)
@@ -299,14 +297,12 @@ def _training(
     transformer = name in ("vaswani2017", "gehring2017")
     return Training(
         lr=_learning_rate(name, settings, tokens, facts),
-        schedule="cosine",
         warmup=200 if facts.rule else max(20, min(1000 if transformer else 500, updates // 8)),
         tokens=tokens,
         smoothing=0.0 if facts.rule else 0.1,
         ema=round(1 - 1 / max(20, min(2_000, 0.1 * updates)), 5),  # averages over the last tenth of the run
         max_steps=most,
         check_every=max(20, min(1000, updates // 20 if updates == most else updates // 8)),
-        patience=10,
         judge=facts.judge,
         judge_on=200 if updates == most else 100,
     )

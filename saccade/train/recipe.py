@@ -29,17 +29,12 @@ from saccade.ranges import (
 from saccade.text import Placeholders, Policy
 
 _Auto = Literal["auto"]
-_Batches = Annotated[int, Range(least=1, most=10_000)]
-_Epochs = Annotated[float, Range(least=0.001)]
-_Judge = Literal["bleu", "chrf", "exact", "loss"]
 _Lengths = tuple[Length, Length]
-_Optimiser = Literal["adamw", "adadelta", "sgd", "muon"]
 _Place = Annotated[int, Range(least=-1_000, most=1_000)]  # in a list, from 0, or from its end by -1
 _Precision = Literal["auto", "fp32", "bf16", "fp16"]
 _Schedule = Literal["constant", "inverse-sqrt", "cosine", "staircase", "plateau"]
 _ScheduledSampling = Literal["linear", "exponential", "inverse-sigmoid"]
 _Threads = Annotated[int, Range(least=1, most=1_000)] | Literal["auto"] | None
-_Weight = Annotated[float, Range(above=0, most=1_000_000)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +46,7 @@ class WeightedCorpus(Checked):
     fields: Annotated[Fields | None, Help("As data.fields.")] = None
     reverse: Annotated[bool, Help("Learn to translate from target to source.")] = False
     tag: Annotated[str | None, Help("A word before each source that tells the model what to do, such as <fr>.")] = None
-    weight: Annotated[_Weight, Help("How many times an epoch passes over this corpus.")] = 1.0
+    weight: Annotated[float, Range(above=0, most=1_000_000), Help("Number of passes over this corpus per epoch.")] = 1.0
     valid: Annotated[str | None, Help("As data.valid; tagged and reversed like the training pairs.")] = None
     valid_targets: Annotated[str | None, Help("As data.valid_targets.")] = None
     count: Annotated[Count | None, Help("As data.count, which is the default.")] = None
@@ -208,7 +203,7 @@ MEASURED = ("tokens", "threads")  # settings of Training that the run decides on
 
 @dataclass(frozen=True, kw_only=True)
 class Training(Checked):
-    optimiser: Annotated[_Optimiser, Help("The optimiser.")] = "adamw"
+    optimiser: Annotated[Literal["adamw", "adadelta", "sgd", "muon"], Help("The optimiser.")] = "adamw"
     lr: Annotated[Positive, Help("Highest learning rate; usual: 1 for Adadelta, 0.1 to 1 for SGD.")] = 1e-3
     momentum: Annotated[Share | None, Help("Momentum; none: 0 for SGD, 0.95 for Muon.")] = None
     nesterov: Annotated[bool, Help("Use Nesterov momentum with SGD; Muon always uses it.")] = False
@@ -218,7 +213,7 @@ class Training(Checked):
     warmup: Annotated[CountOrZero, Help("Updates in which the learning rate rises to lr.")] = 200
     decay: Annotated[BetweenZeroAndOne, Help("Factor by which a staircase or plateau lowers the rate.")] = 0.5
     decay_after: Annotated[NotNegative, Help("Epochs before a staircase first lowers the rate.")] = 5.0
-    decay_every: Annotated[_Epochs, Help("Epochs between further steps of a staircase.")] = 1.0
+    decay_every: Annotated[float, Range(least=0.001), Help("Epochs between further steps of a staircase.")] = 1.0
     decay_patience: Annotated[Count, Help("Validations without a lower loss that make a plateau.")] = 1
     least_lr: Annotated[Positive, Help("A plateau that would lower the rate below this ends the run.")] = 1e-5
     clip: Annotated[Positive | None, Help("Maximum norm of the gradient.")] = 1.0
@@ -240,7 +235,7 @@ class Training(Checked):
     tokens: Annotated[
         Count | _Auto, Help("Batch size of all workers: pairs × longest side; auto: what fits in memory.")
     ] = 4096
-    accumulate: Annotated[_Batches, Help("Batches per update.")] = 1
+    accumulate: Annotated[int, Range(least=1, most=10_000), Help("Batches per update.")] = 1
     ema: Annotated[
         BetweenZeroAndOne | None, Help("Decay of a running average of the weights, which is validated and saved.")
     ] = None
@@ -250,7 +245,7 @@ class Training(Checked):
     max_minutes: Annotated[NotNegative | None, Help("Maximum minutes of updates and validations.")] = None
     check_every: Annotated[Count, Help("Updates between validations; each also saves the run.")] = 500
     patience: Annotated[Count, Help("Validations without a better score before the run ends.")] = 10
-    judge: Annotated[_Judge, Help("The metric that chooses the best model.")] = "bleu"
+    judge: Annotated[Literal["bleu", "chrf", "exact", "loss"], Help("The metric that chooses the best model.")] = "bleu"
     judge_on: Annotated[Count, Help("Number of validation sentences to translate for it.")] = 200
     precision: Annotated[_Precision, Help("Number format; auto: bf16 on a GPU that has it, else fp32.")] = "auto"
     compile: Annotated[bool, Help("Compile the forward pass with torch.compile.")] = False

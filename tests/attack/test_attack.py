@@ -21,7 +21,7 @@ from .samples import Samples, new_place
 
 # Python 3.12 warns of forks in a process with several threads, as a worker of pytest is: its second thread is idle.
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-preload(["saccade.cli.commands", "saccade.data.summary", "saccade.train.recipe", "typer._adapters"])
+preload(["saccade.cli.commands", "saccade.train.corpus_report", "typer._adapters"])
 
 
 def kinds(failures: list[Failure]) -> set[str]:

@@ -1,8 +1,8 @@
 import pytest
 
 from saccade.data import TextPair
-from saccade.data.summary import summarise
 from saccade.text import Tokeniser
+from saccade.train.corpus_report import summarise
 
 
 def test_the_summary_of_both_sides_is_as_counted_by_hand() -> None:
