@@ -43,7 +43,7 @@ class Objective:
 
 
 def batch_loss(model: Seq2Seq[Any, Any], batch: Batch, objective: Objective) -> tuple[Tensor, Tensor]:
-    """What is to be lowered, and the plain cross-entropy, both summed over the target's tokens. Always in float32."""
+    """The loss to minimise and the plain cross-entropy, both summed over the target's tokens, always in float32."""
     read = batch.target_in if objective.own_share <= 0 else _with_own_words(model, batch, objective.own_share)
     guide, reinforce = objective.guide if objective.guided > 0 else None, objective.reinforce
     tracing = nullcontext() if guide is None and reinforce is None else traced(model, weights=guide is not None)
@@ -63,10 +63,9 @@ def batch_loss(model: Seq2Seq[Any, Any], batch: Batch, objective: Objective) -> 
 
 
 def _with_own_words(model: Seq2Seq[Any, Any], batch: Batch, share: float) -> Tensor:
-    """Scheduled sampling (Bengio 2015) in two passes (Duckworth 2019; Mihaylova & Martins 2019): what the model finds
-    likeliest at each place when it reads the truth takes, by chance, the truth's place at the next input. One way for
-    every model, recurrent or not.
-    """
+    """Scheduled sampling (Bengio 2015) in two passes (Duckworth 2019; Mihaylova & Martins 2019): the model's likeliest
+    token at each place, when it reads the true ones, replaces the true token of the next input by chance. It works for
+    every model, recurrent or not."""
     with torch.no_grad():
         predicted = model(batch.source, batch.source_readable, batch.target_in).argmax(-1)  # (B, T)
     own = torch.cat([batch.target_in[:, :1], predicted[:, :-1]], 1)  # the start is read by all
@@ -103,19 +102,14 @@ def updates_per_second(
         return count / (time.perf_counter() - begun)
 
 
-_KEPT = 0.9  # of the baseline, from update to update
-
-
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Reinforce:
-    weight: float  # λ_r
-    entropy: float  # λ_e
-    expected: float  # probability that a sentence is read by the expected value
+    training: Training  # λ_r is `reinforce`, λ_e is `reinforce_entropy`
     baseline: float | None  # b; None before the first update
 
     def choose_expected(self, batch: Batch) -> Tensor:
-        """(B,) bool"""
-        return torch.rand(len(batch), device=batch.source.device) < self.expected
+        """(B,) bool: the sentences to be read by the expected value"""
+        return torch.rand(len(batch), device=batch.source.device) < self.training.reinforce_expected
 
     def loss(self, batch: Batch, log_probs: Tensor, trace: Trace) -> Tensor:
         """To be added to the cross-entropy, given log p of each target token (B, T), 0 where it is padding."""
@@ -126,24 +120,23 @@ class Reinforce:
         total = log_probs.new_zeros(())
         for name, (log_prob, entropy) in trace.draws().items():  # (B, H, T) each
             read = batch.source_readable if name.startswith("encoder") else batch.target_readable
-            gained = self.weight * advantage * log_prob + self.entropy * entropy
+            gained = self.training.reinforce * advantage * log_prob + self.training.reinforce_entropy * entropy
             total = total - (gained * read[:, None]).sum()
         return total
 
 
 def next_baseline(baseline: float | None, log_prob: float) -> float:
-    """After an update in which a target token had `log_prob`, on average."""
-    return log_prob if baseline is None else _KEPT * baseline + (1 - _KEPT) * log_prob
+    """b after an update in which a target token had `log_prob`, on average."""
+    return log_prob if baseline is None else 0.9 * baseline + 0.1 * log_prob
 
 
 def has_sampled_attention(model: Seq2Seq[Any, Any]) -> bool:
-    """Whether an attention of the model is sampled."""
     return any(isinstance(module, Normaliser) and module.draws for module in model.modules())
 
 
 def refuse_untrainable_attention(model: Seq2Seq[Any, Any], batch: Batch, term: Reinforce | None = None) -> None:
-    """A normaliser that passes no gradient on, and says nothing of what it drew, never learns what to read."""
-    if term is not None and not term.weight and not term.expected:
+    """A normaliser that passes no gradient on, and gives no log-probability of its draw, never learns what to read."""
+    if term is not None and not term.training.reinforce and not term.training.reinforce_expected:
         raise UserError(
             "train.reinforce and train.reinforce_expected are both 0, so a sampled attention could never learn what to "
             "read; leave one of them at its default"
@@ -170,7 +163,7 @@ def refuse_untrainable_attention(model: Seq2Seq[Any, Any], batch: Batch, term: R
 
 
 def truth_share(training: Training, step: int) -> float:
-    """ε: with which probability the decoder reads a true word at its input, and not its own (Bengio 2015).
+    """ε: the probability that the decoder reads a true word at its input, and not its own (Bengio 2015).
 
     All three fall from (nearly) 1 to ½ at `sampling_half` = h. The paper's slope c of the linear one is 1/2h, its k of
     the exponential one 2^(−1/h), and its k of the inverse sigmoid one solves k·ln k = h.

@@ -61,11 +61,7 @@ JUDGES = {
 def train(
     recipe: Recipe, out: Path, *, resume: bool = False, log: Log | None = None, observe: Observer | None = None
 ) -> Outcome:
-    """Train a translation model until the budget is spent or nothing improves; the best model is in `out`.
-
-    `observe` is called after each validation with the training state and a translator with the weights that were
-    judged.
-    """
+    """Train a translation model; see `train_learner`. `observe` gets a translator with the weights that were judged."""
     with join_workers() as workers, claim_folder(workers, out):
         recipe = workers.broadcast(lambda: _copy_input(recipe, out, resume))
         build, tables = partial(TranslationLearner, recipe, out), recipe.to_dict()
@@ -84,7 +80,6 @@ def _copy_input(recipe: Recipe, out: Path, resume: bool) -> Recipe:
     if resume:
         return recipe
     refuse_used_folder(out)
-    out.mkdir(parents=True, exist_ok=True)
     return replace(recipe, data=recipe.data.copied_to(out))
 
 
@@ -142,18 +137,12 @@ class TranslationLearner(Learner[Batch]):
     def objective(self, state: TrainingState) -> Objective:
         """What the next update is to minimise."""
         training = self.training
-        reinforce = Reinforce(
-            weight=training.reinforce,
-            entropy=training.reinforce_entropy,
-            expected=training.reinforce_expected,
-            baseline=state.numbers.get("baseline"),
-        )
         return Objective(
             smoothing=training.smoothing,
             own_share=1 - truth_share(training, state.step),
             guided=training.guided * training.guided_decay ** (self.batches.epoch - 1),
             guide=self.guide,
-            reinforce=reinforce if self._is_sampled else None,
+            reinforce=Reinforce(training, state.numbers.get("baseline")) if self._is_sampled else None,
         )
 
     def after_update(self, state: TrainingState, loss: float) -> None:

@@ -24,12 +24,12 @@ from saccade.train.losses import (
     next_baseline,
     refuse_untrainable_attention,
 )
-from saccade.train.recipe import Recipe, recipe_of
+from saccade.train.recipe import Recipe, Training, recipe_of
 from saccade.train.translation import train
 
 Untrained = Callable[..., Seq2Seq[Any, Any]]
 MakeRecipe = Callable[..., Recipe]
-TERM = Reinforce(weight=0.5, entropy=0.1, expected=0.0, baseline=-1.0)
+TERM = Reinforce(Training(reinforce=0.5, reinforce_entropy=0.1, reinforce_expected=0.0), baseline=-1.0)
 
 
 def two_pairs() -> Batch:
@@ -49,7 +49,7 @@ def test_the_term_by_hand() -> None:
 def test_the_first_baseline_is_what_the_batch_reaches() -> None:
     log_prob = torch.ones(2, 1, 3, requires_grad=True)
     trace: Any = SimpleNamespace(draws=lambda: {"attention": (log_prob, torch.zeros(2, 1, 3))})
-    first = Reinforce(weight=1.0, entropy=0.0, expected=0.0, baseline=None)
+    first = Reinforce(Training(reinforce=1.0, reinforce_entropy=0.0, reinforce_expected=0.0), baseline=None)
     tokens = torch.tensor([[-1.0, -1.0, -1.0], [-3.5, -3.5, 0.0]])
     first.loss(two_pairs(), tokens, trace).backward()
     assert log_prob.grad is not None
