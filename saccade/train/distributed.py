@@ -80,7 +80,7 @@ class Workers:
         reports = self.gather((result, None if mistake is None else str(mistake)))
         for rank, (_, message) in enumerate(reports):
             if message is not None:
-                raise mistake if mistake and rank == self.rank else UserError(message, elsewhere=True)
+                raise mistake if mistake is not None and rank == self.rank else UserError(message, elsewhere=True)
         return [result for result, _ in reports]
 
     def broadcast(self, make: Callable[[], T]) -> T:
@@ -102,10 +102,8 @@ class Workers:
         devices = self.gather_results(lambda: self._find_device(name))
         kinds = [device.type for device in devices]
         if len(set(kinds)) > 1:
-            found = ", ".join(kinds)
-            raise UserError(
-                f"the workers found different devices ({found}); set train.device", elsewhere=not self.is_rank0
-            )
+            message = f"the workers found different devices ({', '.join(kinds)}); set train.device"
+            raise UserError(message, elsewhere=not self.is_rank0)
         if self.count > 1 and kinds[0] == "cuda":
             self.exchange = dist.new_group(backend="nccl")
         return devices[self.rank]

@@ -103,17 +103,17 @@ class Log:
         self, state: TrainingState, result: Validation, judge: Judge, *, better: bool, averaged: int | None = None
     ) -> None:
         """Report the weights at this step, or their mean over so many validations."""
-        loss, judged = result.scores["loss"], {judge.label: result.scores[judge.metric]}
-        judged = {} if judge.metric == "loss" else judged
-        scores = ", ".join([f"loss {loss:.3f}", *map(judge.show, judged.values())])
-        best = "" if state.best is None else f" (best {judge.show(state.best[judge.metric])})"
+        loss, metric = result.scores["loss"], judge.metric
+        metrics = {} if metric == "loss" else {judge.label: result.scores[metric]}
+        scores = ", ".join([f"loss {loss:.3f}", *map(judge.show, metrics.values())])
+        best = "" if state.best is None else f" (best {judge.show(state.best[metric])})"
         self._shown["validation"] = scores + best
         which = f"step {state.step:,}" if averaged is None else f"the mean of {averaged} validations"
         self.say(f"{which}: validation {scores}" + (" (best so far)" if better else best))
         if result.sample is not None:
             self.say(f"  {result.sample}")
         if averaged is None:
-            self._draw(state.step, {"valid loss": loss} | judged)
+            self._draw(state.step, {"valid loss": loss} | metrics)
 
     def _draw(self, step: int, numbers: Mapping[str, float]) -> None:
         if self._board is not None:
@@ -136,8 +136,8 @@ class SilentLog(Log):
 
 def _place(line: str) -> tuple[int, bool]:
     try:
-        noted = parse_json(line)
-        return int(noted["step"]), "averaged" in noted
+        entry = parse_json(line)
+        return int(entry["step"]), "averaged" in entry
     except (ValueError, KeyError, TypeError):  # a line cut off by a kill
         return sys.maxsize, True
 

@@ -68,9 +68,9 @@ def _with_own_words(model: Seq2Seq[Any, Any], batch: Batch, share: float) -> Ten
     every model, recurrent or not."""
     with torch.no_grad():
         predicted = model(batch.source, batch.source_readable, batch.target_in).argmax(-1)  # (B, T)
-    own = torch.cat([batch.target_in[:, :1], predicted[:, :-1]], 1)  # the start is read by all
-    chosen = (torch.rand(own.shape, device=own.device) < share) & batch.target_readable
-    return torch.where(chosen, own, batch.target_in)
+    inputs = torch.cat([batch.target_in[:, :1], predicted[:, :-1]], 1)  # all begin with bos
+    chosen = (torch.rand(inputs.shape, device=inputs.device) < share) & batch.target_readable
+    return torch.where(chosen, inputs, batch.target_in)
 
 
 def updates_per_second(
@@ -95,11 +95,11 @@ def updates_per_second(
             optimiser.zero_grad(set_to_none=True)
 
         update()
-        begun, count = time.perf_counter(), 0
-        while count == 0 or time.perf_counter() - begun < seconds:
+        start, count = time.perf_counter(), 0
+        while count == 0 or time.perf_counter() - start < seconds:
             update()
             count += 1
-        return count / (time.perf_counter() - begun)
+        return count / (time.perf_counter() - start)
 
 
 @dataclass(frozen=True)
