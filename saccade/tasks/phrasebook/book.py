@@ -126,7 +126,7 @@ class Phrasebook(Task):
                 word=noun.name,
                 name=domains[noun],
                 source=place,
-                target=positions(target, drafted.word_number),
+                target=positions(target, (drafted.word, "noun")),
                 forms={domains[sense]: self.forms(sense) for sense in lexicon().homographs[noun.name]},
                 distance=distance,
                 cue=None if removed else source[place + distance][0],
@@ -147,5 +147,5 @@ def _choose_sense(sampler: Sampler, drafted: Draft, removed: bool = False) -> No
 
 def _positions(tokens: list[Token], drafted: Draft) -> tuple[int, int]:
     """The position of the ambiguous word, and the distance from it to its cue."""
-    (word,), (cue,) = positions(tokens, drafted.word_number), positions(tokens, drafted.cue_number)
+    (word,), (cue,) = positions(tokens, (drafted.word, "noun")), positions(tokens, drafted.cue_meaning)
     return word, cue - word

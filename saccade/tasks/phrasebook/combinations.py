@@ -15,12 +15,18 @@ from functools import cache
 
 from saccade.tasks.drawing import hash_number
 from saccade.tasks.phrasebook.lexicon import Adjective, Verb, lexicon
-from saccade.tasks.phrasebook.tree import Clause, Coordination, Nominal, Phrase, Pronoun, Sentence
+from saccade.tasks.phrasebook.tree import Clause, Coordination, Nominal, Phrase, Pronoun, Sentence, Statement
 
 Combination = tuple[str, str, str]  # "subject" | "object" | "adjective", then the two words' names
 PRONOUN_NAMES = ("I", "you", "he", "she", "we", "they")
 WITH_OWN_FORMS = ("I", "you", "we")
 HER = 3  # among the pronouns
+_BELOW = {
+    Statement: ("main", "other"),
+    Clause: ("subject", "object", "recipient", "topic", "place", "that"),
+    Coordination: ("first", "second"),
+    Phrase: ("of", "relative"),
+}
 MODALS = ("will",) * 2 + ("want",) * 2 + ("can", "must", "should")
 MOODS = ("present",) * 5 + ("past",) * 5 + MODALS
 MOOD_WORDS = {"present": 0, "past": 0, "will": 1, "want": 2, "can": 1, "must": 1, "should": 1}  # before the verb
@@ -36,44 +42,29 @@ def split_of(kind: str, first: str, second: str) -> str:
 
 def combinations(sentence: Sentence) -> Iterator[Combination]:
     """Every combination in a sentence."""
-    for statement in sentence:
-        yield from _in_clause(statement.main)
-        if statement.other:
-            yield from _in_clause(statement.other)
+    for node in _nodes(sentence):
+        if isinstance(node, Phrase):
+            yield from (("adjective", a.name, node.noun.name) for a in node.adjectives if not a.cue)
+        elif isinstance(node, Clause) and node.verb:
+            yield from (("subject", name, node.verb.name) for name in _heads(node.doer))
+            yield from (("object", node.verb.name, name) for name in _heads(node.object or node.fronted))
+        elif isinstance(node, Clause) and node.predicate:
+            yield from (("adjective", node.predicate.name, name) for name in _heads(node.doer))
 
 
-def _in_clause(node: Clause) -> Iterator[Combination]:
-    for name in _heads(node.doer):
-        if node.verb:
-            yield "subject", name, node.verb.name
-        elif node.predicate:
-            yield "adjective", node.predicate.name, name
-    if node.verb and (object_ := node.object or node.fronted):
-        for name in _heads(object_):
-            yield "object", node.verb.name, name
-    for nominal in (node.subject, node.object, node.recipient, node.topic, node.place[1] if node.place else None):
-        yield from _in_nominal(nominal)
-    if node.that:
-        yield from _in_clause(node.that)
+def _nodes(node: object) -> Iterator[object]:
+    """A node and all nodes below it that may have combinations."""
+    yield node
+    below = [getattr(node, name) for name in _BELOW.get(type(node), ())]
+    for child in node if isinstance(node, list | tuple) else below:
+        yield from _nodes(child)
 
 
-def _heads(node: Nominal) -> tuple[str, ...]:
+def _heads(node: Nominal | None) -> list[str]:
     if isinstance(node, Pronoun):
-        return (PRONOUN_NAMES[node.which],)
-    if isinstance(node, Coordination):
-        return _heads(node.first) + _heads(node.second)
-    return () if node.determiner == "generic" else (node.noun.name,)
-
-
-def _in_nominal(node: Nominal | None) -> Iterator[Combination]:
-    if isinstance(node, Coordination):
-        yield from _in_nominal(node.first)
-        yield from _in_nominal(node.second)
-    elif isinstance(node, Phrase):
-        yield from (("adjective", a.name, node.noun.name) for a in node.adjectives if not a.cue)
-        yield from _in_nominal(node.of)
-        if node.relative:
-            yield from _in_clause(node.relative)
+        return [PRONOUN_NAMES[node.which]]
+    phrases = [node.first, node.second] if isinstance(node, Coordination) else [node] if node else []
+    return [phrase.noun.name for phrase in phrases if phrase.determiner != "generic"]
 
 
 class Choices:

@@ -2,9 +2,8 @@
 
 from itertools import pairwise
 
-from saccade.tasks.phrasebook import tree
-from saccade.tasks.phrasebook.lexicon import FEMININE
-from saccade.tasks.phrasebook.tree import Clause, Nominal, Phrase, Pronoun, agreement
+from saccade.tasks.phrasebook.lexicon import FEMININE, Conjugation
+from saccade.tasks.phrasebook.tree import Clause, Nominal, Phrase, Pronoun
 from saccade.tasks.phrasebook.writer import PlainOrder, Token
 
 VOWELS = frozenset("aeiouhâàéèêëîïôûœ")
@@ -17,81 +16,77 @@ class French(PlainOrder):
     def finish(self) -> list[Token]:
         """*le homme* → *l'homme*, *de le chien* → *du chien*, *si il* → *s'il*; elision comes before contraction."""
         out: list[Token] = []
-        for (word, numbers), (following, _) in pairwise(self.tokens):
+        for (word, meanings), (following, _) in pairwise(self.tokens):
             if word in self.words["elided"] and _is_vowel(following):
                 (word,) = self.words["elided"][word]
             elif word == "si" and following in ("il", "ils"):
                 word = "s'"
             if out and (merged := self.words["contracted"].get(f"{out[-1][0]} {word}")):
-                out[-1] = (merged[0], out[-1][1] + numbers)
+                out[-1] = (merged[0], out[-1][1] + meanings)
             else:
-                out.append((word, numbers))
+                out.append((word, meanings))
         return [*out, self.tokens[-1]]
 
     def phrase(self, node: Phrase) -> None:
-        key, form, word = node.key, _gender_and_number(node), node.noun.french[node.plural]
-        group: list[Token] = [(part, (key + tree.NOUN,)) for part in word.split()]
+        form, word = _gender_and_number(node), node.noun.french[node.plural]
+        group: list[Token] = [(part, ((node, "noun"),)) for part in word.split()]
         for i, adjective in enumerate(node.adjectives):
-            numbers = (key + tree.FIRST_ADJECTIVE + i,)
+            meanings = ((node, f"adjective {i}"),)
             if adjective.before:
                 before = adjective.french_vowel if form == 0 and _is_vowel(word) else adjective.french[form]
-                group.insert(0, (before, numbers))
+                group.insert(0, (before, meanings))
             else:
-                group.append((adjective.french[form], numbers))
+                group.append((adjective.french[form], meanings))
         forms = self.words["determiners"][node.determiner]
         determiner = forms[form] if len(forms) > 1 else forms[0]
         if _is_vowel(group[0][0]):
             (determiner,) = self.words["before_vowel"].get(determiner, (determiner,))
-        self.write(determiner, key + tree.DETERMINER)
+        self.write(determiner, (node, "determiner"))
         self.tokens += group
         self.after_noun(node, "que" if node.relative and node.relative.subject else "qui")
 
     def objects(self, node: Clause) -> None:
         preposition = node.verb.french_preposition if node.verb else ""
         if node.object and not (isinstance(node.object, Pronoun) and preposition in ("", "à")):
-            before = (preposition, (node.key + tree.PREPOSITION,)) if preposition else None
+            before = (preposition, ((node, "preposition"),)) if preposition else None
             self.nominal(node.object, "strong", before)
         if node.recipient and not isinstance(node.recipient, Pronoun):
-            self.nominal(node.recipient, "strong", ("à", (node.key + tree.TO,)))
+            self.nominal(node.recipient, "strong", ("à", ((node, "to"),)))
 
-    def clitic(self, node: Clause, preposition: str) -> list[Token]:
+    def clitic(self, node: Clause) -> list[Token]:
         """The pronoun that stands before the verb, if there is one."""
-        pronouns = self.words["pronouns"]
+        pronouns, preposition = self.words["pronouns"], node.verb.french_preposition if node.verb else ""
         if isinstance(node.recipient, Pronoun):
-            return [(pronouns["indirect"][node.recipient.which], (node.recipient.key, node.key + tree.TO))]
+            return [(pronouns["indirect"][node.recipient.which], ((node.recipient, "pronoun"), (node, "to")))]
         if isinstance(node.object, Pronoun) and preposition in ("", "à"):
-            return [(pronouns["indirect" if preposition else "direct"][node.object.which], (node.object.key,))]
+            form = pronouns["indirect" if preposition else "direct"][node.object.which]
+            return [(form, ((node.object, "pronoun"),))]
         return []
 
     def verb(self, node: Clause) -> None:
-        key, person, auxiliaries = node.key, agreement(node.doer), self.words["verbs"]
-        verb, tense, negation = key + tree.VERB, key + tree.TENSE, key + tree.NEGATION
+        negation = (node, "negation")
         if node.negated or node.is_never:
-            self.write("ne", negation if node.negated else key + tree.FREQUENCY)
-        second: list[Token] = [("pas", (negation,))] if node.negated and not node.lacks_object else []
-        if node.verb is None:
-            assert node.predicate is not None
-            self.write(auxiliaries["etre"][person], verb)
-            self.tokens += second
-            self.write(self.words["degrees"].get(node.degree, ""), key + tree.DEGREE)
-            self.write(node.predicate.french[_gender_and_number(node.doer)], key + tree.PREDICATE)
-            return
-        clitic = self.clitic(node, node.verb.french_preposition)
-        if node.mood == "present":
-            self.tokens += clitic
-            self.write(node.verb.french[person], verb, tense)
-            self.tokens += second
-        elif node.mood == "past":
-            self.tokens += clitic
-            self.write(auxiliaries["etre" if node.verb.french_etre else "avoir"][person], tense)
-            self.tokens += second
-            self.write(_participle(node), verb)
-        else:
-            self.write(auxiliaries[node.mood][person], tense)
-            self.tokens += second + clitic
-            self.write(node.verb.french_infinitive, verb)
-        self.adverb(node.frequency, key + tree.FREQUENCY)
-        self.adverb(node.manner, key + tree.MANNER)
+            self.write("ne", negation if node.negated else (node, "frequency 1"))
+        clitic, (finite, rest) = self.clitic(node), self.bracket(node)
+        is_modal = node.mood not in ("present", "past")
+        self.tokens += [finite] if is_modal else [*clitic, finite]
+        if node.negated and not node.lacks_object:
+            self.write("pas", negation)
+        self.tokens += [*clitic, *rest] if is_modal else rest
+        if node.predicate:
+            self.write(self.words["degrees"].get(node.degree, ""), (node, "degree"))
+            self.write(node.predicate.french[_gender_and_number(node.doer)], (node, "predicate"))
+        self.adverb(node.frequency, node, "frequency")
+        self.adverb(node.manner, node, "manner")
+
+    def participle(self, node: Clause, forms: Conjugation) -> str:
+        """With *être* it agrees with the subject, with *avoir* with a direct object that comes before it."""
+        before = node.object if isinstance(node.object, Pronoun) else node.fronted
+        is_direct = node.verb is not None and not node.verb.french_preposition
+        agrees_with = node.doer if forms.with_be else before if is_direct else None
+        form = _gender_and_number(agrees_with) if agrees_with else 0
+        feminine = forms.participle + "e" * (form % 2)
+        return feminine + "s" * (form > 1 and not feminine.endswith("s"))
 
 
 def _is_vowel(word: str) -> bool:
@@ -105,13 +100,3 @@ def _gender_and_number(node: Nominal) -> int:
     if isinstance(node, Pronoun):
         return (0, 0, 0, 1, 2, 2)[node.which]
     return 2 + (node.first.noun.french_gender == node.second.noun.french_gender == FEMININE)
-
-
-def _participle(node: Clause) -> str:
-    """With *être* it agrees with the subject, with *avoir* with a direct object that comes before it."""
-    assert node.verb is not None
-    before = node.object if isinstance(node.object, Pronoun) else node.fronted
-    agrees_with = node.doer if node.verb.french_etre else None if node.verb.french_preposition else before
-    form = _gender_and_number(agrees_with) if agrees_with else 0
-    feminine = node.verb.french_participle + "e" * (form % 2)
-    return feminine + "s" * (form > 1 and not feminine.endswith("s"))

@@ -7,9 +7,8 @@ place, prepositional object, topic.
 
 from itertools import pairwise
 
-from saccade.tasks.phrasebook import tree
 from saccade.tasks.phrasebook.lexicon import ACCUSATIVE, DATIVE, GENITIVE, NOMINATIVE
-from saccade.tasks.phrasebook.tree import Clause, Nominal, Phrase, Pronoun, Statement, agreement
+from saccade.tasks.phrasebook.tree import Clause, Meaning, Nominal, Phrase, Pronoun, Statement
 from saccade.tasks.phrasebook.writer import Token, Writer
 
 PRONOUNS = {NOMINATIVE: "nominative", ACCUSATIVE: "accusative", DATIVE: "dative"}
@@ -28,64 +27,64 @@ class German(Writer):
         start = len(self.tokens) - (node.join == "so")  # deshalb is an adverb: it takes the first place
         other = node.other
         if other and node.link == "if":
-            self.write(self.words["links"]["if"], other.key + tree.LINK)
+            self.write(self.words["links"]["if"], (other, "link"))
             self.final_clause(other)
-            self.write(",", other.key + tree.COMMA)
+            self.write(",", (other, "comma"))
         self.main_clause(node.main, start)
         if other and node.link != "if":
-            self.subordinate(self.words["links"][node.link], other.key + tree.LINK, other)
+            self.subordinate(self.words["links"][node.link], (other, "link"), other)
 
-    def subordinate(self, word: str | tuple[str, ...], number: int, node: Clause) -> None:
+    def subordinate(self, word: str | tuple[str, ...], meaning: Meaning, node: Clause) -> None:
         """A clause between commas, with the verb last."""
         self.write(",")
-        self.write(word, number)
+        self.write(word, meaning)
         self.final_clause(node)
         self.write(",")
 
-    def phrase(self, node: Phrase, case: int = NOMINATIVE, extra: tuple[int, ...] = ()) -> None:
+    def phrase(self, node: Phrase, case: int = NOMINATIVE, extra: tuple[Meaning, ...] = ()) -> None:
         """`extra`: what a case expresses where English needs a word (*of*, *to*), carried by the determiner."""
         stem, endings, adjective_endings = self.words["determiners"][node.determiner]
-        self.write(stem + self.ending(endings, case, node), node.key + tree.DETERMINER, *extra)
+        self.write(stem + self.ending(endings, case, node), (node, "determiner"), *extra)
         for i, adjective in enumerate(node.adjectives):
             word = adjective.german_stem + self.ending(adjective_endings, case, node)
-            self.write(word, node.key + tree.FIRST_ADJECTIVE + i)
-        self.write(node.noun.german[node.plural][case], node.key + tree.NOUN)
+            self.write(word, (node, f"adjective {i}"))
+        self.write(node.noun.german[node.plural][case], (node, "noun"))
         if node.of:
-            self.phrase(node.of, GENITIVE, (node.key + tree.OF,))
+            self.phrase(node.of, GENITIVE, ((node, "of"),))
         if node.about:
-            self.write("über", node.key + tree.ABOUT)
+            self.write("über", (node, "about"))
             self.phrase(node.about, ACCUSATIVE)
         if relative := node.relative:
             gap = relative.verb.german_case if relative.subject and relative.verb else NOMINATIVE
-            self.subordinate(self.ending("relative", gap, node), node.key + tree.RELATIVE, relative)
+            self.subordinate(self.ending("relative", gap, node), (node, "relative"), relative)
 
     def ending(self, name: str, case: int, node: Phrase) -> str:
         endings = self.words["endings"][name]
         return endings[4 * case + (3 if node.plural else node.noun.german_gender)] if len(endings) > 1 else endings[0]
 
-    def in_case(self, node: Nominal, case: int, extra: tuple[int, ...] = ()) -> None:
+    def in_case(self, node: Nominal, case: int, extra: tuple[Meaning, ...] = ()) -> None:
         if isinstance(node, Phrase):
             self.phrase(node, case, extra)
         elif isinstance(node, Pronoun):
-            self.write(self.words["pronouns"][PRONOUNS[case]][node.which], node.key, *extra)
+            self.write(self.words["pronouns"][PRONOUNS[case]][node.which], (node, "pronoun"), *extra)
         else:
             self.phrase(node.first, case, extra)
-            self.write("und", node.key + tree.AND)
+            self.write("und", (node, "and"))
             self.phrase(node.second, case)
 
     def prepositional(
-        self, words: str | tuple[str, ...], number: int, node: Nominal, case: int, extra: tuple[int, ...] = ()
+        self, words: str | tuple[str, ...], meaning: Meaning, node: Nominal, case: int, extra: tuple[Meaning, ...] = ()
     ) -> None:
-        self.write(words, number)
+        self.write(words, meaning)
         start = len(self.tokens)
         self.in_case(node, case, extra)
-        (preposition, numbers), (article, of_article) = self.tokens[start - 1 : start + 1]
+        (preposition, meanings), (article, of_article) = self.tokens[start - 1 : start + 1]
         if merged := self.words["contracted"].get(f"{preposition} {article}"):
-            self.tokens[start - 1 : start + 1] = [(merged[0], numbers + of_article)]
+            self.tokens[start - 1 : start + 1] = [(merged[0], meanings + of_article)]
 
     def topic(self, node: Clause) -> None:
         if node.topic:
-            self.prepositional("in", node.key + tree.TOPIC, node.topic, DATIVE)
+            self.prepositional("in", (node, "topic"), node.topic, DATIVE)
 
     def main_clause(self, node: Clause, start: int) -> None:
         """Verb second, after the subject or what stands in the first place, from `start` on; the bracket closes at the
@@ -93,8 +92,8 @@ class German(Writer):
         if node.topic_first:
             self.topic(node)
         if node.time_first:
-            self.adverb(node.time, node.key + tree.TIME)
-        finite, bracket = self.verb_bracket(node)
+            self.adverb(node.time, node, "time")
+        finite, bracket = self.bracket(node)
         front = len(self.tokens)
         self.in_case(node.doer, NOMINATIVE)
         self.tokens.insert(front if front > start else len(self.tokens), finite)
@@ -107,8 +106,8 @@ class German(Writer):
         if node.subject:
             self.in_case(node.subject, NOMINATIVE)
         self.middle(node)
-        finite, bracket = self.verb_bracket(node)
-        if bracket and node.verb and bracket[0][0] == node.verb.german_prefix:
+        finite, bracket = self.bracket(node)
+        if bracket and node.mood == "present":
             self.tokens.append((bracket[0][0] + finite[0], finite[1]))
         else:
             self.tokens += [*bracket, finite]
@@ -116,50 +115,36 @@ class German(Writer):
 
     def reported(self, node: Clause) -> None:
         if node.that:
-            self.subordinate("dass", node.key + tree.THAT, node.that)
-
-    def verb_bracket(self, node: Clause) -> tuple[Token, list[Token]]:
-        """The finite verb, and what closes the bracket: prefix, participle or infinitive."""
-        person, verb, tense = agreement(node.doer), (node.key + tree.VERB,), (node.key + tree.TENSE,)
-        auxiliaries = self.words["verbs"]
-        if node.verb is None:
-            return (auxiliaries["sein"][person], verb), []
-        if node.mood == "present":
-            prefix = node.verb.german_prefix
-            return (node.verb.german[person], verb + tense), [(prefix, verb)] if prefix else []
-        if node.mood == "past":
-            auxiliary = auxiliaries["sein" if node.verb.german_sein else "haben"]
-            return (auxiliary[person], tense), [(node.verb.german_participle, verb)]
-        return (auxiliaries[node.mood][person], tense), [(node.verb.german_infinitive, verb)]
+            self.subordinate("dass", (node, "that"), node.that)
 
     def middle(self, node: Clause) -> None:
-        key, verb, object_ = node.key, node.verb, node.object
+        verb, object_ = node.verb, node.object
         case = verb.german_case if verb else NOMINATIVE
         preposition = verb.german_preposition if verb else ""
         # kein carries the negation itself; *not* is then part of what it expresses
-        extra = (key + tree.NEGATION,) if node.lacks_object else ()
+        extra = ((node, "negation"),) if node.lacks_object else ()
         if isinstance(object_, Pronoun) and not preposition:
             self.in_case(object_, case)
         if isinstance(node.recipient, Pronoun):
-            self.in_case(node.recipient, DATIVE, (key + tree.TO,))
+            self.in_case(node.recipient, DATIVE, ((node, "to"),))
         if not node.time_first:
-            self.adverb(node.time, key + tree.TIME)
-        self.adverb(node.frequency, key + tree.FREQUENCY)
+            self.adverb(node.time, node, "time")
+        self.adverb(node.frequency, node, "frequency")
         if isinstance(node.recipient, Phrase):
-            self.in_case(node.recipient, DATIVE, (key + tree.TO,))
+            self.in_case(node.recipient, DATIVE, ((node, "to"),))
         if object_ and not isinstance(object_, Pronoun) and not preposition:
             self.in_case(object_, case, extra)
-        self.adverb(node.manner, key + tree.MANNER)
+        self.adverb(node.manner, node, "manner")
         if node.negated and not node.lacks_object:
-            self.write("nicht", key + tree.NEGATION)
+            self.write("nicht", (node, "negation"))
         if node.place:
             where, phrase = node.place
             place_case = GENITIVE if where == "near" else DATIVE  # in der Nähe des Hauses
-            self.prepositional(self.words["places"][where], key + tree.PLACE, phrase, place_case)
+            self.prepositional(self.words["places"][where], (node, "place"), phrase, place_case)
         if object_ and preposition:
-            self.prepositional(preposition, key + tree.PREPOSITION, object_, case, extra)
+            self.prepositional(preposition, (node, "preposition"), object_, case, extra)
         if not node.topic_first:
             self.topic(node)
         if node.predicate:
-            self.write(self.words["degrees"].get(node.degree, ""), key + tree.DEGREE)
-            self.write(node.predicate.german, key + tree.PREDICATE)
+            self.write(self.words["degrees"].get(node.degree, ""), (node, "degree"))
+            self.write(node.predicate.german, (node, "predicate"))

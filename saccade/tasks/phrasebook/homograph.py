@@ -16,11 +16,10 @@ senses differ in nothing else. Kinds of cue, with the distance from the word to 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from saccade.tasks.phrasebook import tree
 from saccade.tasks.phrasebook.combinations import MOOD_WORDS
 from saccade.tasks.phrasebook.lexicon import Noun, lexicon
 from saccade.tasks.phrasebook.sampler import Sampler
-from saccade.tasks.phrasebook.tree import Clause, Coordination, Phrase, Sentence, Statement
+from saccade.tasks.phrasebook.tree import Clause, Coordination, Meaning, Phrase, Sentence, Statement
 
 LONG = 12  # a distance that needs more than one clause
 
@@ -34,12 +33,8 @@ class Draft:
     cue: Phrase | None  # None: the cue is the word's adjective
 
     @property
-    def word_number(self) -> int:
-        return self.word.key + tree.NOUN
-
-    @property
-    def cue_number(self) -> int:
-        return self.word.key + tree.FIRST_ADJECTIVE if self.cue is None else self.cue.key + tree.NOUN
+    def cue_meaning(self) -> Meaning:
+        return (self.word, "adjective 0") if self.cue is None else (self.cue, "noun")
 
     def choose_sense(self, sense: Noun, domain: str, which: float) -> None:
         """Insert the sense and a cue of `domain`; `which` in [0, 1) chooses among its nouns."""
@@ -59,7 +54,6 @@ def is_feasible(distance: int) -> bool:
 
 def draft(sampler: Sampler, distance: int, length: int = 0) -> Draft:
     """Draw a draft with the cue about `distance` away (exact when near), padded to about `length` English words."""
-    sampler.key = 0
     sampler.topical = False  # the sentence must not have another cue
     words = lexicon().homographs
     word = words[sampler.pick(tuple(words))][0]
@@ -99,7 +93,7 @@ def _host(
         ]
     )
     mood = sampler.pick(sampler.fit(verb, moods) if moods or room > 5 else ("present",))
-    node = Clause(sampler.new_key(), None, verb, mood)
+    node = Clause(None, verb, mood)
     # without the verb and the word's determiner
     sampler.left = room - 2 - bool(verb.english_preposition) - MOOD_WORDS[mood]
     node.subject = sampler.subject(verb, False, sampler.left)
@@ -118,10 +112,10 @@ def _near(sampler: Sampler, out: Sentence, word: Noun, distance: int) -> tuple[P
         if distance == -4:
             sampler.grow_adjective(phrase)
         cue = sampler.generic(word)
-        node.object = Coordination(sampler.new_key(), *((phrase, cue) if distance > 0 else (cue, phrase)))
+        node.object = Coordination(*((phrase, cue) if distance > 0 else (cue, phrase)))
     elif phrase.determiner == "a":  # a or an would reveal the cue
         phrase.determiner = "the"
-    _add(sampler, out, Statement(sampler.new_key(), node))
+    _add(sampler, out, Statement(node))
     return phrase, cue
 
 
@@ -135,7 +129,7 @@ def _add_cue(sampler: Sampler, out: Sentence, word: Noun, statement: Statement, 
         verb = sampler.pick([v for v in sampler.choices.about_topics if pronouns[v]])
         cue = sampler.generic(word)
         subject = sampler.pronoun(sampler.pick(pronouns[verb]))
-        statement.link, statement.other = link, Clause(sampler.new_key(), subject, verb, object=cue)
+        statement.link, statement.other = link, Clause(subject, verb, object=cue)
     _add(sampler, out, statement)
     return cue
 
@@ -153,7 +147,6 @@ def _before(sampler: Sampler, out: Sentence, word: Noun, distance: int) -> tuple
     """The cue opens a statement; the word is in the same clause or in one that follows."""
     conditional = sampler.chance(0.4)
     moods = ("will", "can", "must", "should") if conditional else ()
-    key = sampler.new_key()
     between = distance - 2  # a comma, then words, then the word
     if distance > LONG:
         tail = 4 + int(sampler.random() * 4)
@@ -164,12 +157,12 @@ def _before(sampler: Sampler, out: Sentence, word: Noun, distance: int) -> tuple
     else:
         opening, phrase = _host(sampler, word, between + 1, moods)
     opening.topic_first = not conditional
-    cue = _add_cue(sampler, out, word, Statement(key, opening), "if" if conditional else "")
+    cue = _add_cue(sampler, out, word, Statement(opening), "if" if conditional else "")
     if distance > LONG:
         if between >= 5:
             sampler.fill(out, between)
         node, phrase = _host(sampler, word, tail + 1 + (between if between < 5 else 0))
-        _add(sampler, out, Statement(sampler.new_key(), node))
+        _add(sampler, out, Statement(node))
     return phrase, cue
 
 
@@ -177,7 +170,6 @@ def _after(sampler: Sampler, out: Sentence, word: Noun, distance: int) -> tuple[
     """The cue closes a statement; the word is in the same clause or in one before."""
     reason = distance == 4 or sampler.chance(0.4)
     node, phrase = _host(sampler, word, 4 + int(sampler.random() * 3))
-    key = sampler.new_key()
     between = distance - (4 if reason else 5)  # because she likes X; in a film about X
     growths = (sampler.grow_object, sampler.grow_object, sampler.grow_time, *[sampler.grow_place] * reason)
     sampler.left = room = between if distance <= LONG else int(sampler.random() * 5)
@@ -186,11 +178,10 @@ def _after(sampler: Sampler, out: Sentence, word: Noun, distance: int) -> tuple[
         misses += not sampler.pick(growths)(node, False)
     if distance > LONG:
         between -= room - sampler.left + 2
-        _add(sampler, out, Statement(key, node))
+        _add(sampler, out, Statement(node))
         size = between if between < 12 else 4 + int(sampler.random() * 5)
         if between - size >= 6:
             sampler.fill(out, between - size - 2)
             size += max(sampler.left, 0)
-        key = sampler.new_key()
         node = _filler(sampler, size)
-    return phrase, _add_cue(sampler, out, word, Statement(key, node), "because" if reason else "")
+    return phrase, _add_cue(sampler, out, word, Statement(node), "because" if reason else "")

@@ -11,9 +11,10 @@ are two entries.
 """
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.resources import files
+from typing import NamedTuple
 
 from saccade.tasks.drawing import LANGUAGES
 
@@ -47,6 +48,8 @@ def _forms(field: str) -> list[str]:
 
 
 class Noun:
+    plural = False  # where it has no determiner
+
     def __init__(self, row: Row, kinds: frozenset[str]) -> None:
         english, (gender, *french), (article, *german) = (_forms(row[language]) for language in ("en", "fr", "de"))
         singular, genitive, plural = (*german, "")[:3]
@@ -110,15 +113,8 @@ class Verb:
         self.name = f"{base} that" if "clausal" in self.flags else f"{base} {preposition}".strip()
         self.english = (base, third, past)
         self.english_preposition = preposition
-        # self.french: je, tu, il, nous, ils
-        self.french_infinitive, self.french_participle, *self.french = _french_verb(french.removeprefix("+").split())
-        self.french_etre = french.startswith("+")
+        self.forms = {"fr": _conjugate_french(french), "de": _conjugate_german(german)}
         self.french_preposition = french_frame
-        infinitive, self.german_participle, *irregular = german.removeprefix("+").split()
-        self.german_prefix, _, bare = infinitive.rpartition("-")
-        self.german = _german_present(bare, irregular)  # ich, du, er, wir, sie, without a separable prefix
-        self.german_infinitive = self.german_prefix + bare
-        self.german_sein = german.startswith("+")
         self.german_preposition, _, case = german_frame.rpartition(" ")
         self.german_case = DATIVE if case == "dat" else ACCUSATIVE
         self.chinese, self.chinese_negative = (*chinese.split(), "")[:2]  # with * where the aspect particle goes
@@ -131,21 +127,31 @@ class Verb:
         return not (around + self.chinese_before + self.chinese_after)
 
 
-def _french_verb(forms: list[str]) -> tuple[str, ...]:
-    """Infinitive, participle, je, tu, il, nous, ils; a lone infinitive in -er is regular."""
-    if len(forms) > 1:
-        return tuple(forms)
-    stem = forms[0].removesuffix("er")
-    nous = stem + "eons" if stem.endswith("g") else stem + "ons"
-    return forms[0], stem + "é", stem + "e", stem + "es", stem + "e", nous, stem + "ent"
+class Conjugation(NamedTuple):
+    present: Sequence[str]  # for I, you, he or she, we, they, without a separable prefix
+    infinitive: str
+    participle: str
+    with_be: bool  # the past takes être or sein
+    prefix: str = ""
 
 
-def _german_present(infinitive: str, irregular: list[str]) -> tuple[str, str, str, str, str]:
-    stem = infinitive.removesuffix("en")
+def _conjugate_french(field: str) -> Conjugation:
+    """A lone infinitive in -er is regular."""
+    infinitive, *forms = field.removeprefix("+").split()
+    if not forms:
+        stem = infinitive.removesuffix("er")
+        forms = [stem + ending for ending in ("é", "e", "es", "e", "eons" if stem.endswith("g") else "ons", "ent")]
+    return Conjugation(forms[1:], infinitive, forms[0], field.startswith("+"))
+
+
+def _conjugate_german(field: str) -> Conjugation:
+    infinitive, participle, *irregular = field.removeprefix("+").split()
+    prefix, _, bare = infinitive.rpartition("-")
+    stem = bare.removesuffix("en")
     link = "e" if stem[-1] in "td" else ""
     du = stem + "t" if stem[-1] in "sßz" else stem + link + "st"
     second, third, first = (*irregular, *(du, stem + link + "t", stem + "e")[len(irregular) :])
-    return first, second, third, infinitive, infinitive
+    return Conjugation((first, second, third, bare, bare), prefix + bare, participle, field.startswith("+"), prefix)
 
 
 class Adverb:

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from saccade.tasks.phrasebook import tree
 from saccade.tasks.phrasebook.combinations import choices
-from saccade.tasks.phrasebook.lexicon import Noun, Topic, Verb
+from saccade.tasks.phrasebook.lexicon import Noun, Verb
 from saccade.tasks.phrasebook.tree import Clause, Nominal, Phrase, Pronoun
 
 T = TypeVar("T")
@@ -27,7 +27,6 @@ DESCRIBED = frozenset({"the", "a", "this", "some", "many", "several", *tree.NUME
 class PhraseSampler:
     def __init__(self, split: str, random: Callable[[], float]) -> None:
         self.split, self.random, self.choices = split, random, choices(split)
-        self.key = 0
         self.left = 0
         self.topical = True  # whether the sentence may mention topics
 
@@ -37,13 +36,9 @@ class PhraseSampler:
     def chance(self, probability: float) -> bool:
         return self.random() < probability
 
-    def new_key(self) -> int:
-        self.key += tree.STRIDE
-        return self.key
-
     def pronoun(self, which: int) -> Pronoun:
         self.left -= 1
-        return Pronoun(self.new_key(), which)
+        return Pronoun(which)
 
     def subject(self, verb: Verb, negated: bool, spare: int) -> Pronoun | Phrase:
         pronouns = self.choices.subject_pronouns.get(verb)
@@ -70,7 +65,7 @@ class PhraseSampler:
 
     def generic(self, noun: Noun) -> Phrase:
         self.left -= 1
-        return Phrase(self.new_key(), noun, "generic", isinstance(noun, Topic) and noun.plural)
+        return Phrase(noun, "generic", noun.plural)
 
     def phrase(self, noun: Noun, negated: bool = False, *, subject: bool = False, definite: bool = False) -> Phrase:
         """A noun with its determiner."""
@@ -85,7 +80,7 @@ class PhraseSampler:
             determiner = self.pick(PLURAL if plural else SINGULAR)
         if determiner in tree.POSSESSIVES and "unowned" in noun.kinds:
             determiner = "the"
-        return Phrase(self.new_key(), noun, determiner, plural)
+        return Phrase(noun, determiner, plural)
 
     # Growth: each method adds one thing if it can, and returns whether it did
 
@@ -134,7 +129,7 @@ class PhraseSampler:
         if self.left < need + 2 * bool(noun) or noun is head.noun:
             return False
         self.left -= need
-        head.describe(node := Clause(self.new_key(), None, verb))
+        head.describe(node := Clause(None, verb))
         if noun:
             node.object = self.phrase(noun)
             node.mood = self.relative_mood(verb)  # 了 without an object does not go well before 的
@@ -148,7 +143,7 @@ class PhraseSampler:
         if self.left < 3 or noun is head.noun:
             return False
         self.left -= 2
-        head.describe(node := Clause(self.new_key(), None, verb))
+        head.describe(node := Clause(None, verb))
         pronouns = self.choices.subject_pronouns.get(verb)
         if pronouns and (self.left < 2 or self.chance(0.4)):
             node.subject = self.pronoun(self.pick(pronouns))

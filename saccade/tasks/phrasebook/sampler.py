@@ -26,7 +26,6 @@ class Sampler(PhraseSampler):
 
     def sentence(self, length: int) -> Sentence:
         """Draw about `length` English words, including the full stop."""
-        self.key = 0
         out: Sentence = []
         self.fill(out, length - 1)
         return out
@@ -57,17 +56,17 @@ class Sampler(PhraseSampler):
             self.fill(out, room + self.left)
 
     def statement(self, join: str) -> Statement:
-        key, room = self.new_key(), self.left
+        room = self.left
         first = join != "so"  # whether a clause or an adverbial may stand before the subject
         link = self.pick(LINKS) if first and room >= 8 and self.chance(0.4) else ""
         if not link:
-            return Statement(key, self.clause(first=first), join=join)
+            return Statement(self.clause(first=first), join=join)
         spend = 3 + int(self.random() * (room - 7))
         self.left = spend
         other = self.clause(first=False, moods=MOODS_OF_OTHER[link], negatable=link != "when")
         self.left += room - spend - (2 if link == "if" else 1)
         main = self.clause(first=link == "because", moods=MOODS_OF_MAIN[link])
-        return Statement(key, main, link, other, join)
+        return Statement(main, link, other, join)
 
     # Clauses
 
@@ -98,7 +97,7 @@ class Sampler(PhraseSampler):
         verb = self.pick(verbs)
         while not (fitting := self.fit(verb, moods)):
             verb = self.pick(verbs)
-        node = Clause(self.new_key(), None, verb, self.pick(fitting) if self.left > 3 or moods else fitting[0])
+        node = Clause(None, verb, self.pick(fitting) if self.left > 3 or moods else fitting[0])
         ditransitive, preposition = "ditransitive" in verb.flags, bool(verb.english_preposition)
         objects = 2 * bool(verb.objects) + 2 * ditransitive  # the words of the shortest object and recipient
         self.left -= 1 + preposition + MOOD_WORDS[node.mood]
@@ -128,7 +127,7 @@ class Sampler(PhraseSampler):
         else:
             subject = self.phrase(self.pick(self.choices.described), subject=not negated)
             name = subject.noun.name
-        node = Clause(self.new_key(), subject, None, negated=negated)
+        node = Clause(subject, None, negated=negated)
         node.predicate = self.pick(self.choices.predicates[name])
         self.left -= 2 + negated
         if self.left > 0 and not negated and not node.predicate.classifying and self.chance(0.4):
@@ -139,7 +138,7 @@ class Sampler(PhraseSampler):
     def reported(self) -> Clause:
         """*the doctor says that …*: the inner clause gets nearly all of the room."""
         verb = self.pick(self.choices.clausal)
-        node = Clause(self.new_key(), None, verb)
+        node = Clause(None, verb)
         self.left -= 2
         node.subject = self.subject(verb, False, 2)
         # 希望 … 必须 and the like do not go together
@@ -188,7 +187,7 @@ class Sampler(PhraseSampler):
         if noun is first.noun:
             return None
         self.left -= 1
-        return Coordination(self.new_key(), first, self.phrase(noun))
+        return Coordination(first, self.phrase(noun))
 
     def grow_time(self, node: Clause, first: bool) -> bool:
         if not _event(node) or node.time or node.frequency or node.topic_first:
@@ -207,7 +206,7 @@ class Sampler(PhraseSampler):
             return False
         where = self.pick(PLACES if self.left >= 5 else ("in",))
         self.left -= 5 if where == "before" else 3  # in front of the house
-        node.place = where, Phrase(self.new_key(), self.pick(self.choices.places), self.pick(NEARBY))
+        node.place = where, Phrase(self.pick(self.choices.places), self.pick(NEARBY))
         return True
 
     def grow_manner(self, node: Clause, first: bool) -> bool:
@@ -242,7 +241,7 @@ class Sampler(PhraseSampler):
 
     def topic(self, about: Phrase) -> Phrase:
         self.left -= 3
-        return Phrase(self.new_key(), self.pick(self.choices.carriers), "a", about=about)
+        return Phrase(self.pick(self.choices.carriers), "a", about=about)
 
 
 def _event(node: Clause) -> Verb | None:

@@ -1,22 +1,15 @@
 """The abstract sentence that all four languages put into words.
 
-A node has a `key`, a multiple of `STRIDE`; each thing about the node that a word can express has its own number,
-`key + ROLE`. A language writes tokens with the numbers that they express; two words of two languages are linked if they
-express the same number. This is the gold alignment.
+A language writes tokens with the meanings that they express. A meaning is a node and the name of something about it,
+such as its verb, tense or negation; two words of two languages are linked if they express the same meaning. This is the
+gold alignment.
 """
 
 from dataclasses import dataclass, field
 
 from saccade.tasks.phrasebook.lexicon import Adjective, Adverb, Noun, Verb
 
-STRIDE = 32
-# of a phrase
-NOUN, DETERMINER, OF, RELATIVE, AND, FIRST_ADJECTIVE, SECOND_ADJECTIVE, ABOUT = range(8)
-# of a clause; the parts of a time have the numbers from TIME on
-VERB, TENSE, NEGATION, LINK, COMMA, PREPOSITION, THAT, TO, FREQUENCY, MANNER, PLACE, TOPIC, DEGREE, PREDICATE, TIME = (
-    range(15)
-)
-STOP = 1  # of the sentence, key 0
+Meaning = tuple[object, str]
 
 # I, you, he, she, we, they -> the row of a conjugation table: I, you, he/she, we, they
 PERSON = (0, 1, 2, 2, 3, 4)
@@ -29,13 +22,11 @@ DEFINITE = frozenset({"the", "this", *POSSESSIVES})
 
 @dataclass(slots=True, eq=False)
 class Pronoun:
-    key: int
     which: int  # place in PERSON
 
 
 @dataclass(slots=True, eq=False)
 class Phrase:
-    key: int
     noun: Noun
     determiner: str
     plural: bool = False
@@ -51,7 +42,6 @@ class Phrase:
 
 @dataclass(slots=True, eq=False)
 class Coordination:
-    key: int
     first: Phrase
     second: Phrase
 
@@ -61,7 +51,6 @@ Nominal = Pronoun | Phrase | Coordination
 
 @dataclass(slots=True, eq=False)
 class Clause:
-    key: int
     subject: Nominal | None  # None: the head of a relative clause
     verb: Verb | None  # None: the copula
     mood: str = "present"  # present, past, or a modal: will, want, can, must, should
@@ -106,7 +95,6 @@ class Clause:
 class Statement:
     """One clause, or two with a conjunction: `main because other`, `main when other`, `if other, main`."""
 
-    key: int
     main: Clause
     link: str = ""
     other: Clause | None = None

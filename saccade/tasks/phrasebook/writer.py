@@ -4,11 +4,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
-from saccade.tasks.phrasebook import tree
-from saccade.tasks.phrasebook.lexicon import Adverb, function_words
-from saccade.tasks.phrasebook.tree import Clause, Nominal, Phrase, Pronoun, Sentence, Statement
+from saccade.tasks.phrasebook.lexicon import Adverb, Conjugation, function_words
+from saccade.tasks.phrasebook.tree import Clause, Meaning, Nominal, Phrase, Pronoun, Sentence, Statement, agreement
 
-Token = tuple[str, tuple[int, ...]]  # a word, and the numbers of what it expresses
+Token = tuple[str, tuple[Meaning, ...]]  # a word, and what it expresses
 
 
 class Writer(ABC):
@@ -22,17 +21,17 @@ class Writer(ABC):
         self.words = function_words(self.language)
         self.tokens: list[Token] = []
 
-    def write(self, words: str | Sequence[str], *numbers: int) -> None:
-        """Add words that express `numbers`; a text is split at its spaces."""
-        self.tokens += [(word, numbers) for word in (words.split() if isinstance(words, str) else words)]
+    def write(self, words: str | Sequence[str], *meanings: Meaning) -> None:
+        """Add words that express `meanings`; a text is split at its spaces."""
+        self.tokens += [(word, meanings) for word in (words.split() if isinstance(words, str) else words)]
 
     def sentence(self, sentence: Sentence) -> list[Token]:
         for statement in sentence:
             if statement.join:
-                self.write(self.comma, statement.key + tree.COMMA)
-                self.write(self.words["joins"][statement.join], statement.key + tree.LINK)
+                self.write(self.comma, (statement, "comma"))
+                self.write(self.words["joins"][statement.join], (statement, "link"))
             self.statement(statement)
-        self.write(self.stop, tree.STOP)
+        self.write(self.stop, (None, "stop"))
         return self.finish()
 
     def finish(self) -> list[Token]:
@@ -55,25 +54,41 @@ class Writer(ABC):
         if isinstance(node, Phrase):
             self.phrase(node)
         elif isinstance(node, Pronoun):
-            self.write(self.words["pronouns"][pronouns][node.which], node.key)
+            self.write(self.words["pronouns"][pronouns][node.which], (node, "pronoun"))
         else:
             self.phrase(node.first)
-            self.write(self.words["words"]["and"], node.key + tree.AND)
+            self.write(self.words["words"]["and"], (node, "and"))
             self.tokens += preposition
             self.phrase(node.second)
 
-    def adverb(self, node: Adverb | None, number: int) -> None:
-        for word, part in node.forms[self.language] if node else ():
-            self.write(word, number + part - 1)
+    def adverb(self, adverb: Adverb | None, node: Clause, role: str) -> None:
+        for word, part in adverb.forms[self.language] if adverb else ():
+            self.write(word, (node, f"{role} {part}"))
+
+    def bracket(self, node: Clause) -> tuple[Token, list[Token]]:
+        """The finite verb, and what belongs to it: a prefix, participle or infinitive."""
+        person, verb, tense, auxiliaries = agreement(node.doer), (node, "verb"), (node, "tense"), self.words["verbs"]
+        if node.verb is None:
+            return (auxiliaries["be"][person], (verb,)), []
+        forms = node.verb.forms[self.language]
+        if node.mood == "present":
+            return (forms.present[person], (verb, tense)), [(forms.prefix, (verb,))] if forms.prefix else []
+        if node.mood == "past":
+            auxiliary = auxiliaries["be" if forms.with_be else "have"]
+            return (auxiliary[person], (tense,)), [(self.participle(node, forms), (verb,))]
+        return (auxiliaries[node.mood][person], (tense,)), [(forms.infinitive, (verb,))]
+
+    def participle(self, node: Clause, forms: Conjugation) -> str:
+        return forms.participle
 
     def time_and_topic(self, node: Clause, *, first: bool) -> None:
         """`first`: those that stand before the subject; otherwise the others."""
         if node.time_first == first:
-            self.adverb(node.time, node.key + tree.TIME)
+            self.adverb(node.time, node, "time")
         if node.topic_first == first:
             self.topic(node)
             if first:
-                self.write(self.comma, node.key + tree.COMMA)
+                self.write(self.comma, (node, "comma"))
 
 
 class PlainOrder(Writer):
@@ -92,10 +107,10 @@ class PlainOrder(Writer):
         is_condition = node.link == "if"  # which comes first, with a comma
         if not is_condition:
             self.clause(node.main)
-        self.write(self.words["links"][node.link], node.other.key + tree.LINK)
+        self.write(self.words["links"][node.link], (node.other, "link"))
         self.clause(node.other)
         if is_condition:
-            self.write(self.comma, node.other.key + tree.COMMA)
+            self.write(self.comma, (node.other, "comma"))
             self.clause(node.main)
 
     def clause(self, node: Clause) -> None:
@@ -106,27 +121,27 @@ class PlainOrder(Writer):
         self.objects(node)
         if node.place:
             where, phrase = node.place
-            self.write(self.words["places"][where], node.key + tree.PLACE)
+            self.write(self.words["places"][where], (node, "place"))
             self.phrase(phrase)
         self.time_and_topic(node, first=False)
         if node.that:
-            self.write(self.words["words"]["that"], node.key + tree.THAT)
+            self.write(self.words["words"]["that"], (node, "that"))
             self.clause(node.that)
 
     def after_noun(self, node: Phrase, relative_pronoun: str) -> None:
         """What follows a noun: of whom, about what, and a relative clause."""
-        self.prepositional("of", node.key + tree.OF, node.of)
-        self.prepositional("about", node.key + tree.ABOUT, node.about)
+        self.prepositional("of", (node, "of"), node.of)
+        self.prepositional("about", (node, "about"), node.about)
         if node.relative:
-            self.write(relative_pronoun, node.key + tree.RELATIVE)
+            self.write(relative_pronoun, (node, "relative"))
             self.clause(node.relative)
 
     def topic(self, node: Clause) -> None:
-        self.prepositional("topic", node.key + tree.TOPIC, node.topic)
+        self.prepositional("topic", (node, "topic"), node.topic)
 
-    def prepositional(self, preposition: str, number: int, phrase: Phrase | None) -> None:
+    def prepositional(self, preposition: str, meaning: Meaning, phrase: Phrase | None) -> None:
         if phrase:
-            self.write(self.words["words"][preposition], number)
+            self.write(self.words["words"][preposition], meaning)
             self.phrase(phrase)
 
 
@@ -138,14 +153,13 @@ def spell(tokens: Sequence[Token], language: str) -> str:
 
 def align(source: Sequence[Token], target: Sequence[Token]) -> tuple[tuple[int, int], ...]:
     """Links (i, j) between words that express the same thing, sorted."""
-    where: dict[int, list[int]] = {}
-    for j, (_, numbers) in enumerate(target):
-        for number in numbers:
-            where.setdefault(number, []).append(j)
-    return tuple(
-        sorted({(i, j) for i, (_, numbers) in enumerate(source) for number in numbers for j in where.get(number, ())})
-    )
+    where: dict[Meaning, list[int]] = {}
+    for j, (_, meanings) in enumerate(target):
+        for meaning in meanings:
+            where.setdefault(meaning, []).append(j)
+    links = {(i, j) for i, (_, meanings) in enumerate(source) for meaning in meanings for j in where.get(meaning, ())}
+    return tuple(sorted(links))
 
 
-def positions(tokens: Sequence[Token], number: int) -> tuple[int, ...]:
-    return tuple(i for i, (_, numbers) in enumerate(tokens) if number in numbers)
+def positions(tokens: Sequence[Token], meaning: Meaning) -> tuple[int, ...]:
+    return tuple(i for i, (_, meanings) in enumerate(tokens) if meaning in meanings)

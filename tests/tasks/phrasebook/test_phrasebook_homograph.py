@@ -102,7 +102,7 @@ def test_sentences_of_both_senses_differ_only_in_the_cue() -> None:
             for which in (0.0, 0.4, 0.8):
                 drafted.choose_sense(sense, words_.sense_of[sense], which)
                 tokens = WRITERS["en"]().sentence(drafted.sentence)
-                stripped.add(tuple(word for word, ids in tokens if drafted.cue_number not in ids))
+                stripped.add(tuple(word for word, ids in tokens if drafted.cue_meaning not in ids))
             targets.add(spell(WRITERS["zh"]().sentence(drafted.sentence), "zh"))
         assert len(stripped) == 1
         assert len(targets) == 2

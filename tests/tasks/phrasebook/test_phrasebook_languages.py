@@ -4,37 +4,30 @@ import pytest
 
 from saccade.tasks.phrasebook.book import WRITERS
 from saccade.tasks.phrasebook.lexicon import Adjective, Adverb, Noun, Verb, lexicon
-from saccade.tasks.phrasebook.tree import STRIDE, Clause, Coordination, Phrase, Pronoun, Sentence, Statement
+from saccade.tasks.phrasebook.tree import Clause, Coordination, Phrase, Pronoun, Sentence, Statement
 from saccade.tasks.phrasebook.writer import align, spell
 
 I, YOU, HE, SHE, WE, THEY = range(6)  # noqa: E741
 
 
 class Build:
-    """Builds trees with fresh keys."""
-
-    def __init__(self) -> None:
-        self.key = 0
-
-    def fresh(self) -> int:
-        self.key += STRIDE
-        return self.key
+    """Builds trees."""
 
     def pro(self, which: int) -> Pronoun:
-        return Pronoun(self.fresh(), which)
+        return Pronoun(which)
 
     def np(self, determiner: str, *words: str, plural: bool = False) -> Phrase:
         *adjectives, name = words
-        return Phrase(self.fresh(), noun(name), determiner, plural, tuple(adjective(a) for a in adjectives))
+        return Phrase(noun(name), determiner, plural, tuple(adjective(a) for a in adjectives))
 
     def clause(self, subject: Pronoun | Phrase | Coordination | None, name: str | None, **rest: object) -> Clause:
-        node = Clause(self.fresh(), subject, verb(name) if name else None)
+        node = Clause(subject, verb(name) if name else None)
         for field, value in rest.items():
             setattr(node, field, value)
         return node
 
     def say(self, main: Clause, link: str = "", other: Clause | None = None) -> dict[str, str]:
-        tree = Sentence([Statement(self.fresh(), main, link, other)])
+        tree = Sentence([Statement(main, link, other)])
         return {language: spell(write().sentence(tree), language) for language, write in WRITERS.items()}
 
 
@@ -205,7 +198,7 @@ def test_giving_and_pronouns(b: Build) -> None:
 def test_owners_and_coordination(b: Build) -> None:
     car = b.np("the", "car")
     car.of = b.np("my", "neighbour")
-    pair = Coordination(b.fresh(), b.np("the", "queen"), b.np("the", "sister"))
+    pair = Coordination(b.np("the", "queen"), b.np("the", "sister"))
     check(
         b.say(b.clause(pair, "follow", mood="past", object=car)),
         "the queen and the sister followed the car of my neighbour.",
@@ -235,7 +228,7 @@ def test_reported_speech_and_time_first(b: Build) -> None:
 
 
 def test_links_join_words_with_the_same_meaning(b: Build) -> None:
-    tree = Sentence([Statement(b.fresh(), b.clause(b.pro(I), "help", mood="want", object=b.np("the", "man")))])
+    tree = Sentence([Statement(b.clause(b.pro(I), "help", mood="want", object=b.np("the", "man")))])
     lines = {language: write().sentence(tree) for language, write in WRITERS.items()}
     # I want to help the man . — ich will dem Mann helfen .
     assert align(lines["en"], lines["de"]) == ((0, 0), (1, 1), (2, 1), (3, 4), (4, 2), (5, 3), (6, 5))
