@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from saccade.align.links import links_from_weights as links_from_weights
     from saccade.align.links import reverse_links as reverse_links
     from saccade.align.links import symmetrise as symmetrise
+    from saccade.align.links import to_words as to_words
     from saccade.align.scores import AlignmentScores as AlignmentScores
     from saccade.align.scores import agreement as agreement
     from saccade.align.scores import predictability as predictability
     from saccade.align.scores import score_alignments as score_alignments
     from saccade.align.scores import score_uniform as score_uniform
-    from saccade.align.weights import to_words as to_words
 
 import_on_first_use(__name__)

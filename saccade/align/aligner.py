@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from saccade.align.attention import DEFAULT_HEAD, NO_ATTENTION, AlignmentHead, PairAttention, SegmentedText
 from saccade.align.heads import HeadChoice, candidate_heads, choose_head
-from saccade.align.links import GoldLinks, Links, links_from_weights, reverse_links, symmetrise
+from saccade.align.links import GoldLinks, Links, Matrix, entropy, links_from_weights, reverse_links, symmetrise
 from saccade.align.options import Symmetrisation
-from saccade.align.weights import Matrix, entropy
 from saccade.errors import UserError
 from saccade.text import Tokeniser, Vocabularies, words
 from saccade.text.words import TextUnit, UnitChoice, choose_unit
@@ -102,6 +101,9 @@ class Aligner:
         source, target = self.translator.segments(*pair)
         return source.units(unit), target.units(unit)
 
+    def lengths(self, pairs: Iterable[TextPair]) -> list[tuple[int, int]]:
+        return [(len(source), len(target)) for source, target in map(self.split, pairs)]
+
     def align(self, pairs: Iterable[TextPair]) -> Iterator[AlignedPair]:
         """Yield one result per pair, in order, with `CHUNK` pairs in memory at a time."""
         rest, unit = enumerate(pairs, 1), None
@@ -132,13 +134,13 @@ class Aligner:
         unit = self.unit(pair for _, pair in sample)
         chunks = [self._read(sample[start : start + CHUNK], unit) for start in range(0, len(sample), CHUNK)]
         forward, backward = zip(*(attentions for chunk in chunks for attentions in chunk), strict=True)
-        every = {"every_head": every_head, "every_shift": every_shift}
+        tried = {"every_head": every_head, "every_shift": every_shift}
         choice = choose_head(
             forward,
-            candidate_heads(forward[0], self.head, **every),
+            candidate_heads(forward[0], self.head, **tried),
             gold=None if gold is None else [gold[number - 1] for number, _ in sample],
             reverse=backward if self.reverse else (),
-            reverse_candidates=candidate_heads(backward[0], self.reverse_head, **every) if self.reverse else (),
+            reverse_candidates=candidate_heads(backward[0], self.reverse_head, **tried) if self.reverse else (),
             unit=unit,
         )
         return replace(self, by=unit, head=choice.head, reverse_head=choice.reverse_head or self.reverse_head), choice

@@ -7,9 +7,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from saccade.align.links import Links, links_from_weights
+from saccade.align.links import Links, Matrix, links_from_weights, to_words
 from saccade.align.options import AlignOptions
-from saccade.align.weights import Matrix, to_words
 from saccade.errors import UserError
 from saccade.text import EOS, Tokeniser, WordRange, words
 from saccade.text.words import TextUnit, UnitChoice, choose_unit

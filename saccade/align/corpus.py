@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ from saccade.align.aligner import AlignedPair, Aligner, AttentiveModel, HeadEntr
 from saccade.align.attention import AlignmentHead
 from saccade.align.gold import find_gold, format_gold, format_links
 from saccade.align.heads import HeadChoice
-from saccade.align.links import GoldLinks, Links, sort_links
+from saccade.align.links import GoldLinks, sort_links
 from saccade.align.options import AlignOptions, LinkFormat
 from saccade.align.scores import AlignmentScores, score_alignments, score_baselines
 from saccade.data.inputs import NamedPairs, Pairs, name_pairs
@@ -19,50 +19,23 @@ from saccade.errors import Bar, Say, as_bar
 Table = tuple[list[str], list[list[str]]]
 
 
-@dataclass(kw_only=True)
+@dataclass(frozen=True)
 class CorpusAlignment:
-    """The result of aligning a corpus, collected pair by pair."""
-
     name: str
     aligner: Aligner
-    head: AlignmentHead
-    gold: Sequence[GoldLinks] | None
+    head: AlignmentHead  # with the model's defaults resolved
     choice: HeadChoice | None
-    is_fair: bool  # False: the head was chosen by the gold that it is scored on
-    entropies: HeadEntropies | None
-    links: list[Links] = field(default_factory=list)  # only where there is gold
-    lengths: list[tuple[int, int]] = field(default_factory=list)
-
-    def add(self, pair: AlignedPair) -> None:
-        if pair.attention is not None:
-            if self.entropies is not None:
-                self.entropies.add(pair.attention)
-            self.head = self.head.resolve(pair.attention)
-        if self.gold is not None:
-            self.links.append(pair.links)
-            self.lengths.append(_lengths(pair.source, pair.target))
-
-    def scores(self) -> dict[str, AlignmentScores]:
-        """The scores of attention, and of two aligners that read nothing."""
-        if self.gold is None:
-            return {}
-        return {"attention": score_alignments(self.links, self.gold), **score_baselines(self.gold, self.lengths)}
-
-    def notes(self) -> list[str]:
-        """How the head was chosen."""
-        if self.choice is None:
-            return []
-        unfair = "it was chosen by the gold that it is scored on; give --valid for a fair score"
-        return [str(self.choice), *([] if self.is_fair or self.choice.by != "gold" else [unfair])]
+    notes: list[str]  # how the head was chosen
+    scores: dict[str, AlignmentScores]  # of attention and of two aligners that read nothing; empty without gold
+    entropy: list[list[float]] | None  # in bits, of each head of each layer
 
     def tables(self, *, entropy: bool = True) -> list[Table]:
-        tables = [alignment_table(self.scores())] if self.gold is not None else []
-        if entropy and self.entropies is not None:
-            layers = self.entropies.mean()
-            widest = max(map(len, layers), default=0)
+        tables = [alignment_table(self.scores)] if self.scores else []
+        if entropy and self.entropy is not None:
+            widest = max(map(len, self.entropy), default=0)
             rows = [
                 [str(number), *(f"{bits:.2f}" for bits in heads), *[""] * (widest - len(heads))]
-                for number, heads in enumerate(layers)
+                for number, heads in enumerate(self.entropy)
             ]
             tables.append((["entropy, bits: layer", *(f"head {head}" for head in range(widest))], rows))
         return tables
@@ -74,8 +47,8 @@ class CorpusAlignment:
             "unit": self.aligner.by,
             "reader": asdict(self.head),
             "choice": self.choice and self.choice.to_dict(),
-            "scores": {name: asdict(scores) for name, scores in self.scores().items()},
-            "entropy_bits": self.entropies.mean() if self.entropies is not None else None,
+            "scores": {name: asdict(scores) for name, scores in self.scores.items()},
+            "entropy_bits": self.entropy,
         }
 
 
@@ -85,8 +58,8 @@ def align_corpus(
     options: AlignOptions | None = None,
     *,
     reverse: AttentiveModel | None = None,
-    write: Callable[[str], None] | None = None,
-    say: Say | None = None,
+    write: Callable[[str], None] = lambda _: None,
+    say: Say = lambda _: None,
     bar: Bar | None = None,
 ) -> CorpusAlignment:
     """Align `pairs` by the attention of `model`, or of it and of its `reverse`; `write` gets the lines of links."""
@@ -104,30 +77,32 @@ def align_corpus(
     )
     corpus = name_pairs(pairs, options.targets, count=options.count, seed=options.seed)
     aligner = replace(aligner, by=aligner.unit(corpus.pairs))
-    if aligner.by == "piece" and options.by == "auto" and say is not None:
+    if aligner.by == "piece" and options.by == "auto":
         say("links are between pieces; --by word links words")
     gold = _find_gold(corpus, options.gold, options, aligner)
-    total = sum(1 for _ in corpus.pairs) if gold is None else len(gold)
-    choice = None
+    choice, notes = None, []
     if options.best_head or options.shift == "auto":
         aligner, choice = _choose(aligner, corpus, gold, options)
-    result = CorpusAlignment(
-        name=corpus.name,
-        aligner=aligner,
-        head=aligner.head,
-        gold=gold,
-        choice=choice,
-        is_fair=options.valid is not None,
-        entropies=HeadEntropies() if options.entropy else None,
-    )
+        notes.append(str(choice))
+        if choice.by == "gold" and options.valid is None:
+            notes.append("it was chosen by the gold that it is scored on; give --valid for a fair score")
+    total = sum(1 for _ in corpus.pairs) if gold is None else len(gold)
+    head, entropies, links, lengths = aligner.head, HeadEntropies(), [], []
     with (bar or as_bar(None))("aligning", total) as advance:
         for number, pair in enumerate(aligner.align(corpus.pairs), 1):
-            if write is not None:
-                for line in format_pair(pair, number, options.format):
-                    write(line)
-            result.add(pair)
+            for line in format_pair(pair, number, options.format):
+                write(line)
+            if pair.attention is not None:
+                head = head.resolve(pair.attention)
+                if options.entropy:
+                    entropies.add(pair.attention)
+            if gold is not None:
+                links.append(pair.links)
+                lengths.append((len(pair.source), len(pair.target)))
             advance(1)
-    return result
+    scores = {} if gold is None else {"attention": score_alignments(links, gold), **score_baselines(gold, lengths)}
+    entropy = entropies.mean() if options.entropy else None
+    return CorpusAlignment(corpus.name, aligner, head, choice, notes, scores, entropy)
 
 
 def format_pair(pair: AlignedPair, number: int, form: LinkFormat) -> list[str]:
@@ -157,11 +132,10 @@ def alignment_table(scores: dict[str, AlignmentScores]) -> Table:
 def _choose(
     aligner: Aligner, corpus: NamedPairs, gold: Sequence[GoldLinks] | None, options: AlignOptions
 ) -> tuple[Aligner, HeadChoice]:
-    every = {"every_head": options.best_head, "every_shift": options.shift == "auto"}
-    if options.valid is None:
-        return aligner.with_best_head(corpus.pairs, gold, **every)
-    valid = name_pairs(options.valid, count=options.count, seed=options.seed + 1)  # other pairs of a task
-    return aligner.with_best_head(valid.pairs, _find_gold(valid, options.valid_gold, options, aligner), **every)
+    if options.valid is not None:
+        corpus = name_pairs(options.valid, count=options.count, seed=options.seed + 1)  # other pairs of a task
+        gold = _find_gold(corpus, options.valid_gold, options, aligner)
+    return aligner.with_best_head(corpus.pairs, gold, every_head=options.best_head, every_shift=options.shift == "auto")
 
 
 def _find_gold(
@@ -170,8 +144,4 @@ def _find_gold(
     """Reads a file at once, so that a mistake in its last line is reported before hours of work."""
     if path is None and aligner.by != "word":
         return None
-    return find_gold(corpus, path, lambda pairs: [_lengths(*aligner.split(pair)) for pair in pairs], options.gold_base)
-
-
-def _lengths(source: Sequence[str], target: Sequence[str]) -> tuple[int, int]:
-    return len(source), len(target)
+    return find_gold(corpus, path, aligner.lengths, options.gold_base)

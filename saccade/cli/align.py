@@ -41,7 +41,7 @@ def align(
         result = load(model, device=device).align_file(
             pairs, out=out, reverse=reverse, write=put, progress=progress, **vars(measured)
         )
-    for note in result.notes():
+    for note in result.notes:
         say(note)
     for columns, rows in result.tables(entropy=options.entropy):
         print_table(columns, rows, err=True)  # standard output may hold the links

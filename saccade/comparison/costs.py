@@ -11,16 +11,14 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import pairwise
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from saccade import model_folder
-from saccade.data.batching import Batch, find_batch_starts
+from saccade.data.batching import Batch, batch_by_length
 from saccade.decode import Search, load
 from saccade.errors import UserError
 from saccade.train.log import peak_memory
@@ -73,14 +71,11 @@ def measure_costs(
             for name, pool in pools.items():
                 measured[name].append(_result(name, pool.submit(_measure_round, folders[name], workload)))
                 progress(1)
-    return {
-        name: replace(
-            costs[-1],
-            trained=max(cost.trained for cost in costs[1:]),
-            translated=max(cost.translated for cost in costs[1:]),
-        )
-        for name, costs in measured.items()
-    }
+    fastest = {}
+    for name, (_, *costs) in measured.items():
+        trained, translated = max(cost.trained for cost in costs), max(cost.translated for cost in costs)
+        fastest[name] = replace(costs[-1], trained=trained, translated=translated)
+    return fastest
 
 
 def _result(name: str, future: "Future[Cost]") -> Cost:
@@ -101,17 +96,11 @@ class CostBench:
         self.model = self.translator.model.train()
         self.optimiser = build_optimiser(Training(lr=1e-30), self.model)  # changes no weight
         sides = self.translator.vocabularies
-        sources = [sides.source.encode(text) for text, _ in workload.pairs]
-        targets = [sides.target.encode(text) for _, text in workload.pairs]
-        lengths = np.array([max(map(len, pair)) + 1 for pair in zip(sources, targets, strict=True)])
-        order = np.argsort(lengths, kind="stable")
-        cuts = find_batch_starts(lengths[order], workload.tokens)
-        self.batches = [
-            Batch.of([sources[i] for i in order[a:b]], [targets[i] for i in order[a:b]], order[a:b].tolist()).to(
-                self.translator.device
-            )
-            for a, b in pairwise(cuts)
-        ]
+        pairs = [(sides.source.encode(source), sides.target.encode(target)) for source, target in workload.pairs]
+        self.batches = []
+        for places in batch_by_length([max(map(len, pair)) + 1 for pair in pairs], workload.tokens):
+            sources, targets = zip(*(pairs[place] for place in places), strict=True)
+            self.batches.append(Batch.of(sources, targets, places).to(self.translator.device))
 
     def training_speed(self) -> float:
         """Target tokens per second."""
@@ -119,7 +108,7 @@ class CostBench:
 
     def translation_speed(self) -> float:
         """Sentences per second."""
-        sources = [source for source, _ in self.workload.pairs]
+        sources, _ = zip(*self.workload.pairs, strict=True)
         return len(sources) / self._seconds(lambda: self.translator.translate(sources, self.workload.search))
 
     def _train(self) -> None:

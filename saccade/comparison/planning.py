@@ -104,14 +104,16 @@ def _plan_system(text: str, options: CompareOptions, seeds: Sequence[int], facts
     system, settings = _split_settings(text)
     changes = [setting for setting in settings if not setting.startswith("as=")]
     name = next((setting.removeprefix("as=") for setting in settings if setting.startswith("as=")), None)
-    if (folders := _folders(system)) is not None:
+    paths, is_recipe = files.split_paths(system), system.endswith(".toml")
+    are_folders = len(paths) > 1 or (paths and ("/" in system or paths[0].exists()))
+    if are_folders and not is_recipe:
         if changes:
             raise UserError(f"{text}: {system} is trained already; only :as=NAME can follow it, not {changes[0]}")
-        for folder in folders:
+        for folder in paths:
             model_folder.load_config(folder)
-        return PlannedSystem(name=name or ",".join(folder.resolve().name for folder in folders), folders=folders)
+        return PlannedSystem(name=name or ",".join(folder.resolve().name for folder in paths), folders=tuple(paths))
     own = [change if "." in change.partition("=")[0] else f"model.{change}" for change in changes]
-    if system.endswith(".toml"):
+    if is_recipe:
         if options.data is not None:
             raise UserError(f"--data {options.data}: {system} is a recipe and names its own data; leave out --data")
         recipe, default_name = read_recipe(Path(system)), Path(system).stem
@@ -133,23 +135,14 @@ def _split_settings(text: str) -> tuple[str, list[str]]:
     return match["system"], settings
 
 
-def _folders(text: str) -> tuple[Path, ...] | None:
-    """None if the text does not name folders."""
-    paths = files.split_paths(text)
-    if not paths or text.endswith(".toml"):
-        return None
-    are_meant = any(path.exists() for path in paths) or "/" in text or len(paths) > 1
-    return tuple(paths) if are_meant else None
-
-
 def _automatic_recipe(
     model: str, own: Sequence[str], options: CompareOptions, facts: dict[str, Facts]
 ) -> dict[str, Any]:
     """The recipe that suits the data. A preset, where one is given, replaces the automatic size."""
     if options.data is None or is_stdin(options.data):
         raise UserError(f"{model} has no training data; give --data pairs.tsv, or --data task:NAME")
-    overrides = [change for change in options.settings if change.startswith("data.")]
-    mapping = config.override({"data": {"pairs": options.data}}, overrides)
+    of_data = [change for change in options.settings if change.startswith("data.")]
+    mapping = config.override({"data": {"pairs": options.data}}, of_data)
     data = config.from_dict(Data, mapping["data"], "--data", "data")
     if options.data not in facts:
         facts[options.data] = Facts.of_data(data)
@@ -162,16 +155,12 @@ def _automatic_recipe(
 
 
 def _find_unequal(recipes: Mapping[str, Recipe]) -> Iterator[str]:
-    """One sentence for each key in which a recipe differs from the first."""
-    shared = {name: _equal_keys(recipe) for name, recipe in recipes.items()}
-    for name, settings in list(shared.items())[1:]:
-        first = next(iter(shared))
+    """One sentence for each key of data and budget in which a recipe differs from the first."""
+    first: dict[str, Any] = {}
+    for name, recipe in recipes.items():
+        settings = {f"data.{key}": value for key, value in config.to_dict(recipe.data).items()}
+        settings |= {f"train.{key}": getattr(recipe.train, key) for key in BUDGET}
+        first = first or settings
         for key, value in settings.items():
-            if value != shared[first][key]:
-                yield f"{key} is {shared[first][key]!r} for {first} and {value!r} for {name}"
-
-
-def _equal_keys(recipe: Recipe) -> dict[str, Any]:
-    """The settings that must be equal."""
-    data = {f"data.{key}": value for key, value in config.to_dict(recipe.data).items()}
-    return data | {f"train.{key}": getattr(recipe.train, key) for key in BUDGET}
+            if value != first[key]:
+                yield f"{key} is {first[key]!r} for {next(iter(recipes))} and {value!r} for {name}"

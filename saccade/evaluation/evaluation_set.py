@@ -39,19 +39,16 @@ class EvaluationSet:
         """Each source with its first reference."""
         return [(source, texts[0]) for source, texts in zip(self.sources, self.references, strict=True)]
 
-    def select(self, lines: Sequence[Line]) -> list[Line]:
-        return [lines[place] for place in self.places]
-
-    def select_lines(self, lines: Sequence[Line], path: Path | str) -> list[Line]:
+    def select(self, lines: Sequence[Line], path: Path | str) -> list[Line]:
         """Select the lines of a file that has one line per pair."""
         if len(lines) != self.total:
             raise UserError(
                 f"{path}: {len(lines)} lines for the {self.total} pairs of {self.name}; expected one line per pair"
             )
-        return self.select(lines)
+        return [lines[place] for place in self.places]
 
     def read_lines(self, path: Path | str) -> list[str]:
-        return self.select_lines(list(read_lines(path)), path)
+        return self.select(list(read_lines(path)), path)
 
 
 def read_evaluation_set(pairs: NamedPairs | None, references: Sequence[Path] = ()) -> EvaluationSet:
@@ -89,7 +86,7 @@ def read_evaluation_gold(
             raise UserError(f"--gold {path}: links join sources to targets; give PAIRS")
         return None
     gold = find_gold(pairs, path, partial(count_words, tokenised=tokenised), base)
-    return None if gold is None else data.select(gold)
+    return None if gold is None else data.select(gold, pairs.name)
 
 
 def count_words(pairs: Iterable[tuple[str, str]], *, tokenised: bool) -> list[tuple[int, int]]:

@@ -61,3 +61,7 @@ class EvaluateOptions(Checked):
     seed: Annotated[Seed, Help("Seed for the test pairs, if they come from a task.")] = 1
     device: Annotated[str, Help("The device: auto, cpu, cuda or mps.")] = "auto"
     batch_tokens: Annotated[Count, Help("Tokens × hypotheses per batch; a smaller number needs less memory.")] = 8192
+
+    @property
+    def metric_names(self) -> list[str]:
+        return [name.strip() for name in (self.metrics or "").split(",") if name.strip()]

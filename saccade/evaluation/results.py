@@ -9,9 +9,8 @@ from typing import Any
 from saccade.align.attention import PairAttention
 from saccade.align.corpus import alignment_table
 from saccade.align.scores import AlignmentScores
-from saccade.evaluation.behaviour import Behaviour
 from saccade.evaluation.breakdowns import LengthScores
-from saccade.evaluation.evaluation import Evaluation
+from saccade.evaluation.evaluation import Behaviour, Evaluation
 from saccade.evaluation.evaluation_set import EvaluationSet
 from saccade.evaluation.significance_tests import Difference
 from saccade.inspect import ComparedSentence, Panel, Report
@@ -68,7 +67,7 @@ class EvaluatedSystem:
         return Behaviour(**means)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class SystemsEvaluation:
     """Systems evaluated on the same pairs; the first is the baseline of the others."""
 

@@ -3,8 +3,8 @@
 `evaluate_systems` is what `saccade evaluate` and `Model.evaluate` call.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,8 @@ from saccade.data.text_files import line_error
 from saccade.decode import DEFAULT_SEARCH, Constraints, Search, Translator, load
 from saccade.device import limit_threads
 from saccade.errors import Bar, Say, UserError, as_bar
-from saccade.evaluation.behaviour import unread_words
 from saccade.evaluation.breakdowns import word_counts
-from saccade.evaluation.evaluation import Evaluation, choose_metrics, evaluate
+from saccade.evaluation.evaluation import Evaluation, choose_metrics, evaluate, unread_words
 from saccade.evaluation.evaluation_set import EvaluationSet, count_words, read_evaluation_gold, read_evaluation_set
 from saccade.evaluation.options import EvaluateOptions
 from saccade.evaluation.results import EvaluatedRun, EvaluatedSystem, SystemsEvaluation
@@ -51,17 +50,16 @@ def evaluate_systems(
     options = replace(options or EvaluateOptions(), **changes)
     if options.report is not None and not options.report.parent.is_dir():
         raise UserError(f"--report {options.report}: there is no folder {options.report.parent}")
-    metrics = None
     if options.metrics is not None:
-        metrics = [name.strip() for name in options.metrics.split(",") if name.strip()]
-        make_metrics(metrics, ["a"])  # refuses a mistake or a missing extra before hours of work
+        make_metrics(options.metric_names, ["a"])  # refuses a mistake or a missing extra before hours of work
     opened = None
     if pairs is not None:
         opened = name_pairs(pairs, options.targets, count=options.count, seed=options.seed)
     data = read_evaluation_set(opened, options.reference)
     gold = read_evaluation_gold(opened, data, options.gold, options.gold_base, tokenised=options.tokenised)
-    evaluator = _Evaluator(data, gold, options, search, bar or as_bar(None), metrics or choose_metrics(data.sources))
-    result = evaluator.evaluate([_split_runs(system) for system in (*systems, *options.against)])
+    runs = [_split_runs(system) for system in (*systems, *options.against)]
+    evaluator = _Evaluator(data, gold, options, search, bar or as_bar(None), _make_measure(data, options, runs))
+    result = evaluator.evaluate(runs)
     if data.left_out:
         say(data.left_out_note)
     if options.report is not None:
@@ -69,48 +67,45 @@ def evaluate_systems(
     return result
 
 
+def _make_measure(
+    data: EvaluationSet, options: EvaluateOptions, systems: Sequence[Sequence[Run]]
+) -> Callable[..., Evaluation]:
+    """Evaluate outputs alike for all systems."""
+    models = [run for runs in systems for run in runs if not (isinstance(run, Path) and run.is_file())]
+    constraints = None if options.constraints is None else _read_constraints(data, options.constraints)
+    return partial(
+        evaluate,
+        references=data.references,
+        sources=data.sources or None,
+        metrics=choose_metrics(data.sources) if options.metrics is None else options.metric_names,
+        resamples=options.resamples,
+        longest_trained=shortest_training(models),
+        counts=None if options.train is None else word_counts(read_lines(options.train)),
+        include=None if constraints is None else [phrases.include for phrases in constraints],
+        exclude=None if constraints is None else [phrases.exclude for phrases in constraints],
+    )
+
+
+@dataclass
 class _Evaluator:
-    def __init__(
-        self,
-        data: EvaluationSet,
-        gold: list[GoldLinks] | None,
-        options: EvaluateOptions,
-        search: Search,
-        bar: Bar,
-        metrics: Sequence[str],
-    ) -> None:
-        self.data, self.gold, self.options, self.search, self.bar = data, gold, options, search, bar
-        constraints = None if options.constraints is None else _read_constraints(data, options.constraints)
-        self.measure = partial(
-            evaluate,
-            references=data.references,
-            sources=data.sources or None,
-            metrics=metrics,
-            resamples=options.resamples,
-            counts=None if options.train is None else word_counts(read_lines(options.train)),
-            include=None if constraints is None else [phrases.include for phrases in constraints],
-            exclude=None if constraints is None else [phrases.exclude for phrases in constraints],
-        )
-        self.worst: list[int] = []
+    data: EvaluationSet
+    gold: list[GoldLinks] | None
+    options: EvaluateOptions
+    search: Search
+    bar: Bar
+    measure: Callable[..., Evaluation]
+    worst: list[int] = field(default_factory=list)
 
     def evaluate(self, systems: Sequence[Sequence[Run]]) -> SystemsEvaluation:
-        all_runs = [run for runs in systems for run in runs]
-        longest = shortest_training(run for run in all_runs if not (isinstance(run, Path) and run.is_file()))
-        self.measure = partial(self.measure, longest_trained=longest)
-        names, evaluated = iter(_name_runs(all_runs)), []
+        names, evaluated = iter(_name_runs([run for runs in systems for run in runs])), []
         for runs in systems:
             results = [self._evaluate(run, next(names)) for run in runs]
             evaluated.append(EvaluatedSystem(name=",".join(run.name for run in results), runs=results))
         baselines = {}
         if self.gold is not None:
             baselines = score_baselines(self.gold, count_words(self.data.pairs, tokenised=self.options.tokenised))
-        return SystemsEvaluation(
-            data=self.data,
-            systems=evaluated,
-            differences=[self._test(evaluated[0], other) for other in evaluated[1:]],
-            baselines=baselines,
-            worst=self.worst,
-        )
+        differences = [self._test(evaluated[0], other) for other in evaluated[1:]]
+        return SystemsEvaluation(self.data, evaluated, differences, baselines, self.worst)
 
     def _evaluate(self, run: Run, name: str) -> EvaluatedRun:
         if isinstance(run, Path) and run.is_file():
@@ -174,7 +169,7 @@ def _read_constraints(data: EvaluationSet, path: Path) -> list[Constraints]:
             constraints.append(Constraints.from_json(parse_json(line)) if line.strip() else Constraints())
         except (ValueError, UserError) as error:
             raise line_error(path, number, str(error)) from None
-    return data.select_lines(constraints, path)
+    return data.select(constraints, path)
 
 
 def _split_runs(system: System) -> Sequence[Run]:

@@ -5,7 +5,7 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
-from saccade.align.weights import Matrix
+from saccade.align.links import Matrix
 
 # cividis (Nuñez, Anderton & Renslow 2018), readable by the colour-blind and in grey, in 21 equal steps.
 # fmt: off

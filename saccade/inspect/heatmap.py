@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
-from saccade.align.weights import weight_matrix
+from saccade.align.links import weight_matrix
 from saccade.errors import UserError
 from saccade.inspect.cells import CIVIDIS, escaped, ink, percent, scale, steps, visible
 from saccade.text.words import script

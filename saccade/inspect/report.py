@@ -12,7 +12,7 @@ from pathlib import Path
 from string import Template
 
 from saccade.align.attention import PairAttention
-from saccade.align.weights import weight_matrix
+from saccade.align.links import weight_matrix
 from saccade.errors import UserError
 from saccade.files import write_atomically
 from saccade.inspect.cells import CIVIDIS, escaped, ink, percent, shown, steps

@@ -20,7 +20,7 @@ from sacrebleu.significance import PairedTest, estimate_ci
 from saccade import __version__
 from saccade.errors import UserError
 from saccade.metrics.edits import characters, edit_distance, position_independent_errors
-from saccade.metrics.table import Alternatives
+from saccade.metrics.scores import Alternatives
 from saccade.text.words import words
 
 Rows = NDArray[np.float64]  # (sentences, statistics)

@@ -15,7 +15,7 @@ def test_a_corpus_is_written_in_each_format(learnt: Translator, pairs: list[Text
     expected = [format_links(pair.links) for pair in Aligner(learnt).align(pairs[:3])]
     lines: list[str] = []
     result = align_corpus(learnt, pairs[:3], write=lines.append)
-    assert lines == expected and result.tables() == [] and result.notes() == []
+    assert lines == expected and result.tables() == [] and result.notes == []
     lines.clear()
     align_corpus(learnt, pairs[:3], AlignOptions(format="json", entropy=True), write=lines.append)
     assert [json.loads(line)["line"] for line in lines] == [1, 2, 3]

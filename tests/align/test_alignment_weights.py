@@ -4,7 +4,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from saccade.align.weights import Span, to_words, weight_matrix
+from saccade.align.links import Span, to_words, weight_matrix
 
 
 @pytest.mark.parametrize(

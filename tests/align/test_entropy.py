@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from saccade.align.weights import entropy
+from saccade.align.links import entropy
 
 
 @settings(deadline=None, max_examples=100)

@@ -1,7 +1,7 @@
 import pytest
 
 from saccade.errors import UserError
-from saccade.evaluation.phrases import AmbiguousWord, by_distance, judge_sense
+from saccade.evaluation.breakdowns import AmbiguousWord, by_distance, judge_sense
 
 
 def bank(distance: int) -> AmbiguousWord:

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from saccade.evaluation.behaviour import measure_behaviour, repeated_words, unread_words
+from saccade.evaluation.evaluation import measure_behaviour, repeated_words, unread_words
 
 WORDS = st.lists(st.sampled_from("abcdef"), max_size=12)
 

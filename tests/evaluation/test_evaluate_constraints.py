@@ -1,7 +1,7 @@
 import pytest
 
 from saccade.errors import UserError
-from saccade.evaluation.phrases import by_constraint, count_phrase
+from saccade.evaluation.breakdowns import by_constraint, count_phrase
 
 
 def test_phrases_match_word_for_word() -> None:
