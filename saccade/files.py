@@ -219,6 +219,17 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 @contextmanager
+def explain_unwritable(path: Path) -> Iterator[None]:
+    """Report a failed write as a mistake that the user can mend, except for a closed pipe."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        raise UserError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+@contextmanager
 def _explained(place: Path) -> Iterator[None]:
     """Report a full or read-only disk as a mistake that the user can mend, and say that nothing was lost."""
     try:

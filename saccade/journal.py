@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, TypeVar, cast
 
 from saccade import __version__
 from saccade.errors import UserError, plural, say
-from saccade.files import locate, parse_json, remove_leftovers, sync, write_json
+from saccade.files import explain_unwritable, locate, parse_json, remove_leftovers, sync, write_json
 from saccade.locking import locked
 
 AGAIN = "give --restart to begin again"
@@ -165,21 +165,15 @@ class DirectOutput:
 @contextmanager
 def open_journal(files: Mapping[str, Path], command: Mapping[str, Any], *, restart: bool) -> Iterator[Journal]:
     """On leaving, the files exist; after an error the finished part stays beside them, ready to be resumed."""
-    out = next(iter(files.values()))
-    with ExitStack() as locks:
+    with ExitStack() as locks, explain_unwritable(next(iter(files.values()))):
         for path in files.values():
             locks.enter_context(locked(path))
-        try:
-            journal = Journal(files, command, restart=restart)
-        except OSError as error:
-            raise UserError(f"{out}: cannot be written: {error.strerror}") from error
+        journal = Journal(files, command, restart=restart)
         try:
             yield journal
             journal.finish()
-        except BaseException as error:
+        except BaseException:
             journal.leave()
-            if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
-                raise UserError(f"{out}: cannot be written: {error.strerror}") from error
             raise
 
 
@@ -214,18 +208,16 @@ def refuse_folder(option: str, path: Path | None) -> None:
 def write_file(out: Path) -> Iterator[Callable[[str], None]]:
     """Write lines to `out`, which exists only when complete; an interrupted command leaves its lines beside it."""
     unfinished = out.with_name(f"{out.name}.unfinished")
-    with locked(out):
+    with locked(out), explain_unwritable(out):
         try:
             with unfinished.open("w", encoding="utf-8", newline="\n") as stream:
                 yield lambda line: cast("None", stream.write(line + "\n"))
             unfinished.replace(out)
-        except BaseException as error:
+        except BaseException:
             if lines := _keep_complete_lines(unfinished):
                 say(f"saccade: {plural(lines, 'line')} finished and saved in {unfinished}")
             else:
                 unfinished.unlink(missing_ok=True)
-            if isinstance(error, OSError):
-                raise UserError(f"{out}: cannot be written: {error.strerror}") from error
             raise
 
 

@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 
 from saccade.errors import UserError
-from saccade.files import parse_json
+from saccade.files import explain_unwritable, parse_json
 
 LOCK = ".lock"  # inside a folder; beside a file it is .NAME.lock
 _SIGNING = 0.5  # seconds in which the holder of a lock has written its name
@@ -86,12 +86,10 @@ def _sign(holder: Path, path: Path) -> None:
     """Record who holds the lock of `path`."""
     since = datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
     known = {"pid": os.getpid(), "host": socket.gethostname(), "since": since}
-    try:
+    with explain_unwritable(path):
         holder.unlink(missing_ok=True)  # left by a killed process, or a link in a foreign folder
         with holder.open("x", encoding="utf-8") as stream:
             stream.write(json.dumps(known) + "\n")
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written: {error.strerror}") from error
 
 
 def _described(holder: Path) -> str:

@@ -272,7 +272,9 @@ def split_tensors(state: Any) -> tuple[Any, dict[str, Tensor]]:
     storages: set[int] = set()
 
     def store(tensor: Tensor, path: str) -> str:
-        name = names.setdefault(_identity(tensor), _unused(path, tensors))
+        while path in tensors:  # the keys 1 and "1" of one dict have the same path
+            path += "~"
+        name = names.setdefault(_identity(tensor), path)
         if name not in tensors:
             alone = tensor.detach().cpu().contiguous()
             storage = alone.untyped_storage()
@@ -328,10 +330,3 @@ def _identity(tensor: Tensor) -> object:
     if tensor.numel() == 0:
         return id(tensor)  # no memory to share
     return (tensor.device, tensor.data_ptr(), tensor.dtype, tensor.shape, tensor.stride())
-
-
-def _unused(name: str, taken: dict[str, Tensor]) -> str:
-    """A free name: the keys 1 and "1" of one dict have the same path."""
-    while name in taken:
-        name += "~"
-    return name
