@@ -1,4 +1,4 @@
-"""Saccade: sequence-to-sequence learning in which attention is the first-class, interchangeable part.
+"""Saccade: sequence-to-sequence learning with interchangeable attention.
 
 Names are resolved when first used, so that `import saccade` loads no torch.
 """
