@@ -1,4 +1,4 @@
-"""A recipe from the data, the hardware and the time: sizes grow with them, reasons are given, what is chosen trains."""
+"""A recipe chosen by the data, the hardware and the time, with its reasons."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -50,12 +50,12 @@ def test_small_data_gets_thousands_of_updates(model: str | None, pairs: int) -> 
         assert train.tokens == 250 or pairs * 15 / train.batch_tokens > 40  # updates in an epoch
 
 
-def test_tens_of_thousands_of_sentences_get_thousands_of_pieces() -> None:
+def test_tens_of_thousands_of_sentences_get_thousands_of_tokens() -> None:
     assert choose_recipe(DATA, replace(SENTENCES, pairs=29_000)).recipe.data.vocabulary.size == 8_000
     assert 2_000 <= choose_recipe(DATA, replace(SENTENCES, pairs=5_000)).recipe.data.vocabulary.size <= 4_000
 
 
-def test_an_rnn_on_a_gpu_is_of_useful_size() -> None:
+def test_an_rnn_on_a_gpu_has_millions_of_parameters() -> None:
     recipe = choose_recipe(DATA, replace(SENTENCES, pairs=29_000, cuda=True), "bahdanau2014").recipe
     assert parameters(recipe) > 5_000_000
 
@@ -69,8 +69,8 @@ def test_two_alphabets_get_two_vocabularies() -> None:
     assert choose_recipe(DATA, SENTENCES).recipe.data.joint
 
 
-def test_short_time_on_a_cpu_shapes_the_recipe(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a machine that needs 0.1 s for 600 pieces: the shorter the time, the smaller the model and its batches."""
+def test_short_time_on_a_cpu_gives_smaller_models_and_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a machine that needs 0.1 s for 600 tokens: the shorter the time, the smaller the model and its batches."""
 
     def pace(model: str, settings: Any, train: Training, **_: object) -> float:
         layers = getattr(settings, "encoder_layers", 1.5)
@@ -91,24 +91,24 @@ def test_short_time_on_a_cpu_shapes_the_recipe(monkeypatch: pytest.MonkeyPatch) 
         assert recipe.train.check_every <= max(20, updates / 8)
 
 
-def test_reasons_are_said() -> None:
-    said = "\n".join(choose_recipe(DATA, SENTENCES).reasons)
+def test_the_reasons_name_every_choice() -> None:
+    reasons = "\n".join(choose_recipe(DATA, SENTENCES).reasons)
     for part in ("3,000 pairs of about 9 source words", "vocabulary", "bahdanau2014: few pairs", "dropout", "the CPU"):
-        assert part in said
+        assert part in reasons
     large = choose_recipe(DATA, replace(SENTENCES, pairs=10_000, cuda=True))
     assert "vaswani2017: enough pairs" in "\n".join(large.reasons) and "CUDA" in large.reasons[-1]
 
 
-def test_single_words_are_spelled() -> None:
+def test_single_words_become_characters() -> None:
     chosen = choose_recipe(DATA, replace(SENTENCES, mean_words=1.2))
     assert chosen.recipe.data.vocabulary.kind == "char" and "characters" in "\n".join(chosen.reasons)
 
 
-def test_a_large_alphabet_gets_a_vocabulary_that_holds_it() -> None:
+def test_the_vocabulary_is_larger_than_the_alphabet() -> None:
     assert choose_recipe(DATA, replace(SENTENCES, pairs=300, alphabet=2500)).recipe.data.vocabulary.size > 260 + 2500
 
 
-def test_the_model_that_was_asked_for() -> None:
+def test_a_requested_model_is_used() -> None:
     for name in MODELS:
         for facts in (SENTENCES, replace(SENTENCES, pairs=200_000, cuda=True)):
             chosen = choose_recipe(DATA, facts, name).recipe
@@ -122,7 +122,7 @@ def test_embeddings_are_tied_over_one_vocabulary_only() -> None:
     assert choose_recipe(replace(DATA, joint=False), SENTENCES, "vaswani2017").recipe.settings.tie == "target"
 
 
-def test_what_is_trained_further_stays_what_it_is() -> None:
+def test_a_model_trained_further_keeps_its_settings() -> None:
     settings = config.to_dict(MODELS["luong2015"].PRESETS["tiny"])
     usual = choose_recipe(DATA, SENTENCES, "luong2015").recipe
     chosen = choose_recipe(DATA, SENTENCES, initial=ModelConfig(model="luong2015", config=settings))
@@ -131,7 +131,7 @@ def test_what_is_trained_further_stays_what_it_is() -> None:
     assert "luong2015 trained further" in "\n".join(chosen.reasons)
 
 
-def test_facts() -> None:
+def test_facts_are_counted_from_the_pairs() -> None:
     facts = Facts.of([TextPair("a bb", "c"), TextPair("dd", "ee")] * 15_000, cuda=False)
     lengths = {"mean_words": 1.5, "mean_characters": 4.5, "mean_target_words": 1.0}
     assert facts == Facts(pairs=30_000, **lengths, target_words=2, alphabet=6, cuda=False, overlap=0.0)
@@ -147,7 +147,7 @@ def test_facts() -> None:
         ("phrasebook-en-fr", "unigram", True, (3, 20)),
     ],
 )
-def test_a_task_brings_what_suits_it(task: str, kind: str, joint: bool, words: tuple[int, int]) -> None:
+def test_a_task_decides_its_vocabulary_and_lengths(task: str, kind: str, joint: bool, words: tuple[int, int]) -> None:
     data = Data(pairs=f"task:{task}")
     facts = Facts.of_data(data, cuda=False)
     recipe = choose_recipe(data, facts).recipe
@@ -166,7 +166,7 @@ def test_a_finite_task_is_counted() -> None:
     assert choose_recipe(data, facts).recipe.settings.dropout > 0
 
 
-def test_what_is_picked_trains(pairs_file: Path, tmp_path: Path) -> None:
+def test_a_chosen_recipe_trains(pairs_file: Path, tmp_path: Path) -> None:
     files = PairFiles(pairs_file)
     chosen = choose_recipe(Data(pairs=str(pairs_file)), Facts.of(files, cuda=False)).recipe
     short = replace(chosen, train=replace(chosen.train, max_steps=2, judge="loss", threads=1, device="cpu"))

@@ -28,13 +28,13 @@ Untrained = Callable[..., Seq2Seq[Any, Any]]
 TINY = {"width": 16, "inner": 16, "heads": 2, "encoder_layers": 1, "decoder_layers": 1, "dropout": 0.0}
 
 
-def test_a_recurrent_model_is_trained_as_it_is(untrained: Untrained) -> None:
+def test_a_recurrent_model_is_not_compiled(untrained: Untrained) -> None:
     model = untrained("bahdanau2014")
     reason = compile_forward(model, CPU)
     assert reason is not None and "compiled again for every length" in reason and model._compiled_call_impl is None
 
 
-def test_without_a_compiler(untrained: Untrained, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_compiler_is_reported(untrained: Untrained, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(function: Any) -> Any:
         raise RuntimeError("InvalidCxxCompiler: No working C++ compiler found\nand much more")
 
@@ -49,7 +49,7 @@ def test_without_a_compiler(untrained: Untrained, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.slow
-def test_on_a_machine_without_a_compiler(write_recipe: Callable[..., Path], tmp_path: Path) -> None:
+def test_training_works_without_a_compiler(write_recipe: Callable[..., Path], tmp_path: Path) -> None:
     short = {"train.compile": True, "train.max_steps": 2, "train.judge": "loss"}
     recipe = write_recipe("vaswani2017", **short)
     environment = {**os.environ, "CXX": "/nowhere/g++", "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
@@ -62,7 +62,7 @@ def test_on_a_machine_without_a_compiler(write_recipe: Callable[..., Path], tmp_
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of torch's own, when it loads its compiler
-def test_a_run_that_is_compiled(make_recipe: Callable[..., Recipe], tmp_path: Path) -> None:
+def test_a_compiled_run_trains(make_recipe: Callable[..., Recipe], tmp_path: Path) -> None:
     whole = {"train.schedule": "constant", "train.judge": "loss", "model.dropout": 0.0, "train.compile": True}
     train(make_recipe("vaswani2017", **whole, **{"train.max_steps": 3}), tmp_path / "run")
     outcome = train(make_recipe("vaswani2017", **whole, **{"train.max_steps": 5}), tmp_path / "run", resume=True)
@@ -75,34 +75,36 @@ def test_a_run_that_is_compiled(make_recipe: Callable[..., Recipe], tmp_path: Pa
 
 @pytest.fixture
 def both(untrained: Untrained) -> tuple[Seq2Seq[Any, Any], Seq2Seq[Any, Any]]:
-    """A model whose forward pass was captured, though not made machine code of, and the same as it is."""
+    """A model whose forward pass is captured but not compiled to machine code, and the same model uncompiled."""
     model = untrained("vaswani2017", **TINY).train()
     plain = copy.deepcopy(model)
     model.compile(dynamic=True, backend="aot_eager")
     assert list(model.state_dict()) == list(plain.state_dict())
-    assert copy.deepcopy(model)._compiled_call_impl is None  # what is judged is not compiled anew
+    assert copy.deepcopy(model)._compiled_call_impl is None  # the weights that are validated are not compiled again
     return model, plain
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_the_same_numbers_for_batches_of_any_size(both: tuple[Seq2Seq[Any, Any], Seq2Seq[Any, Any]]) -> None:
+def test_compiled_and_plain_models_give_equal_numbers(both: tuple[Seq2Seq[Any, Any], Seq2Seq[Any, Any]]) -> None:
     for rows in ([[5, 6, 7], [8]], [[5, 6], [7, 8, 9, 10, 11], [12]], [[5, 6, 7, 8], [9]]):
         batch = Batch.of(rows, rows[::-1], range(len(rows)))
-        losses = [batch_loss(one, batch, Objective(smoothing=0.1))[0] for one in both]
+        losses = [batch_loss(model, batch, Objective(smoothing=0.1))[0] for model in both]
         torch.testing.assert_close(*losses)
         torch.autograd.backward(losses)
-        for (name, found), expected in zip(both[0].named_parameters(), both[1].parameters()):
-            torch.testing.assert_close(found.grad, expected.grad, msg=name)
+        for (name, compiled), expected in zip(both[0].named_parameters(), both[1].parameters()):
+            torch.testing.assert_close(compiled.grad, expected.grad, msg=name)
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_guided_and_compiled(both: tuple[Seq2Seq[Any, Any], Seq2Seq[Any, Any]], vocabularies: Vocabularies) -> None:
+def test_a_compiled_model_can_be_guided(
+    both: tuple[Seq2Seq[Any, Any], Seq2Seq[Any, Any]], vocabularies: Vocabularies
+) -> None:
     guide, batch = guided(vocabularies, ("a dog eats", "un chien mange", [(0, 0), (1, 1), (2, 2)]))
     objective = Objective(guided=1.0, guide=guide)
-    (found, _), (expected, _) = (batch_loss(model, batch, objective) for model in both)
-    torch.testing.assert_close(found, expected)
-    torch.autograd.backward([found, expected])
+    (compiled, _), (expected, _) = (batch_loss(model, batch, objective) for model in both)
+    torch.testing.assert_close(compiled, expected)
+    torch.autograd.backward([compiled, expected])
     for (name, compiled), plain in zip(both[0].named_parameters(), both[1].parameters()):
         torch.testing.assert_close(compiled.grad, plain.grad, msg=name)

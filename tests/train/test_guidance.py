@@ -1,4 +1,4 @@
-"""Attention that is drawn to known links: what is wanted, by hand; and that it comes about."""
+"""Guided attention: the wanted weights and the loss as computed by hand, and better alignments after training."""
 
 import json
 from collections.abc import Callable
@@ -34,7 +34,7 @@ def guided(vocabularies: Vocabularies, *pairs: tuple[str, str, list[tuple[int, i
     return AlignmentGuide(links, corpus, vocabularies), batch
 
 
-def test_linked_words_are_spread_over_their_pieces(vocabularies: Vocabularies) -> None:
+def test_linked_words_are_spread_over_their_tokens(vocabularies: Vocabularies) -> None:
     source, target = "the black cat sleeps", "le chat noir dort"
     guide, batch = guided(
         vocabularies,
@@ -56,7 +56,7 @@ def test_linked_words_are_spread_over_their_pieces(vocabularies: Vocabularies) -
 
 
 @pytest.mark.parametrize("kind", ["tsv", "csv", "jsonl"])
-def test_links_stay_with_their_pair_where_others_were_left_out(
+def test_links_stay_with_their_pair_when_other_pairs_are_left_out(
     kind: str, make_recipe: MakeRecipe, tmp_path: Path
 ) -> None:
     """The second of four pairs is blank and the third too long; the pairs of a CSV begin below its header."""
@@ -78,16 +78,16 @@ def test_links_stay_with_their_pair_where_others_were_left_out(
     assert first == [[0, 0, 0], [1, 0, 0], [0, 0, 0]] and second == [[0, 1, 0], [0, 1, 0], [0, 0, 0]]
 
 
-def test_a_batch_of_no_pair_is_no_mistake(vocabularies: Vocabularies) -> None:
+def test_a_trial_batch_may_be_shorter_than_its_pair(vocabularies: Vocabularies) -> None:
     guide, batch = guided(vocabularies, ("the black cat sleeps", "le chat noir dort", [(0, 0), (3, 3)]))
-    shorter = Batch.of([[5]], [[6]], [0])  # as made up to try the memory
+    shorter = Batch.of([[5]], [[6]], [0])  # as for trying the memory
     assert guide.wanted(shorter).shape == (1, 2, 2) and guide.wanted(batch).sum() >= 2
 
 
 @pytest.mark.parametrize(
     ("name", "shift", "settings"), [("bahdanau2014", 0, {}), ("vaswani2017", 1, {"decoder_layers": 3})]
 )
-def test_the_loss_by_hand(
+def test_the_guided_loss_as_computed_by_hand(
     name: str, shift: int, settings: dict[str, Any], untrained: Untrained, vocabularies: Vocabularies
 ) -> None:
     model = untrained(name, **settings)
@@ -109,7 +109,7 @@ def test_the_loss_by_hand(
     assert scores and all(gradient.isfinite().all() for gradient in scores)
 
 
-def test_one_layer_and_one_head(untrained: Untrained, vocabularies: Vocabularies) -> None:
+def test_one_layer_and_one_head_can_be_guided(untrained: Untrained, vocabularies: Vocabularies) -> None:
     model = untrained("vaswani2017")
     guide, batch = guided(vocabularies, ("a dog eats", "un chien mange", [(0, 0), (1, 1), (2, 2)]))
     guide.layer, guide.head = -1, 2
@@ -121,7 +121,7 @@ def test_one_layer_and_one_head(untrained: Untrained, vocabularies: Vocabularies
 
 
 @pytest.mark.parametrize(
-    ("settings", "lines", "said"),
+    ("settings", "lines", "expected"),
     [
         ({"train.guided": 0.5}, None, "train.guided needs data.alignments"),
         ({}, "0-0", "data.alignments is given, but train.guided is 0"),
@@ -139,19 +139,19 @@ def test_one_layer_and_one_head(untrained: Untrained, vocabularies: Vocabularies
     ],
 )
 def test_mistakes_are_found_before_the_first_step(
-    settings: dict[str, Any], lines: str | None, said: str, make_recipe: MakeRecipe, tmp_path: Path
+    settings: dict[str, Any], lines: str | None, expected: str, make_recipe: MakeRecipe, tmp_path: Path
 ) -> None:
     place = tmp_path / "links.align"
     if lines is not None:
         place.write_text(lines)
         settings = {**settings, "data.alignments": str(place)}
     model = settings.pop("model", "bahdanau2014") if "model" in settings else "bahdanau2014"
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=expected):
         train(make_recipe(model, **settings), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
-def test_a_tasks_own_links_are_those_of_its_pairs(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+def test_a_task_supplies_the_links_of_its_pairs(make_recipe: MakeRecipe, tmp_path: Path) -> None:
     drawn = list(task("phrasebook-en-fr").pairs(30, seed=1, words=(3, 6)))
     of_task = {"data.pairs": "task:phrasebook-en-fr", "data.count": 30, "data.words": [3, 6], "train.guided": 1.0}
     guide = start(make_recipe(**of_task, **{"data.alignments": "task"}), tmp_path / "a").learner.guide
@@ -163,7 +163,7 @@ def test_a_tasks_own_links_are_those_of_its_pairs(make_recipe: MakeRecipe, tmp_p
         start(make_recipe(**{"data.alignments": "task", "train.guided": 1.0}), tmp_path / "b")
 
 
-def test_the_weight_of_the_guide_falls_from_epoch_to_epoch(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+def test_the_weight_of_the_guide_falls_with_each_epoch(make_recipe: MakeRecipe, tmp_path: Path) -> None:
     of_task = {"data.pairs": "task:phrasebook-en-fr", "data.count": 30, "data.words": [3, 6], "data.alignments": "task"}
     run = start(make_recipe(**of_task, **{"train.guided": 0.8, "train.guided_decay": 0.5}), tmp_path / "run")
     weights = []
@@ -178,13 +178,13 @@ def aer(folder: Path) -> float:
         [p.source for p in pairs], [p.target for p in pairs]
     )
     gold = [GoldLinks.all_sure(p.alignment or ()) for p in pairs]
-    return score_alignments([one.alignment() for one in attended], gold).aer
+    return score_alignments([attention.alignment() for attention in attended], gold).aer
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["bahdanau2014", pytest.param("vaswani2017", marks=pytest.mark.long)])
 def test_guided_attention_aligns_better(name: str, tmp_path: Path) -> None:
-    found = {}
+    error_rates = {}
     for guided in (0.0, 1.0):
         mapping = {
             "data": {
@@ -200,5 +200,5 @@ def test_guided_attention_aligns_better(name: str, tmp_path: Path) -> None:
         }
         out = tmp_path / f"{guided}"
         train(recipe_of(mapping, "test"), out)
-        found[guided] = aer(out)
-    assert found[1.0] < 0.4 < found[0.0] - 0.1, found
+        error_rates[guided] = aer(out)
+    assert error_rates[1.0] < 0.4 < error_rates[0.0] - 0.1, error_rates

@@ -1,4 +1,4 @@
-"""Memory decides how much is read at once, not what is learnt; it is looked at before the first update."""
+"""Memory decides how much is read at once, not what is learnt; it is tried before the first update."""
 
 import copy
 from collections.abc import Callable
@@ -57,7 +57,7 @@ def assert_untouched(run: TrainingRun, before: tuple[Any, Tensor]) -> None:
 
 
 @pytest.mark.parametrize("look", ["_estimate_rows", "_try_rows"])
-def test_looking_changes_nothing(
+def test_trying_batches_changes_nothing(
     look: str, make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = Heard(tmp_path)
@@ -86,7 +86,7 @@ def test_the_longest_batches_are_tried_and_halved_until_they_fit(
     assert f"does not fit; batches are read in parts of at most {run.state.room} tokens" in log.said
 
 
-def test_both_kinds_of_hardest_batch_are_looked_at(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+def test_the_longest_sources_and_targets_are_tried(make_recipe: MakeRecipe, tmp_path: Path) -> None:
     run = start(make_recipe(), tmp_path / "run")
 
     def shapes(source: int, target: int) -> list[Shape]:
@@ -102,7 +102,7 @@ def test_both_kinds_of_hardest_batch_are_looked_at(make_recipe: MakeRecipe, tmp_
     assert shapes(9, 99) == [(10, 100), (10, 10)]
 
 
-def test_a_pair_that_does_not_fit_is_said_before_anything_is_done(
+def test_a_pair_that_does_not_fit_is_reported_before_training(
     make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(resources, "_estimate_rows", resources._try_rows)
@@ -113,7 +113,7 @@ def test_a_pair_that_does_not_fit_is_said_before_anything_is_done(
 
 
 @pytest.mark.slow
-def test_little_main_memory_gives_the_same_run_in_parts(
+def test_a_run_in_little_memory_gives_the_same_scores(
     make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recipe = make_recipe(**STILL)
@@ -132,14 +132,14 @@ def test_little_main_memory_gives_the_same_run_in_parts(
 
 
 @pytest.mark.parametrize("name", ["cho2014", "bahdanau2014", "vaswani2017"])
-def test_what_pairs_keep_grows_with_them(name: str, make_recipe: MakeRecipe, tmp_path: Path) -> None:
+def test_saved_bytes_grow_with_the_number_of_pairs(name: str, make_recipe: MakeRecipe, tmp_path: Path) -> None:
     run = start(make_recipe(name), tmp_path / "run")
     shape = (12, 9)
     one, two, five = (resources._saved_bytes(run, shape, rows) for rows in (1, 2, 5))
     assert five - two == pytest.approx(3 * (two - one), rel=0.05) and two > one
 
 
-def test_auto_is_a_number_from_then_on(
+def test_automatic_tokens_are_saved_as_a_number(
     make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(resources, "_LEAST", 300)
@@ -163,7 +163,7 @@ def test_auto_is_a_number_from_then_on(
     assert max(tried) <= little and load_recipe(tmp_path / "scarce" / "recipe.toml").train.tokens == little
 
 
-def test_after_three_splits_no_batch_is_tried_whole_and_resuming_keeps_to_it(
+def test_after_three_splits_all_batches_are_split_also_when_resumed(
     make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log, training = Heard(tmp_path), {"train.schedule": "constant", "train.judge": "loss"}
@@ -175,14 +175,14 @@ def test_after_three_splits_no_batch_is_tried_whole_and_resuming_keeps_to_it(
     train(make_recipe(**training, **{"train.max_steps": 5}), tmp_path / "cut")
     del tried[:]
     train(whole, tmp_path / "cut", resume=True)
-    one, other = (model_folder.load_training(tmp_path / name) for name in ("cut", "whole"))
-    assert max(tried) <= one["progress"]["room"] == other["progress"]["room"] <= 120
-    assert all(torch.equal(value, other["model"][name]) for name, value in one["model"].items())
+    resumed, whole_run = (model_folder.load_training(tmp_path / name) for name in ("cut", "whole"))
+    assert max(tried) <= resumed["progress"]["room"] == whole_run["progress"]["room"] <= 120
+    assert all(torch.equal(value, whole_run["model"][name]) for name, value in resumed["model"].items())
 
 
 @settings(deadline=None, max_examples=50)
 @given(rows=st.integers(1, 12), source=st.integers(1, 9), target=st.integers(1, 9), room=st.integers(1, 120))
-def test_parts_are_all_of_a_batch_and_no_larger_than_the_room(rows: int, source: int, target: int, room: int) -> None:
+def test_parts_cover_a_batch_and_fit_the_room(rows: int, source: int, target: int, room: int) -> None:
     batch = Batch.of([[5] * source] * rows, [[6] * target] * rows, range(rows))
     parts = split_batch(batch, room)
     assert torch.equal(torch.cat([part.indices for part in parts]), batch.indices)
@@ -192,7 +192,7 @@ def test_parts_are_all_of_a_batch_and_no_larger_than_the_room(rows: int, source:
     assert len(parts) == -(-rows // max(1, room // longest))
 
 
-def test_a_check_that_does_not_fit_is_made_in_halves(
+def test_a_validation_that_does_not_fit_is_computed_in_halves(
     make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recipe = make_recipe(**{"train.max_steps": 3})
@@ -228,7 +228,7 @@ def test_a_model_larger_than_the_memory_is_refused(
         train(make_recipe(), tmp_path / "other")
 
 
-def test_what_is_free_is_known() -> None:
+def test_free_memory_is_plausible() -> None:
     assert 2**20 < resources.available() < 2**50
 
 
@@ -256,12 +256,12 @@ def test_a_small_part_of_a_gpu_is_enough(
     assert outcome.finished and outcome.step == 6
     assert ("the most that fits" if tokens == "auto" else "read in parts") in log.said
     state = model_folder.load_training(tmp_path / "run")["progress"]
-    assert state["splits"] == 0, "what was found to fit before the first update did not fit in it"
+    assert state["splits"] == 0, "batches that fitted before the first update did not fit in it"
     assert (state["room"] is None) is (tokens == "auto")
 
 
 @pytest.mark.gpu
-def test_looking_changes_nothing_on_a_gpu(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+def test_trying_batches_changes_nothing_on_a_gpu(make_recipe: MakeRecipe, tmp_path: Path) -> None:
     run = start(make_recipe(**{"train.device": "cuda"}), tmp_path / "run")
     before, chance = state_of(run), torch.cuda.get_rng_state()
     fit_to_memory(run)

@@ -1,4 +1,4 @@
-"""The pace of training, measured without touching what comes after it."""
+"""The pace of training, measured without changing the random state."""
 
 import pytest
 import torch
@@ -9,7 +9,7 @@ from saccade.train.recipe import Training
 
 
 @pytest.mark.parametrize("model", ["bahdanau2014", "vaswani2017"])
-def test_updates_are_counted_and_random_numbers_left_alone(model: str) -> None:
+def test_measuring_the_pace_keeps_the_random_state(model: str) -> None:
     before = torch.get_rng_state()
     pace = updates_per_second(
         model,

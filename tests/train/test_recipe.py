@@ -29,7 +29,7 @@ def test_there_are_recipes() -> None:
 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("preset", ["tiny", "small", "base", "paper"])
-def test_a_preset_and_what_it_is_changed_by(name: str, preset: str, tmp_path: Path) -> None:
+def test_settings_change_a_preset(name: str, preset: str, tmp_path: Path) -> None:
     mapping = {"data": {"pairs": "p.tsv"}, "model": {"name": name, "preset": preset, "dropout": 0.45}}
     recipe = recipe_of(mapping, "here")
     assert recipe.settings.dropout == 0.45
@@ -38,7 +38,7 @@ def test_a_preset_and_what_it_is_changed_by(name: str, preset: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "expected"),
     [
         ("train.lrr = 1", "train.lrr: unknown key; did you mean 'lr'?"),
         ("lr = 1", "lr: unknown key; did you mean 'train.lr'?"),
@@ -63,15 +63,15 @@ def test_a_preset_and_what_it_is_changed_by(name: str, preset: str, tmp_path: Pa
         ("model.preset = 'smal'", "model.preset: 'smal' given, expected one of tiny, small, base, paper"),
     ],
 )
-def test_mistakes_are_named_with_their_place(line: str, said: str, tmp_path: Path) -> None:
+def test_an_error_names_the_file_and_the_key(line: str, expected: str, tmp_path: Path) -> None:
     path = write(tmp_path / "r.toml", f"{line}\ndata.pairs = 'p.tsv'\nmodel.name = 'cho2014'\n")
     with pytest.raises(UserError) as error:
         load_recipe(path)
-    assert str(error.value).startswith(f"{path}: ") and said in str(error.value) and "\n" not in str(error.value)
+    assert str(error.value).startswith(f"{path}: ") and expected in str(error.value) and "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("data.pairs = 'p.tsv'", f"model.name: missing; expected one of {', '.join(MODELS)}"),
         ("data.pairs = 'p.tsv'\nmodel.name = 'bahdanau2015'", "did you mean 'bahdanau2014'?"),
@@ -79,10 +79,10 @@ def test_mistakes_are_named_with_their_place(line: str, said: str, tmp_path: Pat
         ("[data\n", "r.toml:1: not valid TOML"),
     ],
 )
-def test_what_is_missing_or_unknown(text: str, said: str, tmp_path: Path) -> None:
+def test_missing_and_unknown_names_are_refused(text: str, expected: str, tmp_path: Path) -> None:
     with pytest.raises(UserError) as error:
         load_recipe(write(tmp_path / "r.toml", text))
-    assert said in str(error.value)
+    assert expected in str(error.value)
 
 
 def test_overrides_come_last(tmp_path: Path) -> None:

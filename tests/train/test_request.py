@@ -1,4 +1,4 @@
-"""A request becomes a recipe: chosen for the pairs, or read from a file, with the settings and the budget asked for."""
+"""A request becomes a recipe: chosen for the pairs, or read from a file, with the requested settings and budget."""
 
 from pathlib import Path
 

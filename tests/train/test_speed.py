@@ -1,4 +1,4 @@
-"""Measuring how fast a run is changes nothing about it, and what is chosen by it is kept."""
+"""Measuring the speed of a run does not change it, and the number of threads that it chooses is saved."""
 
 import io
 import json
@@ -37,29 +37,29 @@ def faster_with(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def losses(folder: Path) -> list[float]:
     noted = map(json.loads, (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines())
-    return [one["loss"] for one in noted if "loss" in one]
+    return [line["loss"] for line in noted if "loss" in line]
 
 
 @pytest.mark.parametrize("optimiser", ["adamw", "muon"])
-def test_measuring_leaves_a_run_as_it_is(optimiser: str, make_recipe: MakeRecipe, tmp_path: Path) -> None:
+def test_measuring_does_not_change_the_run(optimiser: str, make_recipe: MakeRecipe, tmp_path: Path) -> None:
     def updated(name: str, *, measured: bool) -> tuple[list[float], dict[str, torch.Tensor]]:
         run = start(make_recipe(**{"train.optimiser": optimiser, "train.lr": 1e-3}), tmp_path / name)
-        made = []
+        totals = []
         for step in range(3):
             if measured:
                 assert seconds_per_update(run, first_updates(run, 2)) > 0
                 assert run.state.step == 0 and run.average is not None and run.average.count == step
-            made.append(update(run, first_updates(run, 1)[0])[0])
+            totals.append(update(run, first_updates(run, 1)[0])[0])
             assert run.average is not None
             run.average.update(run.model)
-        return made, run.model.state_dict() | {f"mean {name}": value for name, value in run.average.weights.items()}
+        return totals, run.model.state_dict() | {f"mean {name}": value for name, value in run.average.weights.items()}
 
     (losses_, weights), (expected_losses, expected) = updated("measured", measured=True), updated("not", measured=False)
     assert losses_ == expected_losses
     torch.testing.assert_close(weights, expected, rtol=0, atol=0)
 
 
-def test_batches_that_are_looked_at_come_again(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+def test_measured_batches_are_read_again(make_recipe: MakeRecipe, tmp_path: Path) -> None:
     run = start(make_recipe(**{"train.accumulate": 2}), tmp_path / "run")
     looked = first_updates(run, 40)  # over the end of an epoch
     assert run.learner.batches.state() == {"epoch": 1, "window": 0, "index": 0}
@@ -70,19 +70,19 @@ def test_batches_that_are_looked_at_come_again(make_recipe: MakeRecipe, tmp_path
 
 
 @pytest.mark.parametrize("fastest", [1, 2])
-def test_the_faster_count_is_used_said_kept_and_resumed(
+def test_the_faster_thread_count_is_reported_saved_and_resumed(
     fastest: int, make_recipe: MakeRecipe, tmp_path: Path, two_threads: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = io.StringIO()
+    output = io.StringIO()
     used: list[int] = []
     faster_with(fastest, monkeypatch)
     recipe = make_recipe(**{"train.threads": "auto", "train.max_steps": 4})
-    log = Log(tmp_path / "run", Console(file=said, width=200))
+    log = Log(tmp_path / "run", Console(file=output, width=200))
     train(recipe, tmp_path / "run", log=log, observe=lambda *_: used.append(torch.get_num_threads()))
     assert set(used) == {fastest}
     assert torch.get_num_threads() == 2  # as before the run
     assert load_recipe(tmp_path / "run" / "recipe.toml").train.threads == fastest
-    assert f"threads: {fastest}, by the time of an update: " in said.getvalue()
+    assert f"threads: {fastest}, by the time of an update: " in output.getvalue()
 
     faster_with(3 - fastest, monkeypatch)  # a resumed run does not measure again
     used.clear()
@@ -92,7 +92,7 @@ def test_the_faster_count_is_used_said_kept_and_resumed(
     assert load_recipe(tmp_path / "run" / "recipe.toml").train.threads == fastest
 
 
-def test_all_threads_are_not_worth_a_small_gain(
+def test_a_small_gain_is_not_worth_all_threads(
     make_recipe: MakeRecipe, tmp_path: Path, two_threads: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(resources, "seconds_per_update", lambda *_: 1.0 if torch.get_num_threads() == 1 else 0.95)
@@ -100,7 +100,7 @@ def test_all_threads_are_not_worth_a_small_gain(
     assert load_recipe(tmp_path / "run" / "recipe.toml").train.threads == 1
 
 
-def test_a_measured_run_learns_what_one_with_that_many_threads_learns(
+def test_an_automatic_thread_count_learns_as_a_given_one(
     make_recipe: MakeRecipe, tmp_path: Path, two_threads: None
 ) -> None:
     train(make_recipe(**{"train.threads": "auto"}), tmp_path / "auto")

@@ -1,4 +1,4 @@
-"""Combinations, their folders, and the table of what came of them."""
+"""Combinations of settings, their folders, and the table of their scores."""
 
 import json
 import signal
@@ -26,25 +26,25 @@ def result(score: float | None, seed: int = 1, **values: str) -> Result:
     return Result(settings=values, seed=seed, folder=name, best=best, step=1, seconds=60.0, reason="why not")
 
 
-def test_every_combination_with_every_seed(write_recipe: WriteRecipe) -> None:
+def test_every_combination_is_planned_with_every_seed(write_recipe: WriteRecipe) -> None:
     grid = ["train.lr=1e-3, 3e-4", 'model.attention=bahdanau2014,"luong2015-global-general"', "train.betas=[0.9, 0.98]"]
-    found = plan_points(write_recipe(), grid, [1, 7], ["train.clip=none"])
-    assert len(found) == 8 and len({point.folder for point in found}) == 8
-    seen = {(p.recipe.train.lr, p.recipe.settings.attention, p.recipe.train.seed) for p in found}
+    points = plan_points(write_recipe(), grid, [1, 7], ["train.clip=none"])
+    assert len(points) == 8 and len({point.folder for point in points}) == 8
+    seen = {(p.recipe.train.lr, p.recipe.settings.attention, p.recipe.train.seed) for p in points}
     assert seen == {
         (lr, name, seed)
         for lr in (1e-3, 3e-4)
         for name in ("bahdanau2014", "luong2015-global-general")
         for seed in (1, 7)
     }
-    assert all(p.recipe.train.clip is None and p.recipe.train.betas == (0.9, 0.98) for p in found)
-    assert str(found[0]) == "train.lr=1e-3 model.attention=bahdanau2014 train.betas=[0.9, 0.98] seed=1"
+    assert all(p.recipe.train.clip is None and p.recipe.train.betas == (0.9, 0.98) for p in points)
+    assert str(points[0]) == "train.lr=1e-3 model.attention=bahdanau2014 train.betas=[0.9, 0.98] seed=1"
     (alone,) = plan_points(write_recipe(), [], [3])
     assert alone.folder == "seed=3" and alone.recipe.train.seed == 3
 
 
 @pytest.mark.parametrize(
-    ("grid", "said"),
+    ("grid", "expected"),
     [
         (["train.lrr=1,2"], "train.lrr: unknown key; did you mean 'lr'?"),
         (["train.lr=1e-3,fast"], 'train.lr: "fast" given, expected a number'),
@@ -59,13 +59,15 @@ def test_every_combination_with_every_seed(write_recipe: WriteRecipe) -> None:
         (["model.name=bahdanau2014,cho2014"], "model.align: unknown key"),
     ],
 )
-def test_a_mistake_in_any_run_is_found_before_the_first(grid: list[str], said: str, write_recipe: WriteRecipe) -> None:
+def test_a_mistake_in_any_run_is_found_before_the_first(
+    grid: list[str], expected: str, write_recipe: WriteRecipe
+) -> None:
     with pytest.raises(UserError) as mistake:
         plan_points(write_recipe(), grid, [1])
-    assert said in str(mistake.value) and "\n" not in str(mistake.value)
+    assert expected in str(mistake.value) and "\n" not in str(mistake.value)
 
 
-def test_what_a_kill_left_of_a_result_is_removed(write_recipe: WriteRecipe, tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_run_are_removed(write_recipe: WriteRecipe, tmp_path: Path) -> None:
     runs = plan_points(write_recipe(**QUICK), [], [1])
     assert list(train_points(runs, tmp_path / "out", lambda _: None))
     folder = tmp_path / "out" / "seed=1"
@@ -76,15 +78,17 @@ def test_what_a_kill_left_of_a_result_is_removed(write_recipe: WriteRecipe, tmp_
 
 @settings(deadline=None, max_examples=100)
 @given(st.lists(st.dictionaries(st.sampled_from(["a.b", "c"]), st.text(max_size=200)), max_size=6))
-def test_folders_are_names_that_differ_where_settings_do(many: list[dict[str, str]]) -> None:
+def test_different_settings_have_different_folder_names(many: list[dict[str, str]]) -> None:
     recipe: Any = None
-    made = {str(point): point.folder for point in (Point(settings=one, seed=1, recipe=recipe) for one in many)}
-    assert len(set(made.values())) == len(made)
-    for name in made.values():
+    folders = {
+        str(point): point.folder for point in (Point(settings=settings, seed=1, recipe=recipe) for settings in many)
+    }
+    assert len(set(folders.values())) == len(folders)
+    for name in folders.values():
         assert "/" not in name and "\\" not in name and name not in ("", ".", "..") and len(name) < 200
 
 
-def test_a_table_by_hand() -> None:
+def test_the_table_as_computed_by_hand() -> None:
     results = [
         result(20.0, 1, lr="1"),
         result(24.0, 2, lr="1"),
@@ -106,55 +110,55 @@ def test_a_table_by_hand() -> None:
     assert [row.settings["lr"] for row in by_loss] == ["2", "1", "4", "3"] and by_loss[0].score == -20.0
 
 
-def test_results_are_kept_for_people_and_programs(tmp_path: Path) -> None:
+def test_results_are_saved_as_markdown_and_json(tmp_path: Path) -> None:
     results = (result(20.0, lr="1"), result(None, lr="2"))
     Sweep(recipe=Path("rates.toml"), judge="bleu", results=results).save(tmp_path / "new")
     text = (tmp_path / "new" / "results.md").read_text()
     assert "# rates" in text and "| 1 | 20 | -10.000 | 1 | 1.0 |" in text and "- seed 1: why not" in text
-    found = json.loads((tmp_path / "new" / "results.json").read_text())
-    assert found["judge"] == "bleu" and [row["score"] for row in found["table"]] == [20.0, None]
-    assert [run["seed"] for run in found["runs"]] == [1, 1]
+    saved = json.loads((tmp_path / "new" / "results.json").read_text())
+    assert saved["judge"] == "bleu" and [row["score"] for row in saved["table"]] == [20.0, None]
+    assert [run["seed"] for run in saved["runs"]] == [1, 1]
 
 
-def test_a_run_is_what_it_is_alone_and_not_made_twice(write_recipe: WriteRecipe, tmp_path: Path) -> None:
+def test_a_finished_run_is_not_trained_again(write_recipe: WriteRecipe, tmp_path: Path) -> None:
     runs = plan_points(write_recipe(**QUICK), ["train.lr=1e-2,2e-2"], [1])
-    said: list[str] = []
-    first = list(train_points(runs, tmp_path / "runs", said.append))
-    assert [one.step for one in first] == [2, 2] and first[0].best != first[1].best
+    messages: list[str] = []
+    first = list(train_points(runs, tmp_path / "runs", messages.append))
+    assert [result.step for result in first] == [2, 2] and first[0].best != first[1].best
     assert load_recipe(tmp_path / "runs" / runs[1].folder / "recipe.toml") == runs[1].recipe
-    assert any(line.startswith("2 of 2: train.lr=2e-2 seed=1: step 2, best") for line in said)
-    said.clear()
-    assert list(train_points(runs, tmp_path / "runs", said.append)) == first
-    assert said == [f"{n} of 2: {run}: finished already" for n, run in enumerate(runs, 1)]
+    assert any(line.startswith("2 of 2: train.lr=2e-2 seed=1: step 2, best") for line in messages)
+    messages.clear()
+    assert list(train_points(runs, tmp_path / "runs", messages.append)) == first
+    assert messages == [f"{n} of 2: {run}: finished already" for n, run in enumerate(runs, 1)]
     (tmp_path / "runs" / runs[0].folder / "result.json").unlink()
-    assert list(train_points(runs, tmp_path / "runs", said.append)) == first  # finished, and only looked at
+    assert list(train_points(runs, tmp_path / "runs", messages.append)) == first  # finished: only its result is read
     changed = plan_points(write_recipe(**QUICK, **{"train.clip": 0.5}), ["train.lr=1e-2,2e-2"], [1])
     with pytest.raises(UserError, match=r"train\.clip was 1\.0, is 0\.5; give another --out"):
-        list(train_points(changed, tmp_path / "runs", said.append))
+        list(train_points(changed, tmp_path / "runs", messages.append))
 
 
-def test_a_run_that_fails_is_no_end_of_the_others(write_recipe: WriteRecipe, tmp_path: Path) -> None:
+def test_a_failed_run_does_not_end_the_others(write_recipe: WriteRecipe, tmp_path: Path) -> None:
     runs = plan_points(write_recipe(**QUICK), ["data.longest=1,200"], [1])
-    said: list[str] = []
-    failed, other = train_points(runs, tmp_path / "runs", said.append)
+    messages: list[str] = []
+    failed, other = train_points(runs, tmp_path / "runs", messages.append)
     assert failed.best is None and "no pair is left" in failed.reason and other.best is not None
-    assert any("data.longest=1 seed=1: no pair is left" in line for line in said)
+    assert any("data.longest=1 seed=1: no pair is left" in line for line in messages)
 
 
-def test_not_with_torchrun(write_recipe: WriteRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_torchrun_is_refused(write_recipe: WriteRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(UserError, match="without torchrun"):
         list(train_points(plan_points(write_recipe(), [], [1]), tmp_path, print))
 
 
 @pytest.mark.slow
-def test_interrupted_or_killed_it_goes_on(write_recipe: WriteRecipe, tmp_path: Path) -> None:
+def test_an_interrupted_or_killed_sweep_continues(write_recipe: WriteRecipe, tmp_path: Path) -> None:
     recipe = write_recipe(**{"train.max_steps": 12})
 
-    def asked(out: Path) -> tuple[str | Path, ...]:
+    def command(out: Path) -> tuple[str | Path, ...]:
         return ("sweep", recipe, "--grid", "train.lr=1e-2,1e-3", "--out", out)
 
-    assert live(*asked(tmp_path / "whole"), out=tmp_path / "whole").code == 0
+    assert live(*command(tmp_path / "whole"), out=tmp_path / "whole").code == 0
     out = tmp_path / "out"
     for number, folder in ((signal.SIGKILL, "train.lr=1e-2,seed=1"), (signal.SIGINT, "train.lr=1e-3,seed=1")):
         noted = out / folder / "metrics.jsonl"
@@ -162,10 +166,10 @@ def test_interrupted_or_killed_it_goes_on(write_recipe: WriteRecipe, tmp_path: P
         def now(noted: Path = noted, number: int = number) -> int | None:
             return number if noted.exists() and noted.read_bytes().count(b"\n") >= 4 else None
 
-        ended = live(*asked(out), out=out, at=now)
+        ended = live(*command(out), out=out, at=now)
         assert ended.code == (-signal.SIGKILL if number == signal.SIGKILL else 1), ended.said
     assert "interrupted after 1 of 2 runs; the same command continues" in ended.said
-    assert live(*asked(out), out=out).code == 0
+    assert live(*command(out), out=out).code == 0
     for name in ("train.lr=1e-2,seed=1", "train.lr=1e-3,seed=1"):
         for file in ("metrics.jsonl", "model.safetensors"):
             assert (out / name / file).read_bytes() == (tmp_path / "whole" / name / file).read_bytes()
