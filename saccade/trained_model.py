@@ -135,7 +135,7 @@ class Model:
         An interrupted call continues where it stopped. `options` are the options of `saccade score`.
         """
         from saccade.data.inputs import name_pairs
-        from saccade.decode.file_scoring import score_file
+        from saccade.decode.scoring import score_file
 
         scoring = change_options(ScoreOptions(), options)
         opened = name_pairs(pairs, targets, count=count, seed=seed)
@@ -195,7 +195,7 @@ class Model:
         `options` are the options of `saccade rerank`.
         """
         from saccade.data.inputs import name_pairs
-        from saccade.decode.file_translation import load_reranker
+        from saccade.decode.reranking import load_reranker
         from saccade.journal import refuse_folder
 
         refuse_folder("out", None if out is None else Path(out))

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from saccade.decode.loading import load as load
     from saccade.decode.loading import load_vocabularies as load_vocabularies
     from saccade.decode.loading import save as save
-    from saccade.decode.mbr import minimise_risk as minimise_risk
     from saccade.decode.options import DEFAULT_SEARCH as DEFAULT_SEARCH
     from saccade.decode.options import Constraints as Constraints
     from saccade.decode.options import Search as Search
     from saccade.decode.reranking import Reranker as Reranker
     from saccade.decode.reranking import RerankingWeights as RerankingWeights
+    from saccade.decode.reranking import minimise_risk as minimise_risk
     from saccade.decode.scoring import PairScore as PairScore
     from saccade.decode.scoring import score_pairs as score_pairs
     from saccade.decode.search.expansion import Hypothesis as Hypothesis

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from saccade.decode.confidence import Array, Calibration, Logistic, calibration_error, log_odds
-from saccade.decode.options import Search
+from saccade.decode.options import DEFAULT_SEARCH, Search
 from saccade.decode.scoring import BATCH_TOKENS, TextPair, force_targets
 from saccade.decode.translator import OnProgress, Translator
 from saccade.errors import UserError
@@ -20,13 +20,12 @@ FEWEST = 20  # sentences; fewer are no evidence of how often something is right
 def calibrate(
     translator: Translator,
     pairs: Iterable[TextPair],
-    search: Search | None = None,
+    search: Search = DEFAULT_SEARCH,
     *,
     batch_tokens: int = BATCH_TOKENS,
     progress: OnProgress | None = None,
 ) -> Calibration:
-    """Fit the confidence of sentences on translations by `search` (default: `DEFAULT_SEARCH`), and the confidence of
-    tokens on the targets.
+    """Fit the confidence of sentences on translations by `search`, and the confidence of tokens on the targets.
 
     The quality of a sentence is its chrF: it has degrees, so that a few dozen sentences are evidence for every level,
     and it is 1 where the translation is exactly right, which is rare in free text.

@@ -1,32 +1,35 @@
-"""Translate the lines of a file: check, translate in chunks, write and draw them."""
+"""Translate the lines of a file: read and check them, translate them in chunks, write and draw the translations.
+
+A line is a text, or a JSON object with a text in it. The output has one line per line.
+"""
 
 import json
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from itertools import chain, islice
+from functools import cache, cached_property
+from itertools import chain, islice, repeat
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
 from saccade.align.attention import NO_ATTENTION
-from saccade.decode.loading import load
-from saccade.decode.long_texts import SplitText, split_text
-from saccade.decode.mbr import minimise_risk
+from saccade.data import read_lines
+from saccade.data.sources import get_text
+from saccade.data.text_files import display_name, is_read_once, line_error
+from saccade.decode.long_texts import SplitText
 from saccade.decode.options import Constraints, FileOptions, RerankingModels, Search
-from saccade.decode.records import JsonOutput, Record, RecordFile, read_constraints
-from saccade.decode.reranking import Reranker, RerankingWeights
+from saccade.decode.reranking import rerank_by
 from saccade.decode.search.loop import OnStep
 from saccade.decode.translation import Translation
 from saccade.decode.translator import Translator
 from saccade.decode.unknown_words import read_dictionary, replace_unknown
 from saccade.errors import Progress, UserError, count_up, plural, say
+from saccade.files import parse_json
 from saccade.journal import DirectOutput, Journal, open_output
 
-Choose = Callable[[Iterator[Translation]], Iterator[Translation]]
-
+_SOURCE = "source"
 _UNDATED = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 SECONDS_BETWEEN_MESSAGES = 10.0  # about the progress of one long search
 
@@ -36,8 +39,8 @@ def translate_file(
     file: str,
     options: FileOptions,
     search: Search,
-    constraints: Constraints | None = None,
-    rerankers: RerankingModels | None = None,
+    constraints: Constraints,
+    rerankers: RerankingModels,
     *,
     command: Mapping[str, Any],
     lines: Iterable[str] | None = None,
@@ -46,64 +49,134 @@ def translate_file(
 ) -> None:
     """Translate each line of `file`, or of standard input ("-"), and pass it to `write`, or to `options.out`.
 
-    `command` must be the same for an interrupted command to continue. `lines` are typed one by one, replace the file.
+    `command` must be the same for an interrupted command to continue. `lines`, typed one by one, replace the file.
     """
-    if constraints == Constraints():
-        constraints = None
-    if options.constraints_file is not None and constraints is not None:
+    if options.constraints_file is not None and constraints != Constraints():
         raise UserError(
             f"--constraints {options.constraints_file} has those of each line; give it without --prefix, --outline, "
             "--include and --exclude"
         )
-    if (options.heatmap or options.plot is not None) and not translator.attends:
-        raise UserError(f"--{'heatmap' if options.heatmap else 'plot'}: {NO_ATTENTION}")
+    needs_attention = {"heatmap": options.heatmap, "plot": options.plot, "replace-unknown": options.replaces_unknown}
+    for name in filter(needs_attention.get, needs_attention):
+        if not translator.attends:
+            raise UserError(f"--{name}: {NO_ATTENTION}")
     if lines is not None:
         options = replace(options, chunk=1)
-    work = FileTranslation(
-        translator=translator,
-        search=search,
-        options=options,
-        add_tag=check_tag(options.tag, translator),
-        choose=choose_by(options, rerankers or RerankingModels(), translator, search),
-        fill=fill_unknown(options, translator),
-    )
-    source = RecordFile.open(file, lines, jsonl=options.jsonl_in, field=options.field)
-    records, total = _checked(source, constraints, work)
-    remaining: Iterator[Record] = records
-    if options.plot is not None:
-        remaining, several = (records, total != 1) if total or lines is not None else _several(records)
-        work.draw = draw_figures(options.plot, options, several=several)
+    work = FileTranslation(translator, options, search, rerankers)
+    source = RecordFile(file, lines, options, None if constraints == Constraints() else constraints, work.check)
+    total, records = source.count(), source.records()
+    first = list(islice(records, 2)) if options.plot is not None and lines is None else []
+    work.draws_several = lines is not None or len(first) > 1
     output = open_output(options.out, command, write=write, tree=options.tree, restart=options.restart)
     with closing(records), output as journal:
-        work.run(remaining, journal, None if progress is None else count_up(progress, total))
+        work.run(chain(first, records), journal, count_up(progress, total))
 
 
-@dataclass(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """One line of the input."""
+
+    number: int  # from 1
+    line: str
+    text: str
+    fields: frozenset[str] = frozenset()  # of an object
+    constraints: Constraints | None = None
+
+
+@dataclass(frozen=True)
+class RecordFile:
+    """The lines of a file, or those that are typed in place of it."""
+
+    file: str  # or - for standard input
+    lines: Iterable[str] | None
+    options: FileOptions
+    constraints: Constraints | None  # of all lines
+    check: Callable[[Record], str | None]  # why a record cannot be processed
+
+    def count(self) -> int | None:
+        """The number of lines, if they can be read again. They are all checked, so that a mistake in the last one is
+        reported before hours of work, not after."""
+        file = self.options.constraints_file
+        lines = None if file is None else sum(1 for _ in read_constraints(file))
+        if self.lines is not None or is_read_once(self.file):
+            return None
+        total = sum(1 for _ in self.records())
+        if lines not in (None, total):
+            raise UserError(f"{file}: {lines} lines, for {total} to translate; expected as many")
+        return total
+
+    def records(self) -> Generator[Record, None, None]:
+        file = self.options.constraints_file
+        added = repeat(self.constraints) if file is None else read_constraints(file)
+        for number, line in enumerate(read_lines(self.file) if self.lines is None else self.lines, 1):
+            record = self._parse(number, line)
+            try:
+                constraints = next(added)
+            except StopIteration:
+                count = f"{number - 1} lines"
+                raise UserError(f"{file}: {count}, but there are more to translate; expected as many") from None
+            if record.constraints is not None and (self.constraints is not None or file is not None):
+                raise line_error(self.file, number, "has constraints of its own; give no others by options")
+            if constraints is not None:
+                record = replace(record, constraints=constraints)
+            if (mistake := self.check(record)) is not None:
+                raise line_error(self.file, number, mistake)
+            yield record
+
+    def _parse(self, number: int, line: str) -> Record:
+        field, name = self.options.field, Path(self.file).name.lower().removesuffix(".gz").removesuffix(".xz")
+        if not line.strip() or not (self.options.jsonl_in or name.endswith((".jsonl", ".ndjson"))):
+            return Record(number=number, line=line, text=line)
+        try:
+            values = parse_json(line)
+        except ValueError as error:
+            raise line_error(self.file, number, f"not JSON ({error}); expected one object per line") from None
+        if not isinstance(values, dict):
+            expected = f"{{{json.dumps(field)}: …}}"
+            raise line_error(self.file, number, f"{line[:20]}… is no object; expected {expected}")
+        text = get_text(values, field, f"{display_name(self.file)}:{number}", "name the one to translate by --field")
+        try:
+            constraints = None if values.get("constraints") is None else Constraints.from_json(values["constraints"])
+        except UserError as error:
+            raise line_error(self.file, number, f"constraints: {error}") from None
+        return Record(number=number, line=line.strip(), text=text, fields=frozenset(values), constraints=constraints)
+
+
+def read_constraints(file: Path) -> Iterator[Constraints | None]:
+    """The constraints of each line; None for a blank line."""
+    for number, line in enumerate(read_lines(file), 1):
+        try:
+            yield Constraints.from_json(parse_json(line)) if line.strip() else None
+        except (ValueError, UserError) as error:
+            raise line_error(file, number, str(error)) from None
+
+
 class FileTranslation:
     """From records to their output."""
 
-    translator: Translator
-    search: Search
-    options: FileOptions
-    add_tag: Callable[[str], str]
-    choose: Choose | None  # among all hypotheses of the search
-    fill: Callable[[Translation], Translation] | None  # replaces unknown words
-    draw: Callable[[Translation, int], None] | None = None
+    draws_several = False  # figures, to numbered files
 
-    def check(self, source: RecordFile, record: Record) -> None:
-        """Refuse a record that cannot be processed, before any work is done."""
-        if self._json is not None and (clash := self._json.clash(record, self._fields)):
-            raise source.mistake(record.number, clash)
-        if (refused := self._split(record).refused) is not None:
-            raise source.mistake(record.number, f"{refused}; cut it, or give --too-long split or keep")
-
-    def run(
-        self, records: Iterator[Record], output: Journal | DirectOutput, advance: Callable[[int], None] | None
+    def __init__(
+        self, translator: Translator, options: FileOptions, search: Search, rerankers: RerankingModels
     ) -> None:
+        self.translator, self.options, self.search = translator, options, search
+        self.add_tag = translator.tagger(options.tag)
+        self.rerank = rerank_by(options, rerankers, translator, search)  # among all hypotheses of the search
+        self.dictionary = {} if options.dictionary is None else read_dictionary(options.dictionary)
+        self.say_once = cache(lambda note: say(f"saccade: {note}"))
+
+    def check(self, record: Record) -> str | None:
+        if self.options.jsonl and (common := sorted(record.fields & self._new_fields)):
+            into = "--into NAME, to put all new fields into one field NAME"
+            advice = f"rename it, or give {'another name by --into' if self.options.into else into}"
+            return f"has a field {common[0]!r}, which the output has, too; {advice}"
+        refused = self._split(record).refused
+        return None if refused is None else f"{refused}; cut it, or give --too-long split or keep"
+
+    def run(self, records: Iterator[Record], output: Journal | DirectOutput, advance: Callable[[int], None]) -> None:
         waiting = deque[Record]()
         records = output.skip_finished(records, _mark)
-        if advance is not None:
-            advance(output.lines)
+        advance(output.lines)
 
         def items() -> Iterator[tuple[str, Constraints | None]]:
             for record in records:
@@ -112,21 +185,25 @@ class FileTranslation:
                     say(f"saccade: line {record.number}: {note}")
                 yield self.add_tag(record.text), record.constraints
 
+        options, search = self.options, self.search
+        shows_attention = options.jsonl or options.heatmap or options.plot is not None or options.replaces_unknown
         results = self.translator.translate_stream(
             items(),
-            self.search if self.choose is None else replace(self.search, n_best=self.search.beam),
-            record=self.options.tree is not None,
-            batch_tokens=self.options.batch_tokens,
-            weights=self.choose is None and self._needs_attention,
-            too_long=self.options.too_long,
+            search if self.rerank is None else replace(search, n_best=search.beam),
+            record=options.tree is not None,
+            batch_tokens=options.batch_tokens,
+            weights=self.rerank is None and shows_attention,
+            too_long=options.too_long,
             progress=advance,
             on_step=report_long_search(),
-            chunk=self.options.chunk,
+            chunk=options.chunk,
             first=output.lines,
         )
-        for result in results if self.choose is None else self.choose(results):
+        for result in results if self.rerank is None else self.rerank(results):
             record = waiting.popleft()
-            self._write(record, result if self.fill is None else self.fill(result), output)
+            if options.replaces_unknown:
+                result = replace_unknown(result, self.translator.vocabularies, self.dictionary)
+            self._write(record, result, output)
             output.note(_mark(record))
             if not waiting:  # the whole chunk is written
                 output.commit(record.number)
@@ -141,93 +218,47 @@ class FileTranslation:
                 say(f"saccade: line {record.number}: {note}")
         if self.options.heatmap and result.text.strip():
             result.show(by=self.options.by)
-        if self.draw is not None:
-            self.draw(result, record.number)
+        if self.options.plot is not None and result.text.strip():
+            self._draw(result, record.number, self.options.plot)
 
     def _split(self, record: Record) -> SplitText:
-        text, translator = self.add_tag(record.text), self.translator
-        return split_text(text, self.options.too_long, translator.limits, translator.vocabularies, record.constraints)
-
-    def _line(self, record: Record, result: Translation) -> str:
-        if self._json is not None:
-            return self._json.line(record, {"line": record.number, **result.as_dict(by=self.options.by)})
-        if self.search.n_best == 1:
-            return " ".join(result.text.split("\n"))
-        ranked = [(other.score, " ".join(other.text.split("\n"))) for other in result.n_best]
-        return "\n".join(f"{record.number}\t{score:.4f}\t{text}" for score, text in ranked)
-
-    @property
-    def _json(self) -> JsonOutput | None:
-        return JsonOutput(into=self.options.into) if self.options.jsonl else None
-
-    @property
-    def _needs_attention(self) -> bool:
-        return self.options.jsonl or self.options.heatmap or self.draw is not None or self.fill is not None
+        return self.translator.split(self.add_tag(record.text), self.options.too_long, record.constraints)
 
     @cached_property
-    def _fields(self) -> frozenset[str]:
-        """The fields of the output."""
+    def _new_fields(self) -> frozenset[str]:
+        """The fields that the output adds to an object."""
+        if self.options.into is not None:
+            return frozenset({self.options.into})
         (blank,) = self.translator.translate([""], self.search)
-        return frozenset({"line", *blank.as_dict()})
+        return frozenset({"line", *blank.as_dict()}) - ({_SOURCE} if self.options.field == _SOURCE else set())
 
+    def _line(self, record: Record, result: Translation) -> str:
+        if self.options.jsonl:
+            values: dict[str, Any] = {"line": record.number, **result.as_dict(by=self.options.by)}
+            if self.options.into is not None:
+                values = {self.options.into: values}
+            elif record.fields and self.options.field == _SOURCE:
+                del values[_SOURCE]
+            new = json.dumps(values, ensure_ascii=False, allow_nan=False)
+            # The fields of an object stay as they were written.
+            return f"{record.line[:-1].rstrip()}, {new[1:]}" if record.fields else new
+        ranked = [(other.score, " ".join(other.text.split("\n"))) for other in result.n_best]
+        if self.search.n_best == 1:
+            return ranked[0][1]
+        return "\n".join(f"{record.number}\t{score:.4f}\t{text}" for score, text in ranked)
 
-def check_tag(tag: str | None, translator: Translator) -> Callable[[str], str]:
-    """A function that puts the tag before a text; a blank text stays blank."""
-    if tag is not None and tag not in (tags := translator.vocabularies.source.tags):
-        raise UserError(f"--tag {tag}: the tags that the model was trained with are {', '.join(tags) or 'none'}")
-    return lambda text: text if tag is None or not text.strip() else f"{tag} {text}"
+    def _draw(self, result: Translation, number: int, path: Path) -> None:
+        place = path.with_stem(f"{path.stem}-{number}") if self.draws_several else path
+        result.plot(by=self.options.by, say=self.say_once)
+        from matplotlib import pyplot, rc_context
 
-
-def fill_unknown(options: FileOptions, translator: Translator) -> Callable[[Translation], Translation] | None:
-    if not options.replace_unknown and options.dictionary is None:
-        return None
-    if not translator.attends:
-        raise UserError(f"--replace-unknown: {NO_ATTENTION}")
-    dictionary = {} if options.dictionary is None else read_dictionary(options.dictionary)
-    return partial(replace_unknown, vocabularies=translator.vocabularies, dictionary=dictionary)
-
-
-def load_reranker(translator: Translator, models: RerankingModels, weights: dict[str, float] | None = None) -> Reranker:
-    folders = {"right_to_left": models.right_to_left, "channel": models.channel, "prior": models.prior}
-    loaded: dict[str, Any] = {
-        name: load(folder, device=translator.device) for name, folder in folders.items() if folder is not None
-    }
-    return Reranker(translator=translator, prior_source=models.prior_source, weights=weights or {}, **loaded)
-
-
-def choose_by(options: FileOptions, models: RerankingModels, translator: Translator, search: Search) -> Choose | None:
-    """A function that ranks all hypotheses of the search again and keeps the best; None: the search's own order."""
-    should_rerank = options.rerank_weights is not None or models != RerankingModels()
-    if options.mbr is None and not should_rerank:
-        return None
-    if options.mbr is not None and should_rerank:
-        raise UserError(f"--mbr {options.mbr} and reranking models each choose a translation; give one of them")
-    if search.beam == 1:
-        raise UserError("--beam 1 finds one hypothesis, and there is nothing to choose from; give --beam 10, say")
-    if should_rerank:
-        weights = None if options.rerank_weights is None else read_weights(options.rerank_weights)
-        reranker = load_reranker(translator, models, weights)
-
-    def rank(results: Iterator[Translation]) -> Iterator[Translation]:
-        if options.mbr is None:
-            return reranker.rerank_stream(results, chunk=options.chunk)
-        weigh: Any = "count" if search.sample else "probability"
-        return (minimise_risk(result, options.mbr, weigh=weigh) for result in results)
-
-    return lambda results: (
-        replace(result, alternatives=result.alternatives[: search.n_best - 1]) for result in rank(results)
-    )
-
-
-def read_weights(text: str) -> dict[str, float]:
-    """From a file of `saccade rerank`, or from "model=1,length=0"."""
-    if Path(text).is_file() or "=" not in text:
-        return RerankingWeights.load(Path(text)).weights
-    try:
-        pairs = (pair.split("=") for pair in text.split(","))
-        return {name.strip().replace("-", "_"): float(value) for name, value in pairs}
-    except ValueError:
-        raise UserError(f"--rerank-weights {text}: expected a file, or such as model=1,length=0,channel=0.5") from None
+        try:
+            with rc_context({"svg.hashsalt": "saccade"}):  # the same figure is the same file
+                pyplot.savefig(place, metadata=_UNDATED.get(place.suffix))
+        except OSError as error:
+            raise UserError(f"{place}: cannot be written: {error.strerror}") from error
+        finally:
+            pyplot.close()
 
 
 def report_long_search() -> OnStep:
@@ -246,34 +277,6 @@ def report_long_search() -> OnStep:
     return watch
 
 
-def _checked(
-    source: RecordFile, constraints: Constraints | None, work: FileTranslation
-) -> tuple[Generator[Record, None, None], int | None]:
-    """The records, and their number where it is known beforehand: a file is read through once, so that a mistake in
-    its last line is reported before hours of work, not after."""
-    file = work.options.constraints_file
-
-    def checked() -> Generator[Record, None, None]:
-        for record in source.with_constraints(constraints, file):
-            work.check(source, record)
-            yield record
-
-    if source.is_read_once:
-        if file is not None:
-            deque(read_constraints(file), maxlen=0)
-        return checked(), None
-    total = sum(1 for _ in checked())
-    if file is not None and (lines := sum(1 for _ in read_constraints(file))) != total:
-        raise UserError(f"{file}: {lines} lines, for {total} to translate; expected as many")
-    return checked(), total
-
-
-def _several(records: Iterator[Record]) -> tuple[Iterator[Record], bool]:
-    """Whether there is more than one."""
-    first = list(islice(records, 2))
-    return chain(first, records), len(first) > 1
-
-
 def _mark(record: Record) -> str:
     return f"{record.line}\0{record.constraints}"
 
@@ -282,30 +285,3 @@ def _tree(result: Translation) -> dict[str, Any]:
     if result.parts:
         return {"parts": [_tree(part) for part in result.parts]}
     return result.tree.as_dict() if result.tree else {}
-
-
-def draw_figures(path: Path, options: FileOptions, *, several: bool) -> Callable[[Translation, int], None]:
-    """A function that draws a translation to `path`, or each of several to a numbered file."""
-    shown: set[str] = set()
-
-    def say_once(note: str) -> None:
-        if note not in shown:
-            say(f"saccade: {note}")
-        shown.add(note)
-
-    def draw(result: Translation, number: int) -> None:
-        if not result.text.strip():
-            return
-        place = path.with_stem(f"{path.stem}-{number}") if several else path
-        result.plot(by=options.by, say=say_once)
-        from matplotlib import pyplot, rc_context
-
-        try:
-            with rc_context({"svg.hashsalt": "saccade"}):  # the same figure is the same file
-                pyplot.savefig(place, metadata=_UNDATED.get(place.suffix))
-        except OSError as error:
-            raise UserError(f"{place}: cannot be written: {error.strerror}") from error
-        finally:
-            pyplot.close()
-
-    return draw

@@ -6,8 +6,8 @@ Nothing is ever cut off. The translations of the sentences are joined to one, wi
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import accumulate
-from typing import NamedTuple, get_args
+from itertools import accumulate, chain
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
@@ -22,16 +22,6 @@ from saccade.text import Vocabularies, words
 from saccade.text.sentences import join_sentences, split_sentences
 
 
-class Excess(NamedTuple):
-    """By how much a text is too long."""
-
-    size: str
-    limit: str
-
-    def __str__(self) -> str:
-        return f"{self.size}, more than the {self.limit}"
-
-
 @dataclass(frozen=True, kw_only=True)
 class LengthLimits:
     words: int | None = None  # of the longest source that the model was trained on
@@ -44,14 +34,14 @@ class LengthLimits:
         positions += [part.weight.shape[-1] for part in model.modules() if isinstance(part, LocationOnly)]
         return cls(words=words, tokens=min(positions, default=None))
 
-    def excess(self, text: str, vocabularies: Vocabularies) -> Excess | None:
-        """By how much a text is too long, or None."""
+    def excess(self, text: str, vocabularies: Vocabularies) -> str | None:
+        """By how much a text is too long, or None. The text's own size comes before the first comma."""
         masked = vocabularies.mask(text).text
         count = len(words(vocabularies.source.split_tag(masked)[1]))
         if self.words is not None and count > self.words:
-            return Excess(f"{count} words", f"{self.words} of the longest text that the model was trained on")
+            return f"{count} words, more than the {self.words} of the longest text that the model was trained on"
         if self.tokens is not None and (count := len(vocabularies.source.encode(masked)) + 1) > self.tokens:
-            return Excess(f"{count} tokens with the end symbol", f"{self.tokens} positions of the model")
+            return f"{count} tokens with the end symbol, more than the {self.tokens} positions of the model"
         return None
 
 
@@ -76,7 +66,7 @@ def split_text(
     if too_long == "keep" or (excess := limits.excess(text, vocabularies)) is None:
         return SplitText([text])
     if too_long == "refuse":
-        return SplitText([text], refused=str(excess))
+        return SplitText([text], refused=excess)
     tag, rest = vocabularies.source.split_tag(text)
     parts = [f"{tag} {sentence}" if tag else sentence for sentence in split_sentences(rest)]
     why_whole = "it has no sentence boundaries to split it at"
@@ -85,10 +75,10 @@ def split_text(
     if len(parts) == 1:
         refused = f"{excess}; {why_whole}" if too_long == "split-or-refuse" else None
         return SplitText([text], note=f"{excess}; translated whole: {why_whole}", refused=refused)
-    longer = next(filter(None, (limits.excess(part, vocabularies) for part in parts)), None)
-    if longer is not None and too_long == "split-or-refuse":
-        return SplitText([text], refused=f"{excess}; one of its sentences still has {longer.size}")
-    still_too_long = "" if longer is None else f", one of which still has {longer.size}"
+    longer = next(filter(None, (limits.excess(part, vocabularies) for part in parts)), "").partition(",")[0]
+    if longer and too_long == "split-or-refuse":
+        return SplitText([text], refused=f"{excess}; one of its sentences still has {longer}")
+    still_too_long = longer and f", one of which still has {longer}"
     return SplitText(parts, note=f"{excess}; translated in {len(parts)} parts{still_too_long}")
 
 
@@ -105,7 +95,6 @@ def join_parts(source: str, parts: Sequence[Translation], search: Search, notes:
 
 
 def _join(source: str, parts: Sequence[Translation], search: Search, notes: Sequence[str]) -> Translation:
-    attend = None if any(part.attend is None for part in parts) else partial(_join_attention, parts)
     return Translation(
         source=source,
         text=join_sentences([part.text for part in parts]),
@@ -117,7 +106,7 @@ def _join(source: str, parts: Sequence[Translation], search: Search, notes: Sequ
         notes=(*notes, *(note for part in parts for note in part.notes)),
         parts=tuple(parts),
         calibration=parts[0].calibration,
-        attend=attend,
+        attend=None if any(part.attend is None for part in parts) else partial(_join_attention, parts),
     )
 
 
@@ -149,18 +138,12 @@ def _join_attention(parts: Sequence[Translation]) -> PairAttention:
 
 
 def _join_segments(texts: Sequence[SegmentedText]) -> SegmentedText:
-    spans: list[tuple[int, int]] = []
-    places: list[int] = []
-    before = 0
-    for text in texts:
-        spans += [(first + before, end + before) for first, end in text.spans]
-        places += [len(places) + place for place in text.text_places]
-        before += len(text.words)
-    return SegmentedText(
-        ids=tuple(token for text in texts for token in text.ids),
-        tokens=tuple(token for text in texts for token in text.tokens),
-        spans=tuple(spans),
-        words=tuple(word for text in texts for word in text.words),
-        places=tuple(places),
-        characters=any(text.characters for text in texts),
-    )
+    words = accumulate((len(text.words) for text in texts), initial=0)
+    ids = accumulate((len(text.ids) for text in texts), initial=0)
+    spans = [(a + before, b + before) for text, before in zip(texts, words, strict=False) for a, b in text.spans]
+    places = [place + before for text, before in zip(texts, ids, strict=False) for place in text.text_places]
+    joined: dict[str, Any] = {
+        name: tuple(chain.from_iterable(getattr(text, name) for text in texts)) for name in ("ids", "tokens", "words")
+    }
+    characters = any(text.characters for text in texts)
+    return SegmentedText(spans=tuple(spans), places=tuple(places), characters=characters, **joined)

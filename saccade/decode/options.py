@@ -308,6 +308,10 @@ class FileOptions(Checked):
         if self.plot is not None and self.plot.suffix not in FIGURES:
             raise OptionError("plot", f"{self.plot}: expected a name that ends in {', '.join(FIGURES)}")
 
+    @property
+    def replaces_unknown(self) -> bool:
+        return self.replace_unknown or self.dictionary is not None
+
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreOptions(Checked):

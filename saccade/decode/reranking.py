@@ -1,4 +1,6 @@
-"""Rank the translations of a search again, by a weighted sum of the scores of several models.
+"""Choose again among the translations of a search: by several models, or by their similarity to each other.
+
+Reranking uses a weighted sum of the scores of several models:
 
     score = Σ_f w_f · f(x, y)
 
@@ -9,28 +11,36 @@
     length          words of y per word of x
 
 All are means, so that one set of weights fits short and long texts.
+
+Minimum Bayes risk chooses not the most probable translation, but the one most similar to all others (Kumar 2004):
+
+    ŷ = argmax_y Σ_r w_r · u(y, r)      u: sentence chrF or BLEU, from 0 to 100; r: every candidate, including y
+
+A sample's weight is how often it was drawn (Eikema 2020); a beam hypothesis' weight is its share of the probability.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from saccade import config, files
+from saccade.decode.loading import load
+from saccade.decode.options import FileOptions, Metric, RerankingModels, Search
 from saccade.decode.scoring import BATCH_TOKENS, TextPair, score_pairs
 from saccade.decode.translation import Translation
 from saccade.decode.translator import CHUNK, Translator
 from saccade.errors import UserError, check_same_length
-from saccade.files import parse_json
-from saccade.metrics import Counts
+from saccade.metrics import Counts, score_pairwise
 from saccade.text import Tokeniser, words
 
-Metric = Literal["chrf", "bleu"]
+Weighing = Literal["count", "probability"]
+Rank = Callable[[Iterator[Translation]], Iterator[Translation]]
 Features = NDArray[np.float64]  # (candidates, features)
 
 _GRID = {
@@ -56,13 +66,10 @@ class RerankingWeights:
     @classmethod
     def load(cls, path: Path) -> "RerankingWeights":
         try:
-            return config.from_dict(cls, parse_json(path.read_bytes()), where=str(path))
-        except OSError as error:
-            raise UserError(
-                f"{path}: cannot be read: {error.strerror}; expected weights that `saccade rerank` wrote"
-            ) from None
-        except ValueError as error:
-            raise UserError(f"{path}: not JSON ({error}); expected weights that `saccade rerank` wrote") from None
+            return config.from_dict(cls, files.parse_json(path.read_bytes()), where=str(path))
+        except (OSError, ValueError) as error:
+            reason = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else f"not JSON ({error})"
+            raise UserError(f"{path}: {reason}; expected weights that `saccade rerank` wrote") from None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,15 +104,11 @@ class Reranker:
     def names(self) -> tuple[str, ...]:
         return ("model", "length", *(name for name in ("right_to_left", "channel", "prior") if getattr(self, name)))
 
-    @cached_property
-    def _weights(self) -> Features:
-        default = {name: float(name != "length") for name in self.names}
-        return np.array([(self.weights or default)[name] for name in self.names])
-
     def rerank(self, results: Sequence[Translation]) -> list[Translation]:
         """The results with their alternatives in the new order; each score is the weighted sum."""
+        weights = np.array([self.weights.get(name, float(name != "length")) for name in self.names])
         features = self.features(results)
-        return [result.rescore((rows @ self._weights).tolist()) for result, rows in zip(results, features, strict=True)]
+        return [result.rescore((rows @ weights).tolist()) for result, rows in zip(results, features, strict=True)]
 
     def rerank_stream(self, results: Iterable[Translation], *, chunk: int = CHUNK) -> Iterator[Translation]:
         rest = iter(results)
@@ -122,13 +125,12 @@ class Reranker:
         ]
         if self.right_to_left is not None:
             _check_known("right_to_left", self.right_to_left.vocabularies.source, sources)
-            columns.append(self._mean_log_probs(self.right_to_left, [(c.source, c.text) for c in candidates]))
+            columns.append(self._means(self.right_to_left, [(c.source, c.text) for c in candidates]))
         if self.channel is not None:
             _check_known("channel", self.channel.vocabularies.target, sources)
-            reverse = [(c.text, source) for c, source in zip(candidates, sources, strict=True)]
-            columns.append(self._mean_log_probs(self.channel, reverse))
+            columns.append(self._means(self.channel, [(c.text, x) for c, x in zip(candidates, sources, strict=True)]))
         if self.prior is not None:
-            columns.append(self._mean_log_probs(self.prior, [(self.prior_source, c.text) for c in candidates]))
+            columns.append(self._means(self.prior, [(self.prior_source, c.text) for c in candidates]))
         rows = np.array(columns).T
         ends = np.cumsum([1 + len(result.alternatives) for result in results])
         return np.split(rows, ends[:-1]) if results else []
@@ -160,16 +162,10 @@ class Reranker:
                 scores = [score(trial) for trial in trials]
                 if max(scores) > reached + 1e-9:
                     reached, best = max(scores), trials[int(np.argmax(scores))]
-        return RerankingWeights(
-            weights=best,
-            metric=metric,
-            before=counts.scores(starts)[metric],
-            after=reached,
-            sentences=len(results),
-            candidates=len(pairs),
-        )
+        original, sizes = counts.scores(starts)[metric], {"sentences": len(results), "candidates": len(pairs)}
+        return RerankingWeights(weights=best, metric=metric, before=original, after=reached, **sizes)
 
-    def _mean_log_probs(self, model: Translator, pairs: Sequence[TextPair]) -> list[float]:
+    def _means(self, model: Translator, pairs: Sequence[TextPair]) -> list[float]:
         scores = score_pairs(model, pairs, batch_tokens=self.batch_tokens, chunk=len(pairs) or 1)
         return [score.mean for score in scores]
 
@@ -182,3 +178,60 @@ def _check_known(name: str, tokeniser: Tokeniser, sources: Iterable[str]) -> Non
             f"{name}: {unknown:.0%} of the source tokens are unknown to the model; was it trained on these two "
             "languages, in the right direction?"
         )
+
+
+def minimise_risk(result: Translation, utility: Metric = "chrf", *, weigh: Weighing = "count") -> Translation:
+    """The same candidates, each text once, best first. The score of each is its expected utility."""
+    if utility not in get_args(Metric) or weigh not in get_args(Weighing):
+        raise UserError(
+            f"minimum Bayes risk: expected a utility of {' or '.join(get_args(Metric))} and weights by "
+            f"{' or '.join(get_args(Weighing))}, got {utility!r} and {weigh!r}"
+        )
+    highest = max(candidate.log_prob for candidate in result.n_best)
+    first: dict[str, Translation] = {}
+    weights: dict[str, float] = {}
+    for candidate in result.n_best:
+        weight = 1.0 if weigh == "count" else float(np.exp(candidate.log_prob - highest))
+        first.setdefault(candidate.text, candidate)
+        weights[candidate.text] = weights.get(candidate.text, 0.0) + weight
+    shares = np.array([*weights.values()]) / sum(weights.values())
+    expected = np.round(score_pairwise(list(first), utility) @ shares, 9)  # differences by rounding are ties
+    best, *others = first.values()
+    return replace(best, alternatives=tuple(others)).rescore(expected.tolist())
+
+
+def load_reranker(translator: Translator, models: RerankingModels, weights: dict[str, float] | None = None) -> Reranker:
+    names = ("right_to_left", "channel", "prior")
+    folders = {name: folder for name in names if (folder := getattr(models, name)) is not None}
+    others: dict[str, Any] = {name: load(folder, device=translator.device) for name, folder in folders.items()}
+    return Reranker(translator=translator, prior_source=models.prior_source, weights=weights or {}, **others)
+
+
+def rerank_by(options: FileOptions, models: RerankingModels, translator: Translator, search: Search) -> Rank | None:
+    """A function that ranks all hypotheses of the search again and keeps the best; None: the search's own order."""
+    should_rerank = options.rerank_weights is not None or models != RerankingModels()
+    if options.mbr is None and not should_rerank:
+        return None
+    if options.mbr is not None and should_rerank:
+        raise UserError(f"--mbr {options.mbr} and reranking models each choose a translation; give one of them")
+    if search.beam == 1:
+        raise UserError("--beam 1 finds one hypothesis, and there is nothing to choose from; give --beam 10, say")
+    if options.mbr is not None:
+        weigh: Weighing = "count" if search.sample else "probability"
+        rank: Rank = partial(map, partial(minimise_risk, utility=options.mbr, weigh=weigh))
+    else:
+        weights = None if options.rerank_weights is None else read_weights(options.rerank_weights)
+        rank = partial(load_reranker(translator, models, weights).rerank_stream, chunk=options.chunk)
+    others = search.n_best - 1
+    return lambda results: (replace(best, alternatives=best.alternatives[:others]) for best in rank(results))
+
+
+def read_weights(text: str) -> dict[str, float]:
+    """From a file of `saccade rerank`, or from "model=1,length=0"."""
+    if Path(text).is_file() or "=" not in text:
+        return RerankingWeights.load(Path(text)).weights
+    try:
+        pairs = (pair.split("=") for pair in text.split(","))
+        return {name.strip().replace("-", "_"): float(value) for name, value in pairs}
+    except ValueError:
+        raise UserError(f"--rerank-weights {text}: expected a file, or such as model=1,length=0,channel=0.5") from None

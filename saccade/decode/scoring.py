@@ -7,11 +7,13 @@ A pair that is blank on both sides has log-probability 0, like the blank transla
 blank on one side is scored by the model: a blank target is the end symbol alone, and so is a blank source.
 """
 
+import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import islice, repeat
 from typing import Any
 
 import numpy as np
@@ -22,8 +24,14 @@ from torch.nn.functional import cross_entropy
 
 from saccade.align import to_words
 from saccade.align.attention import SegmentedText
+from saccade.data import PairFiles
 from saccade.data.batching import Batch
+from saccade.data.text_files import line_error
+from saccade.decode.options import ScoreOptions
 from saccade.decode.translator import CHUNK, Translator
+from saccade.errors import Progress
+from saccade.files import write_json
+from saccade.journal import open_output, refuse_folder
 
 BATCH_TOKENS = 4096  # target tokens per batch, each with one probability per vocabulary entry in memory
 
@@ -127,6 +135,63 @@ def score_pairs(
                 segments=segments[place] if place in scored else _BLANK,
                 token_log_probs=tuple(scored[place].tolist()) if place in scored else (),
             )
+
+
+def score_file(
+    translator: Translator,
+    pairs: Iterable[TextPair],
+    name: str,
+    options: ScoreOptions,
+    *,
+    command: Mapping[str, Any],
+    write: Callable[[str], None] = print,
+    progress: Progress | None = None,
+) -> ScoreTotals:
+    """Score each pair of `pairs`, which are read twice and called `name` in messages; return the totals."""
+    refuse_folder("out", options.out)
+    add_tag = translator.tagger(options.tag)
+    total = _check(translator, pairs, name, options)
+    with open_output(options.out, command, write=write, restart=options.restart) as output:
+        totals = ScoreTotals(**output.state)
+        remaining = output.skip_finished(_with_fields(pairs), json.dumps)
+        waiting = deque[tuple[TextPair, Mapping[str, Any]]]()
+
+        def texts() -> Iterator[TextPair]:
+            for pair, fields in remaining:
+                waiting.append((pair, fields))
+                yield add_tag(pair[0]), pair[1]
+
+        results = score_pairs(translator, texts(), batch_tokens=options.batch_tokens, chunk=options.chunk)
+        for number, score in enumerate(results, output.lines + 1):
+            line = f"{getattr(score, options.value.replace('-', '_')):.6f}"
+            if options.jsonl:
+                line = json.dumps({"line": number, **score.as_dict(), **waiting[0][1]}, ensure_ascii=False)
+            output.write("out", line)
+            output.note(json.dumps(waiting.popleft()))
+            totals.add(score)
+            if progress is not None:
+                progress(number, total)
+            if not waiting:  # the whole chunk is written
+                output.commit(number, vars(totals))
+    if options.summary is not None:
+        model = command.get("model") and str(command["model"])
+        write_json(options.summary, {"model": model, "corpus": name, **totals.as_dict()})
+    return totals
+
+
+def _with_fields(pairs: Iterable[TextPair]) -> Iterator[tuple[TextPair, Mapping[str, Any]]]:
+    """Each pair, with the other fields of its line."""
+    return zip(pairs, pairs.records() if isinstance(pairs, PairFiles) else repeat({}), strict=False)
+
+
+def _check(translator: Translator, pairs: Iterable[TextPair], name: str, options: ScoreOptions) -> int:
+    """The number of pairs. A mistake in the last line is reported before hours of work, not after."""
+    (blank,), number = score_pairs(translator, [("", "")]), 0
+    new = {"line", *blank.as_dict()} - {"source", "target"} if options.jsonl else set()
+    for number, (_, fields) in enumerate(_with_fields(pairs), 1):
+        if common := sorted(new & fields.keys()):
+            raise line_error(name, number, f"has a field {common[0]!r}, which the output has, too; rename it")
+    return number
 
 
 def force_targets(

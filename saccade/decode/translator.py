@@ -20,7 +20,7 @@ from saccade.data.batching import Batch, batch_by_length, pad_sources
 from saccade.decode.confidence import Calibration
 from saccade.decode.constraints.choice import Rules
 from saccade.decode.constraints.outline import TokenBytes
-from saccade.decode.long_texts import LengthLimits, join_parts, split_text
+from saccade.decode.long_texts import LengthLimits, SplitText, join_parts, split_text
 from saccade.decode.options import DEFAULT_SEARCH, Constraints, Search, TooLong
 from saccade.decode.search.expansion import Hypothesis
 from saccade.decode.search.loop import OnStep, run_search
@@ -72,10 +72,20 @@ class Translator:
         """False for a model that reads the source as one fixed vector, without attention."""
         return bool(self.model.cross)
 
+    def tagger(self, tag: str | None) -> Callable[[str], str]:
+        """A function that puts the tag before a text; a blank text stays blank."""
+        if tag is not None and tag not in (tags := self.vocabularies.source.tags):
+            raise UserError(f"--tag {tag}: the tags that the model was trained with are {', '.join(tags) or 'none'}")
+        return lambda text: text if tag is None or not text.strip() else f"{tag} {text}"
+
+    def split(self, text: str, too_long: TooLong, constraints: Constraints | None) -> SplitText:
+        """The parts of a text to translate. A text within the model's limits has one."""
+        return split_text(text, too_long, self.limits, self.vocabularies, constraints)
+
     def translate(
         self,
         texts: Sequence[str],
-        search: Search | None = None,
+        search: Search = DEFAULT_SEARCH,
         *,
         constraints: Constraints | Sequence[Constraints | None] | None = None,
         record: bool = False,
@@ -85,7 +95,7 @@ class Translator:
         progress: OnProgress | None = None,
         on_step: OnStep | None = None,
     ) -> list[Translation]:
-        """Translate each text, by default with `DEFAULT_SEARCH`. The translation of a blank text is blank.
+        """Translate each text. The translation of a blank text is blank.
 
         - `constraints`: those of all texts, or a list with those of each.
         - `record`: keep the tree of each search, as `Translation.tree`.
@@ -101,13 +111,13 @@ class Translator:
             items = list(zip(texts, constraints, strict=True))
         else:
             items = [(text, constraints) for text in texts]
-        options = _Options(search or DEFAULT_SEARCH, record, batch_tokens, weights, too_long, progress, on_step)
+        options = _Options(search, record, batch_tokens, weights, too_long, progress, on_step)
         return self._translate(items, 0, options)
 
     def translate_stream(
         self,
         items: Iterable[str | Item],
-        search: Search | None = None,
+        search: Search = DEFAULT_SEARCH,
         *,
         record: bool = False,
         batch_tokens: int = BATCH_TOKENS,
@@ -122,7 +132,7 @@ class Translator:
 
         `first` is the number of the first item, which decides its samples. The other options are those of `translate`.
         """
-        options = _Options(search or DEFAULT_SEARCH, record, batch_tokens, weights, too_long, progress, on_step)
+        options = _Options(search, record, batch_tokens, weights, too_long, progress, on_step)
         rest = iter(items)
         while batch := [(item, None) if isinstance(item, str) else item for item in islice(rest, chunk)]:
             yield from self._translate(batch, first, options)
@@ -154,7 +164,7 @@ class Translator:
 
     def _translate(self, items: Sequence[Item], first: int, options: "_Options") -> list[Translation]:
         """`first` is the number of items[0] in the whole input."""
-        texts = [split_text(text, options.too_long, self.limits, self.vocabularies, rule) for text, rule in items]
+        texts = [self.split(text, options.too_long, constraints) for text, constraints in items]
         for number, text in enumerate(texts, first + 1):
             if text.refused is not None:
                 raise UserError(f"text {number}: {text.refused}; cut it, or give too_long='split'")
@@ -164,20 +174,16 @@ class Translator:
             for k, part in enumerate(text.parts)
         ]
         unfinished = [len(text.parts) for text in texts]
-
-        def finish(finished: Sequence[_Part]) -> None:
+        for finished in self._search(parts, options):
             for part in finished:
                 unfinished[part.place] -= 1
             if options.progress is not None:
                 options.progress(sum(unfinished[place] == 0 for place in {part.place for part in finished}))
-
-        self._search(parts, options, finish)
         if options.weights and self.attends:
             pairs = [self._segments(part.masked, part.hypotheses[0].tokens) for part in parts]
             for part, attention in zip(parts, self._attend(pairs, options.batch_tokens), strict=True):
                 part.attention = attention
-        rest = iter(parts)
-        results = []
+        rest, results = iter(parts), []
         for (source, _), text in zip(items, texts, strict=True):
             translated = [self._translation(part, part.hypotheses) for part in islice(rest, len(text.parts))]
             notes = () if text.note is None else (text.note,)
@@ -187,41 +193,40 @@ class Translator:
                 results += [replace(part, notes=(*notes, *part.notes)) for part in translated]
         return results
 
-    def _search(
-        self, parts: Sequence["_Part"], options: "_Options", finish: Callable[[Sequence["_Part"]], None]
-    ) -> None:
-        """Find the hypotheses of each part."""
+    def _search(self, parts: Sequence["_Part"], options: "_Options") -> Iterator[list["_Part"]]:
+        """Find the hypotheses of each part; yield the parts that have them, batch by batch."""
         blank = [part for part in parts if not part.text.strip()]
         for part in blank:
             part.hypotheses = [_blank(part.constraints)]
-        finish(blank)
+        yield blank
         written = [part for part in parts if part.text.strip()]
         ids = [self.vocabularies.source.encode(part.masked.text) for part in written]
+        texts = self.vocabularies.target.tokens(range(self.model.target_size)) if options.record else None
 
-        def run(places: list[int]) -> list[tuple[list[Hypothesis], SearchTree | None]]:
+        def run(places: list[int]) -> list[list[Hypothesis]]:
+            batch = [written[i] for i in places]
             source, readable = (rows.to(self.device) for rows in pad_sources([ids[i] for i in places]))
-            indices = [written[i].index for i in places]
-            recorder = None
-            if options.record:
-                recorder = Recorder(self.vocabularies.target.tokens(range(self.model.target_size)))
+            recorder = Recorder(texts) if options.record else None
             results = run_search(
                 self.model,
                 source,
                 readable,
                 options.search,
-                indices=indices,
-                rules=[self._rules(written[i]) for i in places],
+                indices=[part.index for part in batch],
+                rules=[self._rules(part) for part in batch],
                 recorder=recorder,
                 on_step=options.on_step,
             )
-            trees = [None if recorder is None else recorder.trees[index] for index in indices]
-            return list(zip(results, trees, strict=True))
+            if recorder is not None:
+                for part in batch:
+                    part.tree = recorder.trees[part.index]
+            return results
 
         lengths = [len(row) + 1 for row in ids]
         for places, results in self.map_batches(lengths, options.batch_tokens // options.search.beam, run):
-            for i, (hypotheses, tree) in zip(places, results, strict=True):
-                written[i].hypotheses, written[i].tree = hypotheses[: options.search.n_best], tree
-            finish([written[i] for i in places])
+            for i, hypotheses in zip(places, results, strict=True):
+                written[i].hypotheses = hypotheses[: options.search.n_best]
+            yield [written[i] for i in places]
 
     def _rules(self, part: "_Part") -> Rules | None:
         if part.constraints is None or part.constraints == Constraints():

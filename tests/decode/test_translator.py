@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from saccade.data import TextPair
 from saccade.data.batching import Batch
-from saccade.decode import Search, Translator
+from saccade.decode import DEFAULT_SEARCH, Search, Translator
 from saccade.errors import UserError
 from saccade.models import Seq2Seq
 from saccade.text import EOS, Policy, Vocabularies, words
@@ -47,7 +47,7 @@ def test_blank_lines_stay_blank(learnt: Translator) -> None:
 
 def test_a_stream_and_a_list_give_equal_translations(learnt: Translator, pairs: list[TextPair]) -> None:
     sources = ["", *(pair.source for pair in pairs)]
-    for search in (None, Search(sample=True, temperature=3.0, beam=2, n_best=2, longest=9)):
+    for search in (DEFAULT_SEARCH, Search(sample=True, temperature=3.0, beam=2, n_best=2, longest=9)):
         whole = learnt.translate(sources, search)
         for chunk in (1, 4, 100):
             output = list(learnt.translate_stream(iter(sources), search, chunk=chunk))
