@@ -47,7 +47,7 @@ class AlignOptions(Checked):
     ] = None
     gold_base: Annotated[
         int | None,
-        Help("The number of the first word in gold files (default: 0 in Pharaoh, 1 in NAACL).", group=SCORING),
+        Help("Number of the first word in gold files (default: 0 in Pharaoh, 1 in NAACL).", group=SCORING),
     ] = None
     tokenised: Annotated[
         bool, Help("The words of the texts and of the gold files are separated by white space.", group=SCORING)

@@ -20,9 +20,7 @@ def data(
             "task:NAME or hf:NAME.",
         ),
     ],
-    targets: Annotated[
-        str | None, typer.Argument(metavar="TARGETS", help="The target side of two parallel files.")
-    ] = None,
+    targets: Annotated[str | None, typer.Argument(metavar="TARGETS", help="The targets of two parallel files.")] = None,
     fields: Annotated[
         str | None, typer.Option(metavar="A,B", help="Names or column numbers of the source and the target.")
     ] = None,

@@ -75,7 +75,7 @@ class Calibration:
         return tuple(self.token(log_odds(np.array(log_probs, np.float64))).tolist())
 
     def of_words(self, log_probs: Sequence[float], spans: Sequence[WordRange], count: int) -> tuple[float, ...]:
-        """Of `count` words, given the words that each token belongs to. A word is right if all its tokens are."""
+        """Confidence of `count` words. `spans` gives each token's words; a word is right if all its tokens are."""
         confidences = np.ones(count)
         for token, (first, end) in zip(self.of_tokens(log_probs[: len(spans)]), spans, strict=True):
             confidences[first:end] *= token

@@ -103,7 +103,7 @@ class Search(Checked):
     seed: Annotated[
         Seed, _sampling("Seed for sampling. The samples of a line depend only on the seed and the line's number.")
     ] = 1
-    no_repeat: Annotated[Length | None, _length("Never write the same N tokens in a row twice.")] = None
+    no_repeat: Annotated[Length | None, _length("Never write a sequence of N tokens twice.")] = None
     repeats: Annotated[LengthOrZero, _length("Maximum repetitions of a token or phrase in a row; 0 disables this.")] = 0
     shortest: Annotated[LengthOrZero, _length("Minimum output length in tokens.")] = 0
     shortest_ratio: Annotated[Ratio, _length("Minimum output length per source token.")] = 0.0
@@ -291,7 +291,7 @@ class FileOptions(Checked):
         bool, _unknown("Replace each unknown token with the source word that the model attended to.")
     ] = False
     dictionary: Annotated[
-        Path | None, _unknown("Like --replace-unknown, through a dictionary of word TAB translation.")
+        Path | None, _unknown("Replace unknown tokens by the translations in this file: word TAB translation.")
     ] = None
     mbr: Annotated[
         Metric | None, _choice("Choose the hypothesis most similar to the others by chrF or BLEU (minimum Bayes risk).")

@@ -42,7 +42,7 @@ class EvaluateOptions(Checked):
     ] = None
     gold_base: Annotated[
         int | None,
-        Help("The number of the first word in the gold file (default: 0 in Pharaoh, 1 in NAACL).", group=COUNTING),
+        Help("Number of the first word in the gold file (default: 0 in Pharaoh, 1 in NAACL).", group=COUNTING),
     ] = None
     tokenised: Annotated[
         bool, Help("The words of the texts and of the gold file are separated by white space.", group=COUNTING)

@@ -93,7 +93,7 @@ class Data(Checked):
     pairs: Annotated[
         str, Help("A file (TSV, JSONL, CSV), the source side of two files, - for standard input, task:NAME or hf:NAME.")
     ] = ""
-    targets: Annotated[str | None, Help("The target side of two parallel files.")] = None
+    targets: Annotated[str | None, Help("The targets of two parallel files.")] = None
     fields: Annotated[Fields | None, Help("Names of the source's and target's fields, or column numbers.")] = None
     corpora: tuple[WeightedCorpus, ...] = ()  # several corpora to mix, instead of data.pairs
     valid: Annotated[str | None, Help("Validation pairs; by default, some of the pairs are held out.")] = None

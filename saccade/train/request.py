@@ -35,7 +35,7 @@ class TrainingRequest(Checked):
             argument=True,
         ),
     ]
-    targets: Annotated[str | None, Help("The target side of two parallel files.", argument=True)] = None
+    targets: Annotated[str | None, Help("The targets of two parallel files.", argument=True)] = None
     model: Annotated[str | None, Help("A name that `saccade models` lists, or my_module:Class.")] = None
     out: Annotated[Path | None, Help("Folder for the model (default: runs/NAME).")] = None
     budget: Annotated[
