@@ -16,7 +16,7 @@ from typing import Any
 from saccade.decode.translator import Translator
 from saccade.provenance import provenance
 from saccade.tasks import Phrasebook
-from saccade.tour.contest import AmbiguitySet
+from saccade.tour.run import AmbiguitySet
 from saccade.train.learner import TrainingState
 from saccade.train.recipe import load_recipe
 from saccade.train.translation import train

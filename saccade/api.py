@@ -110,7 +110,7 @@ def run_tour(out: str | Path = "runs/try", *, quiet: bool = False, **options: An
 
     Prints progress, tables and a heatmap; with `quiet`, only progress, on standard error.
     """
-    from saccade.tour.contest import run_in_terminal
+    from saccade.tour.run import run_in_terminal
 
     return run_in_terminal(Path(out), change_options(TourOptions(), options), quiet=quiet)
 

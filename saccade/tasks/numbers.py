@@ -120,7 +120,7 @@ class Numbers(RuleTask):
     language: str
     to_figures: bool = False
 
-    name, things, unit, words, longest = "numbers", "numbers", "digits", (1, 9), len(str(LIMIT - 1))
+    name, sources, unit, words, longest = "numbers", "numbers", "digits", (1, 9), len(str(LIMIT - 1))
     joint = False
 
     @property
@@ -137,11 +137,10 @@ class Numbers(RuleTask):
         return Pair(source=source, target=target)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Addition(RuleTask):
     """`123+456` to `579`. A split owns a sum with its two numbers in either order: 1+2 and 2+1 share a split."""
 
-    name, things, unit, words = "addition", "sums of numbers", "digits", (1, 4)
+    name, sources, unit, words = "addition", "sums of numbers", "digits", (1, 4)
     summary = "two numbers to their sum, in figures"
 
     def draw(self, random: Random, words: Lengths, belongs: Callable[[str], bool]) -> Pair | None:

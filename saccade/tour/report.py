@@ -1,4 +1,4 @@
-"""The results of a contest in the terminal, and as a report that opens from disk."""
+"""The results of the tour in the terminal, and as a report that opens from disk."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -121,7 +121,7 @@ def write_report(results: Mapping[str, Any], path: Path) -> None:
     report.save(path)
 
 
-def look(folder: Path, source: str) -> dict[str, Any]:
+def translate_example(folder: Path, source: str) -> dict[str, Any]:
     """The translation of one sentence, with its attention weights."""
     from saccade.decode.loading import load
 

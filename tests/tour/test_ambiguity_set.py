@@ -4,7 +4,7 @@ from typing import cast
 
 from saccade.decode import Translator
 from saccade.tasks import Phrasebook
-from saccade.tour.contest import AmbiguitySet
+from saccade.tour.run import AmbiguitySet
 
 
 class Oracle:

@@ -1,4 +1,4 @@
-"""The progress of a contest, computed by hand."""
+"""The progress of the tour, computed by hand."""
 
 import json
 from pathlib import Path

@@ -14,6 +14,6 @@ An abstract tree (`tree`) is drawn at random (`phrases`, `sampler`, `homograph`)
 - Ambiguous English words (*bank*, *bat*, *spring* …) and their cues: see `homograph`.
 """
 
-from saccade.tasks.phrasebook.book import Phrasebook
+from saccade.tasks.phrasebook.task import Phrasebook
 
 __all__ = ["Phrasebook"]

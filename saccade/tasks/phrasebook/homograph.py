@@ -52,8 +52,8 @@ def is_feasible(distance: int) -> bool:
     return distance in (-1, 2) or distance <= -3 or distance >= 4
 
 
-def draft(sampler: Sampler, distance: int, length: int = 0) -> Draft:
-    """Draw a draft with the cue about `distance` away (exact when near), padded to about `length` English words."""
+def make_draft(sampler: Sampler, distance: int, length: int = 0) -> Draft:
+    """Draw a sentence with the cue about `distance` away (exact when near), padded to about `length` English words."""
     sampler.topical = False  # the sentence must not have another cue
     words = lexicon().homographs
     word = words[sampler.pick(tuple(words))][0]

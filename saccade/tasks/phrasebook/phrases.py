@@ -87,12 +87,12 @@ class PhraseSampler:
     def grow_phrase(self, node: Phrase, heavy: bool = True) -> bool:
         if node.determiner == "generic":
             return False
-        drawn = self.random()
-        if drawn < 0.6 or not heavy or self.left < 3:
+        chance = self.random()
+        if chance < 0.6 or not heavy or self.left < 3:
             return self.grow_adjective(node)
         if node.relative or node.of or node.about:
             return False
-        return self.grow_owner(node) if drawn < 0.75 else self.grow_relative(node)
+        return self.grow_owner(node) if chance < 0.75 else self.grow_relative(node)
 
     def grow_adjective(self, node: Phrase) -> bool:
         name, present = node.noun.name, node.adjectives

@@ -83,14 +83,14 @@ class Sampler(PhraseSampler):
         return node
 
     def core(self, moods: Sequence[str], negatable: bool) -> Clause:
-        room, drawn = self.left, self.random()
-        if not moods and room >= 4 and drawn < 0.12:
+        room, chance = self.left, self.random()
+        if not moods and room >= 4 and chance < 0.12:
             return self.copula(negatable)
-        if not moods and room >= 8 and drawn < 0.24:
+        if not moods and room >= 8 and chance < 0.24:
             return self.reported()
-        if room >= 7 and drawn < 0.36:
+        if room >= 7 and chance < 0.36:
             return self.verbal(self.choices.ditransitive, moods, negatable)
-        verbs = self.choices.transitive if room >= 3 and drawn < 0.85 else self.choices.intransitive
+        verbs = self.choices.transitive if room >= 3 and chance < 0.85 else self.choices.intransitive
         return self.verbal(verbs, moods, negatable)
 
     def verbal(self, verbs: list[Verb], moods: Sequence[str], negatable: bool) -> Clause:
@@ -153,11 +153,11 @@ class Sampler(PhraseSampler):
             return self.grow_phrase(self.pick((subject.first, subject.second)))
         if not isinstance(subject, Phrase):
             return False
-        if node.verb and self.left >= 3 and subject.determiner not in ("every", "all") and self.chance(0.25):
-            pair = self.coordinate(subject, self.choices.subjects[node.verb])
-            if pair:
-                node.subject = pair
-                return True
+        nouns = self.choices.subjects[node.verb] if node.verb else []
+        joinable = nouns and self.left >= 3 and subject.determiner not in ("every", "all") and self.chance(0.25)
+        if joinable and (pair := self.coordinate(subject, nouns)):
+            node.subject = pair
+            return True
         grown = self.grow_phrase(subject)
         if grown and node.predicate in subject.adjectives:  # the sad story is sad
             subject.adjectives = subject.adjectives[:-1]
@@ -172,11 +172,10 @@ class Sampler(PhraseSampler):
         if not isinstance(target, Phrase) or node.verb is None:
             return False
         is_plain = not node.negated and node.recipient is None and target.noun.kinds.isdisjoint({"topic"})
-        if is_plain and self.left >= 3 and self.chance(0.25) and not node.is_never:
-            pair = self.coordinate(target, self.choices.objects[node.verb])
-            if pair:
-                node.object = pair
-                return True
+        joinable = is_plain and self.left >= 3 and self.chance(0.25) and not node.is_never
+        if joinable and (pair := self.coordinate(target, self.choices.objects[node.verb])):
+            node.object = pair
+            return True
         # What follows a relative clause would seem to belong to it.
         follows = node.place or node.recipient or node.topic or (node.time and not node.time_first)
         return self.grow_phrase(target, heavy=not follows)

@@ -5,10 +5,10 @@ from random import Random
 import pytest
 
 from saccade.tasks import Pair, Phrasebook
-from saccade.tasks.phrasebook.book import WRITERS
-from saccade.tasks.phrasebook.homograph import draft, is_feasible
+from saccade.tasks.phrasebook.homograph import is_feasible, make_draft
 from saccade.tasks.phrasebook.lexicon import lexicon
 from saccade.tasks.phrasebook.sampler import Sampler
+from saccade.tasks.phrasebook.task import WRITERS
 from saccade.tasks.phrasebook.writer import spell
 from saccade.text.words import words
 
@@ -96,14 +96,14 @@ def test_sentences_of_both_senses_differ_only_in_the_cue() -> None:
     words_ = lexicon()
     for i in range(150):
         distance = (1 + i % 25) * (-1) ** i
-        drafted = draft(sampler, distance if is_feasible(distance) else -distance)
+        draft = make_draft(sampler, distance if is_feasible(distance) else -distance)
         stripped, targets = set(), set()
-        for sense in words_.homographs[drafted.word.noun.name]:
+        for sense in words_.homographs[draft.word.noun.name]:
             for which in (0.0, 0.4, 0.8):
-                drafted.choose_sense(sense, words_.sense_of[sense], which)
-                tokens = WRITERS["en"]().sentence(drafted.sentence)
-                stripped.add(tuple(word for word, ids in tokens if drafted.cue_meaning not in ids))
-            targets.add(spell(WRITERS["zh"]().sentence(drafted.sentence), "zh"))
+                draft.choose_sense(sense, words_.sense_of[sense], which)
+                tokens = WRITERS["en"]().sentence(draft.sentence)
+                stripped.add(tuple(word for word, ids in tokens if draft.cue_meaning not in ids))
+            targets.add(spell(WRITERS["zh"]().sentence(draft.sentence), "zh"))
         assert len(stripped) == 1
         assert len(targets) == 2
 

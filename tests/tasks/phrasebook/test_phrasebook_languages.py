@@ -2,8 +2,8 @@
 
 import pytest
 
-from saccade.tasks.phrasebook.book import WRITERS
 from saccade.tasks.phrasebook.lexicon import Adjective, Adverb, Noun, Verb, lexicon
+from saccade.tasks.phrasebook.task import WRITERS
 from saccade.tasks.phrasebook.tree import Clause, Coordination, Phrase, Pronoun, Sentence, Statement
 from saccade.tasks.phrasebook.writer import align, spell
 

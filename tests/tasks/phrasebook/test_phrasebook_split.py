@@ -5,7 +5,7 @@ import pytest
 
 from saccade.tasks import SPLITS, Phrasebook
 from saccade.tasks.phrasebook.combinations import choices, combinations, split_of
-from saccade.tasks.phrasebook.homograph import draft
+from saccade.tasks.phrasebook.homograph import make_draft
 from saccade.tasks.phrasebook.lexicon import lexicon
 from saccade.tasks.phrasebook.sampler import Sampler
 from saccade.text.words import words
@@ -16,7 +16,7 @@ def test_the_sampler_draws_only_combinations_of_its_split(split: str) -> None:
     sampler = Sampler(split, Random(2).random)
     owners = set()
     for i in range(1500):
-        tree = sampler.sentence(3 + i % 40) if i % 3 else draft(sampler, -5 - i % 20).sentence
+        tree = sampler.sentence(3 + i % 40) if i % 3 else make_draft(sampler, -5 - i % 20).sentence
         found = {split_of(*combination) for combination in combinations(tree)}
         assert found
         owners |= found

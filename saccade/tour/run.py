@@ -36,13 +36,13 @@ from saccade.provenance import provenance
 from saccade.tasks import Pair, Phrasebook
 from saccade.text import Policy, words
 from saccade.tour import TourOptions
-from saccade.tour.progress import ContestProgress, Pace, clock, read_progress
-from saccade.tour.report import look, show, targets, write_report
+from saccade.tour.progress import Pace, TourProgress, clock, read_progress
+from saccade.tour.report import show, targets, translate_example, write_report
 from saccade.train.log import Log
 from saccade.train.recipe import Data, Recipe, Training
 from saccade.train.translation import train
 
-BOOK = Phrasebook(source="en", target="fr")
+TASK = Phrasebook(source="en", target="fr")
 SYSTEMS: Mapping[str, str] = {"fixed context": "cho2014", "attention": "bahdanau2014"}
 SHARES: Mapping[str, int] = {"fixed context": 2, "attention": 1}  # updates that take the same time
 TRAINED = (3, 20)  # source words
@@ -61,7 +61,7 @@ def run_in_terminal(out: Path, options: TourOptions, *, quiet: bool = False) -> 
     warnings: list[str] = []
     with console.status("starting") as status, locked(out, folder=True):
 
-        def print_progress(progress: ContestProgress) -> None:
+        def print_progress(progress: TourProgress) -> None:
             if progress.warning is not None and not warnings:
                 warnings.append(progress.warning)
                 print_line(progress.warning)
@@ -72,9 +72,9 @@ def run_in_terminal(out: Path, options: TourOptions, *, quiet: bool = False) -> 
         print_line(
             "Training without and with attention, side by side, on English–French pairs of the built-in phrasebook …"
         )
-        results = contest(options, out, print_progress)
+        results = train_both(options, out, print_progress)
         results["provenance"] = provenance(seed=options.seed)
-        results["heatmap"] = look(out / SYSTEMS["attention"], EXAMPLE)
+        results["heatmap"] = translate_example(out / SYSTEMS["attention"], EXAMPLE)
         results["targets"] = [vars(target) for target in targets(results)]
         results["seconds"] = round(time.monotonic() - began, 1)
         files.write_json(out / "figures.json", results)
@@ -95,7 +95,7 @@ def _clear(out: Path) -> None:
         shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
 
-def contest(options: TourOptions, folder: Path, progress: Callable[[ContestProgress], None]) -> dict[str, Any]:
+def train_both(options: TourOptions, folder: Path, progress: Callable[[TourProgress], None]) -> dict[str, Any]:
     """Train and evaluate both systems side by side; `progress` is called every second."""
     folder.mkdir(parents=True, exist_ok=True)
     folders = {system: folder / model for system, model in SYSTEMS.items()}
@@ -108,7 +108,7 @@ def contest(options: TourOptions, folder: Path, progress: Callable[[ContestProgr
         # this process ends them and prints one message.
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
-            running = {system: pool.submit(compete, system, options, folders[system]) for system in SYSTEMS}
+            running = {system: pool.submit(train_and_evaluate, system, options, folders[system]) for system in SYSTEMS}
         finally:
             signal.signal(signal.SIGINT, before)
         try:
@@ -130,7 +130,7 @@ def contest(options: TourOptions, folder: Path, progress: Callable[[ContestProgr
     }
 
 
-def compete(system: str, options: TourOptions, folder: Path) -> dict[str, Any]:
+def train_and_evaluate(system: str, options: TourOptions, folder: Path) -> dict[str, Any]:
     """Train and evaluate one system, in its own process."""
     torch.set_num_threads(1)
     with (folder.parent / f"{folder.name}.log").open("w", encoding="utf-8") as stream:
@@ -148,7 +148,7 @@ def compete(system: str, options: TourOptions, folder: Path) -> dict[str, Any]:
         for row in by_length(sources, counts, edges=EDGES, longest_trained=TRAINED[1])
         if (scores := row.scores)
     ]
-    senses = AmbiguitySet(BOOK, options.ambiguous).judge(translator, edges=(3, 6, 10, 20))
+    senses = AmbiguitySet(TASK, options.ambiguous).judge(translator, edges=(3, 6, 10, 20))
     aligned = None
     if translator.attends:
         gold = _aligned_pairs(options)
@@ -193,11 +193,11 @@ def build_recipe(system: str, options: TourOptions) -> Recipe:
 def unseen_pairs(options: TourOptions) -> list[Pair]:
     """Test sentences, the same number in each range of lengths."""
     ranges = zip((3, *(edge + 1 for edge in EDGES[:-1])), EDGES, strict=True)
-    return [pair for span in ranges for pair in BOOK.pairs(options.judged, seed=11, split="test", words=span)]
+    return [pair for span in ranges for pair in TASK.pairs(options.judged, seed=11, split="test", words=span)]
 
 
 def _aligned_pairs(options: TourOptions) -> list[Pair]:
-    return list(BOOK.pairs(options.aligned, seed=12, split="test", words=TRAINED))
+    return list(TASK.pairs(options.aligned, seed=12, split="test", words=TRAINED))
 
 
 def _gold_links(pairs: list[Pair]) -> list[GoldLinks]:

@@ -1,4 +1,4 @@
-"""The contest of `saccade try`, at a size that takes seconds, and its output."""
+"""`saccade try`, at a size that takes seconds, and its output."""
 
 import json
 import os
@@ -15,18 +15,18 @@ from rich.console import Console
 
 from saccade.text import words
 from saccade.tour import TourOptions
-from saccade.tour.contest import (
-    BOOK,
+from saccade.tour.report import GAP_AT, show, targets, translate_example, write_report
+from saccade.tour.run import (
     EDGES,
     EXAMPLE,
     SYSTEMS,
+    TASK,
     TRAINED,
     baseline_errors,
     build_recipe,
-    compete,
+    train_and_evaluate,
     unseen_pairs,
 )
-from saccade.tour.report import GAP_AT, look, show, targets, write_report
 
 pytestmark = pytest.mark.slow
 LABELS = ["1–5", "6–10", "11–15", "16–20", "21–30", "31–40", "41–60", "61–80"]
@@ -36,7 +36,7 @@ TINY = TourOptions(updates=4, pairs=200, judged=1, aligned=3, ambiguous=4)
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("try")
-    systems = {system: compete(system, TINY, folder / SYSTEMS[system]) for system in SYSTEMS}
+    systems = {system: train_and_evaluate(system, TINY, folder / SYSTEMS[system]) for system in SYSTEMS}
     return {
         "effort": vars(TINY),
         "systems": systems,
@@ -69,7 +69,7 @@ def test_the_diagonal_aligns_better_than_uniform() -> None:
 
 
 def test_the_example_has_only_words_of_the_training_data() -> None:
-    taught = {word for pair in BOOK.pairs(5000, seed=1, words=TRAINED) for word in words(pair.source)}
+    taught = {word for pair in TASK.pairs(5000, seed=1, words=TRAINED) for word in words(pair.source)}
     assert set(words(EXAMPLE)) <= taught
 
 
@@ -85,7 +85,7 @@ def test_targets_follow_the_results(results: dict[str, Any]) -> None:
 
 
 def test_results_are_printed_and_reported(results: dict[str, Any], tmp_path: Path) -> None:
-    results["heatmap"] = look(results["folder"] / "bahdanau2014", "the dog sleeps.")
+    results["heatmap"] = translate_example(results["folder"] / "bahdanau2014", "the dog sleeps.")
     assert results["heatmap"]["source"] == ["the", "dog", "sleeps", "."]
     console = Console(record=True, width=120)
     show(results, console)

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from saccade.errors import UserError
 from saccade.tasks import Phrasebook
-from saccade.tasks.phrasebook.book import WRITERS
 from saccade.tasks.phrasebook.combinations import choices
 from saccade.tasks.phrasebook.lexicon import Noun
 from saccade.tasks.phrasebook.phrases import PLURAL, SINGULAR
 from saccade.tasks.phrasebook.sampler import Sampler
+from saccade.tasks.phrasebook.task import WRITERS
 from saccade.tasks.phrasebook.tree import POSSESSIVES
 from saccade.tasks.phrasebook.writer import spell
 from saccade.text.words import words

@@ -10,7 +10,7 @@ from saccade.tasks.phrasebook.chinese import Chinese
 from saccade.tasks.phrasebook.english import English
 from saccade.tasks.phrasebook.french import French
 from saccade.tasks.phrasebook.german import German
-from saccade.tasks.phrasebook.homograph import Draft, draft, is_feasible
+from saccade.tasks.phrasebook.homograph import Draft, is_feasible, make_draft
 from saccade.tasks.phrasebook.lexicon import Noun, lexicon
 from saccade.tasks.phrasebook.sampler import Sampler
 from saccade.tasks.phrasebook.tree import Sentence
@@ -70,16 +70,16 @@ class Phrasebook(Task):
             if attempt and attempt % 50 == 0:  # try English lengths nearby
                 length = max(3, usual + sampler.pick((-1, 0, 1, 2)))
                 ambiguous = ambiguous and length >= AMBIGUOUS_ROOM
-            drafted = None
+            draft = None
             if ambiguous:
                 distance = (1 + int(sampler.random() * (length - 6))) * sampler.pick((-1, 1))
-                drafted = draft(sampler, distance if is_feasible(distance) else -distance, length)
-                _choose_sense(sampler, drafted)
-            sentence = drafted.sentence if drafted else sampler.sentence(length)
+                draft = make_draft(sampler, distance if is_feasible(distance) else -distance, length)
+                _choose_sense(sampler, draft)
+            sentence = draft.sentence if draft else sampler.sentence(length)
             if sampler.belongs(sentence):
                 tokens = WRITERS[self.source]().sentence(sentence)
                 if least <= len(tokens) <= most:
-                    return self._pair(sentence, tokens, drafted)
+                    return self._pair(sentence, tokens, draft)
         raise error
 
     def ambiguous(
@@ -107,26 +107,26 @@ class Phrasebook(Task):
     def _draw_ambiguous(self, sampler: Sampler, wanted: list[list[int]], removed: bool) -> Pair:
         distance = sampler.pick(sampler.pick(wanted))
         for _ in range(PATIENCE):
-            drafted = draft(sampler, distance)
-            if sampler.belongs(drafted.sentence):
-                _choose_sense(sampler, drafted, removed)
-                tokens = English().sentence(drafted.sentence)
-                if _positions(tokens, drafted)[1] == distance:
-                    return self._pair(drafted.sentence, tokens, drafted, removed)
+            draft = make_draft(sampler, distance)
+            if sampler.belongs(draft.sentence):
+                _choose_sense(sampler, draft, removed)
+                tokens = English().sentence(draft.sentence)
+                if _positions(tokens, draft)[1] == distance:
+                    return self._pair(draft.sentence, tokens, draft, removed)
         raise UserError(f"found no sentence with its cue {abs(distance)} words away; use a smaller distance")
 
-    def _pair(self, sentence: Sentence, source: list[Token], drafted: Draft | None, removed: bool = False) -> Pair:
+    def _pair(self, sentence: Sentence, source: list[Token], draft: Draft | None, removed: bool = False) -> Pair:
         target = WRITERS[self.target]().sentence(sentence)
         texts = {"source": spell(source, self.source), "target": spell(target, self.target)}
         sense = None
-        if drafted and self.source == "en":
-            domains, noun = lexicon().sense_of, drafted.word.noun
-            place, distance = _positions(source, drafted)
+        if draft and self.source == "en":
+            domains, noun = lexicon().sense_of, draft.word.noun
+            place, distance = _positions(source, draft)
             sense = Sense(
                 word=noun.name,
                 name=domains[noun],
                 source=place,
-                target=positions(target, (drafted.word, "noun")),
+                target=positions(target, (draft.word, "noun")),
                 forms={domains[sense]: self.forms(sense) for sense in lexicon().homographs[noun.name]},
                 distance=distance,
                 cue=None if removed else source[place + distance][0],
@@ -140,12 +140,12 @@ class Phrasebook(Task):
         return tuple(dict.fromkeys(by_language[self.target]))
 
 
-def _choose_sense(sampler: Sampler, drafted: Draft, removed: bool = False) -> None:
-    sense = lexicon().homographs[drafted.word.noun.name][sampler.random() < 0.5]
-    drafted.choose_sense(sense, "neutral" if removed else lexicon().sense_of[sense], sampler.random())
+def _choose_sense(sampler: Sampler, draft: Draft, removed: bool = False) -> None:
+    sense = lexicon().homographs[draft.word.noun.name][sampler.random() < 0.5]
+    draft.choose_sense(sense, "neutral" if removed else lexicon().sense_of[sense], sampler.random())
 
 
-def _positions(tokens: list[Token], drafted: Draft) -> tuple[int, int]:
+def _positions(tokens: list[Token], draft: Draft) -> tuple[int, int]:
     """The position of the ambiguous word, and the distance from it to its cue."""
-    (word,), (cue,) = positions(tokens, (drafted.word, "noun")), positions(tokens, drafted.cue_meaning)
+    (word,), (cue,) = positions(tokens, (draft.word, "noun")), positions(tokens, draft.cue_meaning)
     return word, cue - word
