@@ -52,22 +52,21 @@ class Chinese(Writer):
         self.write(node.noun.chinese, (node, "noun"))
 
     def topic(self, node: Clause) -> None:
-        if node.topic:
-            self.inside(node.topic, "里", (node, "topic"))
+        self.inside(node.topic, "里", (node, "topic"))
 
-    def inside(self, phrase: Phrase, where: str | Sequence[str], meaning: Meaning) -> None:
-        self.write("在", meaning)
-        self.phrase(phrase)
-        self.write(where, meaning)
+    def inside(self, phrase: Phrase | None, where: str | Sequence[str], meaning: Meaning) -> None:
+        if phrase:
+            self.write("在", meaning)
+            self.phrase(phrase)
+            self.write(where, meaning)
 
     def clause(self, node: Clause, *, aspect: bool = True) -> None:
         """`aspect`: False where 了 would be wrong (当 … 的时候)."""
         self.time_and_topic(node, first=True)
-        if subject := node.subject:
-            self.nominal(subject, "all")
+        self.nominal(node.subject, "all")
         self.time_and_topic(node, first=False)
-        if isinstance(subject, Phrase) and subject.determiner in ("every", "all"):
-            self.write("都", (subject, "determiner"))
+        if isinstance(node.subject, Phrase) and node.subject.determiner in ("every", "all"):
+            self.write("都", (node.subject, "determiner"))
         if node.verb is None:
             self.predicate(node)
         else:
@@ -78,8 +77,7 @@ class Chinese(Writer):
     def predicate(self, node: Clause) -> None:
         assert node.predicate is not None
         be, word = (node, "verb"), node.predicate.chinese
-        if node.negated:
-            self.write("不", (node, "negation"))
+        self.write("不" * node.negated, (node, "negation"))
         if node.predicate.classifying:
             self.write("是", be)
         elif node.degree:
@@ -100,9 +98,7 @@ class Chinese(Writer):
             self.write("没" if past else "不", negation, *((tense,) if past else ()))
         self.write(self.words["modals"].get(node.mood, ""), tense)
         self.adverb(node.manner, node, "manner")
-        if node.place:
-            where, phrase = node.place
-            self.inside(phrase, self.words["places"][where], (node, "place"))
+        self.inside(node.place, self.words["places"].get(node.where, ""), (node, "place"))
         has_particle = past and not node.negated and aspect
         word = word.replace("*", ("过" if node.fronted else "了") if has_particle else "")
         if node.recipient:

@@ -25,12 +25,9 @@ class English(PlainOrder):
         self.after_noun(node, "who" if is_person else "that")
 
     def objects(self, node: Clause) -> None:
-        if node.verb and node.verb.english_preposition:
-            self.write(node.verb.english_preposition, (node, "preposition"))
-        if node.object:
-            self.nominal(node.object, "object")
-        if node.recipient:
-            self.nominal(node.recipient, "object", ("to", ((node, "to"),)))
+        self.write(node.verb.english_preposition if node.verb else "", (node, "preposition"))
+        self.nominal(node.object, "object")
+        self.nominal(node.recipient, "object", ("to", ((node, "to"),)))
 
     def verb(self, node: Clause) -> None:
         person, auxiliaries = agreement(node.doer), self.words["verbs"]
@@ -38,8 +35,7 @@ class English(PlainOrder):
         if node.verb is None:
             assert node.predicate is not None
             self.write(auxiliaries["be"][person], verb)
-            if node.negated:
-                self.write("not", negation)
+            self.write("not" * node.negated, negation)
             self.write(node.degree, (node, "degree"))
             self.write(node.predicate.name, (node, "predicate"))
             return
@@ -59,6 +55,5 @@ class English(PlainOrder):
             self.write("cannot", tense, negation)
         else:
             self.write(node.mood, tense)
-            if node.negated:
-                self.write("not", negation)
+            self.write("not" * node.negated, negation)
         self.write(base, verb)

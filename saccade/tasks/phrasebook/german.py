@@ -5,6 +5,7 @@ close the bracket. The middle field runs: subject, pronouns, time, frequency, da
 place, prepositional object, topic.
 """
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 from saccade.tasks.phrasebook.lexicon import ACCUSATIVE, DATIVE, GENITIVE, NOMINATIVE
@@ -34,7 +35,7 @@ class German(Writer):
         if other and node.link != "if":
             self.subordinate(self.words["links"][node.link], (other, "link"), other)
 
-    def subordinate(self, word: str | tuple[str, ...], meaning: Meaning, node: Clause) -> None:
+    def subordinate(self, word: str | Sequence[str], meaning: Meaning, node: Clause) -> None:
         """A clause between commas, with the verb last."""
         self.write(",")
         self.write(word, meaning)
@@ -49,11 +50,8 @@ class German(Writer):
             word = adjective.german_stem + self.ending(adjective_endings, case, node)
             self.write(word, (node, f"adjective {i}"))
         self.write(node.noun.german[node.plural][case], (node, "noun"))
-        if node.of:
-            self.phrase(node.of, GENITIVE, ((node, "of"),))
-        if node.about:
-            self.write("über", (node, "about"))
-            self.phrase(node.about, ACCUSATIVE)
+        self.in_case(node.of, GENITIVE, ((node, "of"),))
+        self.prepositional("über", (node, "about"), node.about, ACCUSATIVE)
         if relative := node.relative:
             gap = relative.verb.german_case if relative.subject and relative.verb else NOMINATIVE
             self.subordinate(self.ending("relative", gap, node), (node, "relative"), relative)
@@ -62,19 +60,21 @@ class German(Writer):
         endings = self.words["endings"][name]
         return endings[4 * case + (3 if node.plural else node.noun.german_gender)] if len(endings) > 1 else endings[0]
 
-    def in_case(self, node: Nominal, case: int, extra: tuple[Meaning, ...] = ()) -> None:
+    def in_case(self, node: Nominal | None, case: int, extra: tuple[Meaning, ...] = ()) -> None:
         if isinstance(node, Phrase):
             self.phrase(node, case, extra)
         elif isinstance(node, Pronoun):
             self.write(self.words["pronouns"][PRONOUNS[case]][node.which], (node, "pronoun"), *extra)
-        else:
+        elif node:
             self.phrase(node.first, case, extra)
             self.write("und", (node, "and"))
             self.phrase(node.second, case)
 
     def prepositional(
-        self, words: str | tuple[str, ...], meaning: Meaning, node: Nominal, case: int, extra: tuple[Meaning, ...] = ()
+        self, words: str | Sequence[str], meaning: Meaning, node: Nominal | None, case: int, *extra: Meaning
     ) -> None:
+        if not node:
+            return
         self.write(words, meaning)
         start = len(self.tokens)
         self.in_case(node, case, extra)
@@ -83,8 +83,7 @@ class German(Writer):
             self.tokens[start - 1 : start + 1] = [(merged[0], meanings + of_article)]
 
     def topic(self, node: Clause) -> None:
-        if node.topic:
-            self.prepositional("in", (node, "topic"), node.topic, DATIVE)
+        self.prepositional("in", (node, "topic"), node.topic, DATIVE)
 
     def main_clause(self, node: Clause, start: int) -> None:
         """Verb second, after the subject or what stands in the first place, from `start` on; the bracket closes at the
@@ -103,8 +102,7 @@ class German(Writer):
 
     def final_clause(self, node: Clause) -> None:
         """Verb last; a separable prefix is written together with its verb again."""
-        if node.subject:
-            self.in_case(node.subject, NOMINATIVE)
+        self.in_case(node.subject, NOMINATIVE)
         self.middle(node)
         finite, bracket = self.bracket(node)
         if bracket and node.mood == "present":
@@ -135,14 +133,11 @@ class German(Writer):
         if object_ and not isinstance(object_, Pronoun) and not preposition:
             self.in_case(object_, case, extra)
         self.adverb(node.manner, node, "manner")
-        if node.negated and not node.lacks_object:
-            self.write("nicht", (node, "negation"))
-        if node.place:
-            where, phrase = node.place
-            place_case = GENITIVE if where == "near" else DATIVE  # in der Nähe des Hauses
-            self.prepositional(self.words["places"][where], (node, "place"), phrase, place_case)
-        if object_ and preposition:
-            self.prepositional(preposition, (node, "preposition"), object_, case, extra)
+        self.write("nicht" * (node.negated and not node.lacks_object), (node, "negation"))
+        place_case = GENITIVE if node.where == "near" else DATIVE  # in der Nähe des Hauses
+        self.prepositional(self.words["places"].get(node.where, ""), (node, "place"), node.place, place_case)
+        if preposition:
+            self.prepositional(preposition, (node, "preposition"), object_, case, *extra)
         if not node.topic_first:
             self.topic(node)
         if node.predicate:

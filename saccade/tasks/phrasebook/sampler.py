@@ -203,9 +203,9 @@ class Sampler(PhraseSampler):
         verb = _event(node)
         if not verb or node.place or node.topic or self.left < 3 or _is_heavy(node.object) or verb.objects & LOCATIVE:
             return False
-        where = self.pick(PLACES if self.left >= 5 else ("in",))
-        self.left -= 5 if where == "before" else 3  # in front of the house
-        node.place = where, Phrase(self.pick(self.choices.places), self.pick(NEARBY))
+        node.where = self.pick(PLACES if self.left >= 5 else ("in",))
+        self.left -= 5 if node.where == "before" else 3  # in front of the house
+        node.place = Phrase(self.pick(self.choices.places), self.pick(NEARBY))
         return True
 
     def grow_manner(self, node: Clause, first: bool) -> bool:

@@ -61,7 +61,8 @@ class Clause:
     degree: str = ""  # "", "very", "too"
     frequency: Adverb | None = None
     manner: Adverb | None = None
-    place: "tuple[str, Phrase] | None" = None
+    where: str = ""  # "", "in", "near", "behind", "before", "by"
+    place: Phrase | None = None
     time: Adverb | None = None
     time_first: bool = False
     topic: Phrase | None = None

@@ -47,15 +47,15 @@ class Writer(ABC):
     @abstractmethod
     def topic(self, node: Clause) -> None: ...
 
-    def nominal(self, node: Nominal, pronouns: str, before: Token | None = None) -> None:
+    def nominal(self, node: Nominal | None, pronouns: str, before: Token | None = None) -> None:
         """`before` is a preposition, repeated before the second of two phrases."""
-        preposition = [before] if before else []
+        preposition = [before] if node and before else []
         self.tokens += preposition
         if isinstance(node, Phrase):
             self.phrase(node)
         elif isinstance(node, Pronoun):
             self.write(self.words["pronouns"][pronouns][node.which], (node, "pronoun"))
-        else:
+        elif node:
             self.phrase(node.first)
             self.write(self.words["words"]["and"], (node, "and"))
             self.tokens += preposition
@@ -115,14 +115,10 @@ class PlainOrder(Writer):
 
     def clause(self, node: Clause) -> None:
         self.time_and_topic(node, first=True)
-        if node.subject:
-            self.nominal(node.subject, "subject")
+        self.nominal(node.subject, "subject")
         self.verb(node)
         self.objects(node)
-        if node.place:
-            where, phrase = node.place
-            self.write(self.words["places"][where], (node, "place"))
-            self.phrase(phrase)
+        self.prepositional(self.words["places"].get(node.where), (node, "place"), node.place)
         self.time_and_topic(node, first=False)
         if node.that:
             self.write(self.words["words"]["that"], (node, "that"))
@@ -130,18 +126,18 @@ class PlainOrder(Writer):
 
     def after_noun(self, node: Phrase, relative_pronoun: str) -> None:
         """What follows a noun: of whom, about what, and a relative clause."""
-        self.prepositional("of", (node, "of"), node.of)
-        self.prepositional("about", (node, "about"), node.about)
+        self.prepositional(self.words["words"]["of"], (node, "of"), node.of)
+        self.prepositional(self.words["words"]["about"], (node, "about"), node.about)
         if node.relative:
             self.write(relative_pronoun, (node, "relative"))
             self.clause(node.relative)
 
     def topic(self, node: Clause) -> None:
-        self.prepositional("topic", (node, "topic"), node.topic)
+        self.prepositional(self.words["words"]["topic"], (node, "topic"), node.topic)
 
-    def prepositional(self, preposition: str, meaning: Meaning, phrase: Phrase | None) -> None:
-        if phrase:
-            self.write(self.words["words"][preposition], meaning)
+    def prepositional(self, preposition: Sequence[str] | None, meaning: Meaning, phrase: Phrase | None) -> None:
+        if preposition and phrase:
+            self.write(preposition, meaning)
             self.phrase(phrase)
 
 

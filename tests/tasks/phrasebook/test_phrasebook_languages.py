@@ -112,7 +112,7 @@ def test_negation(b: Build) -> None:
         "她没吃任何新鲜的鸡蛋。",
     )
     check(
-        b.say(b.clause(b.pro(HE), "work", mood="can", negated=True, place=("in", b.np("the", "kitchen")))),
+        b.say(b.clause(b.pro(HE), "work", mood="can", negated=True, where="in", place=b.np("the", "kitchen"))),
         "he cannot work in the kitchen.",
         "il ne peut pas travailler dans la cuisine.",
         "er kann nicht in der Küche arbeiten.",
