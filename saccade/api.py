@@ -17,13 +17,12 @@ from saccade.errors import Bar, Progress, Say, UserError, as_bar, say
 from saccade.provenance import recording_call
 from saccade.ranges import change_options, share_options
 from saccade.tour import TourOptions
-from saccade.train.request import TrainingRequest
+from saccade.train.request import TrainingRequest, train_model
 from saccade.trained_model import Model, load
 
 if TYPE_CHECKING:
     from saccade.comparison.result import Comparison
     from saccade.data.inputs import Pairs
-    from saccade.train.loop import Outcome
 
 VOCABULARY = 8000  # size of each vocabulary for which `list_models` counts parameters
 
@@ -56,14 +55,6 @@ def fit(
     if not outcome.finished:
         raise UserError(f"{outcome.folder}: {outcome.reason}; call fit(…, resume=True) to continue")
     return load(outcome.folder, device=device)
-
-
-def train_model(request: TrainingRequest, *, progress: Progress | None = None) -> "Outcome":
-    """Train as `saccade train` does, and print the reasons for what was chosen automatically."""
-    from saccade.train.request import fit as train_request
-
-    observe = None if progress is None else lambda state, translator: progress(state.step, None)
-    return train_request(request, say=say, observe=observe)
 
 
 def _save_pairs(pairs: Any, options: dict[str, Any]) -> Path:

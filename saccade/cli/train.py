@@ -5,10 +5,9 @@ from typing import Annotated
 
 import typer
 
-from saccade.api import train_model
 from saccade.cli.console import put
 from saccade.cli.options import command
-from saccade.train.request import TrainingRequest
+from saccade.train.request import TrainingRequest, train_model
 
 
 @command

@@ -91,7 +91,7 @@ def choose_seeds(options: CompareOptions) -> list[int]:
             raise UserError(
                 f"--seeds {options.seeds} and --seed {options.seed[0]} exclude each other; give one of them"
             )
-        return parse_seeds(",".join(map(str, options.seed)), "--seed")
+        return parse_seeds(options.seed, "--seed")
     count = str(options.seeds).strip()
     if not count.isdecimal():
         return parse_seeds(count)

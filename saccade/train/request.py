@@ -1,4 +1,4 @@
-"""From a request to a recipe and its run: `saccade train` and `saccade.fit` both call `fit`.
+"""From a request to a recipe and its run, for `saccade train` and `saccade.fit`.
 
 Importing this module loads neither torch nor numpy, so that `saccade --help` is fast.
 """
@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from saccade import config
-from saccade.errors import Say, UserError
+from saccade.errors import Progress, Say, UserError, say
 from saccade.names import is_stdin, task_name
 from saccade.ranges import BetweenZeroAndOne, Checked, Help
 
 if TYPE_CHECKING:
     from saccade.train.loop import Outcome
     from saccade.train.recipe import Recipe
-    from saccade.train.translation import Observer
 
 _BUDGET = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)")
 _SECONDS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400}
@@ -101,19 +100,20 @@ def parse_budget(budget: str | int) -> dict[str, float]:
     return {key: int(number)}
 
 
-def fit(request: TrainingRequest, *, say: Say = lambda reason: None, observe: "Observer | None" = None) -> "Outcome":
-    """Plan the recipe and train it. `say` gets the reasons for what was chosen automatically."""
+def train_model(request: TrainingRequest, *, progress: Progress | None = None) -> "Outcome":
+    """Plan the recipe, print the reasons for what was chosen automatically, and train it."""
     from saccade.train.distributed import join_workers
     from saccade.train.run import claim_folder
     from saccade.train.translation import train
 
     out = request.folder
+    observe = None if progress is None else lambda state, translator: progress(state.step, None)
     with join_workers() as workers, claim_folder(workers, out):
-        recipe = workers.broadcast(lambda: plan_recipe(request, say))
+        recipe = workers.broadcast(lambda: plan_recipe(request))
         return train(recipe, out, resume=request.resume, observe=observe)
 
 
-def plan_recipe(request: TrainingRequest, say: Say = lambda reason: None) -> "Recipe":
+def plan_recipe(request: TrainingRequest, say: Say = say) -> "Recipe":
     """The recipe of the file, or of the run to resume, or one chosen for the pairs; with the request's settings."""
     from saccade.train.recipe import load_recipe, read_recipe
     from saccade.train.resume import recipe_to_resume

@@ -3,7 +3,6 @@
 A finished run has a result.json in its folder and is not trained again; an interrupted one continues.
 """
 
-import hashlib
 import json
 import os
 import re
@@ -52,7 +51,7 @@ class Point:
         safe = re.sub(r"[^\w.=,+-]+", "-", name)
         if name == safe and len(name) <= _LONGEST_NAME:
             return name
-        return f"{safe[:_LONGEST_NAME]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+        return f"{safe[:_LONGEST_NAME]}-{files.sha256(name.encode())[:8]}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,28 +157,28 @@ def sweep(
     recipe, out = Path(recipe), Path(out)
     if isinstance(grid, Mapping):
         grid = [f"{key}={','.join(json.dumps(value) for value in values)}" for key, values in grid.items()]
-    text = ",".join(map(str, seeds)) if isinstance(seeds, Sequence) and not isinstance(seeds, str) else str(seeds)
-    runs = plan_points(recipe, grid, parse_seeds(text), settings)
+    points = plan_points(recipe, grid, parse_seeds(seeds), settings)
     results: list[Result] = []
     try:
-        for result in train_points(runs, out, say):
+        for result in train_points(points, out, say):
             results.append(result)
-            finished = Sweep(recipe=recipe, judge=runs[0].recipe.train.judge, results=tuple(results))
+            finished = Sweep(recipe=recipe, judge=points[0].recipe.train.judge, results=tuple(results))
             finished.save(out)
     except KeyboardInterrupt:
-        say(f"interrupted after {len(results)} of {len(runs)} runs; the same command continues")
+        say(f"interrupted after {len(results)} of {len(points)} runs; the same command continues")
         raise
     return finished
 
 
-def parse_seeds(text: str, option: str = "--seeds") -> list[int]:
+def parse_seeds(seeds: str | int | Sequence[int], option: str = "--seeds") -> list[int]:
+    text = ",".join(map(str, seeds)) if isinstance(seeds, Sequence) and not isinstance(seeds, str) else str(seeds)
     try:
-        seeds = [int(seed) for seed in text.split(",")]
+        numbers = [int(seed) for seed in text.split(",")]
     except ValueError:
-        seeds = []
-    if not seeds or len(set(seeds)) < len(seeds):
+        numbers = []
+    if not numbers or len(set(numbers)) < len(numbers):
         raise UserError(f"{option} {text}: expected different whole numbers, such as --seeds 1,2,3")
-    return seeds
+    return numbers
 
 
 def plan_points(path: Path, grid: Sequence[str], seeds: Sequence[int], overrides: Iterable[str] = ()) -> list[Point]:

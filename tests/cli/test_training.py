@@ -252,7 +252,7 @@ def test_uneven_files(refused: Callable[..., None], tmp_path: Path) -> None:
         (["pairs.tsv", "none.fr"], "none.fr: no such file"),
         (["-", "-"], "standard input was given for both sides"),
         (["none.toml"], "none.toml: cannot be read"),
-        (["task:phrasebook-en-fi"], "did you mean phrasebook-en-f"),
+        (["task:phrasebook-en-fi"], "did you mean 'phrasebook-en-f"),
         (["pairs.tsv", "--model", "cho2015"], "did you mean 'cho2014'?"),
         (["pairs.tsv", "--set", "model=cho2014"], "model: "),
         (["pairs.tsv", "--set", "model.name=3"], "model.name"),
