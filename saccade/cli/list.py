@@ -32,7 +32,7 @@ def models(as_json: Json = False) -> None:
     for row in rows:
         sizes = ", ".join(f"{preset} {count / 1e6:.1f}M" for preset, count in row["parameters"].items())
         about = f"{row['year']}  {row['paper']}\nparameters with two vocabularies of 8,000: {sizes}"
-        print_entry(row["name"], f"reads {row['reads']}", about)
+        print_entry(row["name"], f"reads the source through {row['reads']}", about)
 
 
 def tasks(as_json: Json = False) -> None:

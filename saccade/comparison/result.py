@@ -243,7 +243,7 @@ def _compare_sentence(comparison: Comparison, place: int, by: UnitChoice) -> Com
     for name, text in sentence.outputs.items():
         score, attention = f"chrF {sentence.chrf[name]:.1f}", comparison.attention[name]
         if isinstance(attention, str):
-            reason = f"No heatmap: this model has no attention. It reads {attention}."
+            reason = f"No heatmap: this model has no attention. It reads the source through {attention}."
             panels.append(Panel(name=name, score=score, text=text, reason=reason))
         else:
             panels.append(Panel.of_attention(name, score, text, attention[place], by))

@@ -58,7 +58,7 @@ class AlignedRNN(Seq2Seq[Fixed, Moving]):
         "base": Config(embedding=256, hidden=512, layers=2, bidirectional=True, cell="lstm", dropout=0.2),
         "paper": Config(),
     }
-    paper = PaperInfo("Elman", 1990, "Finding Structure in Time", "word i alone, to write word i")
+    paper = PaperInfo("Elman", 1990, "Finding Structure in Time", "one word for each word that it writes")
 
     def __init__(self, config: Config, source_size: int, target_size: int) -> None:
         super().__init__(config, source_size, target_size)

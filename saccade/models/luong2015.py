@@ -119,7 +119,7 @@ class Luong2015(Seq2Seq[Fixed, Moving]):
         "Luong, Pham, Manning",
         2015,
         "Effective Approaches to Attention-based Neural Machine Translation",
-        "one attention, whose query is the new state, fed to the next step",
+        "one attention, whose result is fed to the next step",
     )
 
     def __init__(self, config: Config, source_size: int, target_size: int) -> None:

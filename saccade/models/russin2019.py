@@ -171,7 +171,7 @@ class Russin2019(Seq2Seq[Fixed, Moving]):
         "Russin, Jo, O'Reilly, Bengio",
         2019,
         "Compositional generalization in a deep seq2seq model by separating syntax and semantics",
-        "one attention: keys are syntax, values are meanings",
+        "one attention with keys from syntax and values from words",
     )
 
     def __init__(self, config: Config, source_size: int, target_size: int) -> None:

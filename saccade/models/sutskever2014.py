@@ -54,7 +54,7 @@ class Sutskever2014(Seq2Seq[Fixed, Moving]):
         "Sutskever, Vinyals, Le",
         2014,
         "Sequence to Sequence Learning with Neural Networks",
-        "the encoder's last states, as the decoder's first",
+        "the encoder's last states, which start the decoder",
     )
 
     def __init__(self, config: Config, source_size: int, target_size: int) -> None:

@@ -82,7 +82,7 @@ def test_the_report_is_one_file_and_escapes_all_text(zoo: tuple[Comparison, Path
         "Is it better?",
         "By source length",
         "Where they differ most",
-        "No heatmap: this model has no attention. It reads one fixed vector",
+        "No heatmap: this model has no attention. It reads the source through one fixed vector",
         "Settings in which they differ",
         "Made by",
         "given as trained models",
