@@ -81,10 +81,9 @@ def entropy(weights: NDArray[np.floating]) -> NDArray[np.float64]:
     """
     positive = np.maximum(np.asarray(weights, dtype=np.float64), 0)
     total = positive.sum(axis=-1, keepdims=True)
-    shares = np.divide(positive, total, out=np.zeros_like(positive), where=total > 0)
-    logs = np.log2(shares, out=np.zeros_like(shares), where=shares > 0)
-    bits: NDArray[np.float64] = np.maximum(-(shares * logs).sum(axis=-1), 0.0)
-    return bits
+    shares = positive / np.where(total > 0, total, 1)
+    bits: NDArray[np.float64] = -(shares * np.log2(np.where(shares > 0, shares, 1))).sum(axis=-1)
+    return np.maximum(bits, 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,8 +5,8 @@ Each finished run and its translations are saved in one folder, so the same call
 
 import json
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,10 @@ from saccade import files, model_folder
 from saccade.align.attention import PairAttention
 from saccade.comparison.costs import Cost, Workload, measure_costs
 from saccade.comparison.judging import (
+    METRICS_COMPARED,
     ComparedRun,
     ComparedSystem,
     DifferingSentence,
-    choose_metrics,
     compare_pairs,
     find_differing_sentences,
 )
@@ -30,7 +30,7 @@ from saccade.comparison.result import Comparison
 from saccade.data.inputs import name_pairs
 from saccade.decode import DEFAULT_SEARCH, Search, load
 from saccade.errors import Bar, Say, UserError, as_bar
-from saccade.evaluation import evaluate
+from saccade.evaluation import choose_metrics, evaluate
 from saccade.evaluation.evaluation_set import EvaluationSet, read_evaluation_set
 from saccade.evaluation.systems import shortest_training
 from saccade.files import parse_json
@@ -41,24 +41,22 @@ from saccade.train.sweep import Result, train_points
 
 def compare(
     systems: Sequence[str | Path],
-    out: str | Path = "runs/compare",
-    options: CompareOptions | None = None,
+    out: str | Path,
+    options: CompareOptions,
     *,
     search: Search = DEFAULT_SEARCH,
     say: Say = lambda _: None,
     bar: Bar | None = None,
-    **changes: Any,
 ) -> Comparison:
     """Compare `systems` on equal terms, and write report.html and results.json into the folder `out`.
 
-    Systems are model folders, recipe files or names of models, written as on the command line. `changes` are fields of
-    `CompareOptions`. The same call continues an interrupted comparison.
+    Systems are model folders, recipe files or names of models, written as on the command line. The same call continues
+    an interrupted comparison.
     """
-    out, options = Path(out), replace(options or CompareOptions(), **changes)
+    out = Path(out)
     plan = make_plan([str(system) for system in systems], options)
     pairs = choose_evaluation_set(plan, options)
-    if pairs.left_out:
-        say(pairs.left_out_note)
+    pairs.report_left_out(say)
     with locked(out, folder=True):
         try:
             comparison = Comparer(plan, pairs, out, options, search, bar or as_bar(None)).compare(say)
@@ -145,7 +143,7 @@ class Comparer:
             evaluate,
             references=self.pairs.references,
             sources=self.pairs.sources,
-            metrics=choose_metrics(self.pairs.sources),
+            metrics=[metric for metric in choose_metrics(self.pairs.sources) if metric in METRICS_COMPARED],
             resamples=self.options.resamples,
             longest_trained=shortest_training(folder for folders in runs.values() for folder, _ in folders),
         )
@@ -154,15 +152,28 @@ class Comparer:
             compared = []
             for folder, training in folders:
                 label = f"translating with {name}" + ("" if training is None else f", seed {training.seed}")
-                evaluation = measure(self._translate(folder, label))
+                evaluation = measure(self.translate(folder, label))
                 compared.append(ComparedRun(name=name, evaluation=evaluation, folder=folder, training=training))
             systems.append(ComparedSystem.of(name, compared, resamples=self.options.resamples))
         return systems
 
-    def _translate(self, folder: Path, label: str) -> list[str]:
+    def translate(self, folder: Path, label: str) -> list[str]:
+        """Translate with a model folder, or read what this model wrote for these sources with this search before."""
         saved = self.out / "outputs" / f"{files.sha256(str(folder.resolve()).encode())[:16]}.json"
-        with self.bar(label, len(self.pairs.sources)) as advance:
-            return translate_once(folder, self.pairs.sources, self.search, saved, self.options, advance)
+        sources = list(self.pairs.sources)
+        weights = files.sha256(files.read(folder, "config.json"))  # which holds the checksum of the weights
+        key = files.sha256(json.dumps([weights, sources, asdict(self.search)]).encode())
+        with self.bar(label, len(sources)) as advance:
+            if saved.exists() and (content := parse_json(saved.read_bytes()))["key"] == key:
+                advance(len(sources))
+                return list(content["texts"])
+            translator, batch_tokens = load(folder, device=self.options.device), self.options.batch_tokens
+            translations = translator.translate(sources, self.search, batch_tokens=batch_tokens, progress=advance)
+        texts = [translation.text for translation in translations]
+        saved.parent.mkdir(parents=True, exist_ok=True)
+        files.remove_leftovers(saved)
+        files.write_json(saved, {"key": key, "texts": texts})
+        return texts
 
     def _measure(self, folders: dict[str, Path]) -> dict[str, Cost]:
         tokens = min((recipe.train.batch_tokens for recipe in self.plan.recipes.values()), default=1024)
@@ -188,28 +199,3 @@ class Comparer:
             return self.plan.recipes[name].to_dict()
         saved = model_folder.load_config(folder)
         return {"model": {"name": saved.model, **saved.config}}
-
-
-def translate_once(
-    folder: Path,
-    sources: Sequence[str],
-    search: Search,
-    saved: Path,
-    options: CompareOptions,
-    progress: Callable[[int], None] = lambda _: None,
-) -> list[str]:
-    """Translate with a model folder, or read the file `saved` if this model, these sources and this search wrote it."""
-    weights = files.sha256(files.read(folder, "config.json"))  # which holds the checksum of the weights
-    key = files.sha256(json.dumps([weights, list(sources), asdict(search)]).encode())
-    if saved.exists():
-        content = parse_json(saved.read_bytes())
-        if content["key"] == key:
-            progress(len(sources))
-            return list(content["texts"])
-    translator = load(folder, device=options.device)
-    translations = translator.translate(sources, search, batch_tokens=options.batch_tokens, progress=progress)
-    texts = [translation.text for translation in translations]
-    saved.parent.mkdir(parents=True, exist_ok=True)
-    files.remove_leftovers(saved)
-    files.write_json(saved, {"key": key, "texts": texts})
-    return texts

@@ -92,6 +92,8 @@ class CostBench:
     """One system, ready to train and to translate the workload."""
 
     def __init__(self, folder: Path, workload: Workload) -> None:
+        torch.set_num_threads(workload.threads)
+        self.memory_before = peak_memory()
         self.workload, self.translator = workload, load(folder, device=workload.device, trust_code=True)
         self.model = self.translator.model.train()
         self.optimiser = build_optimiser(Training(lr=1e-30), self.model)  # changes no weight
@@ -126,16 +128,11 @@ class CostBench:
         return time.perf_counter() - began
 
 
-@cache  # each process has one
-def _prepare(folder: Path, workload: Workload) -> tuple[CostBench, int]:
-    """The bench, and the memory that was in use before."""
-    torch.set_num_threads(workload.threads)
-    before = peak_memory()
-    return CostBench(folder, workload), before
+_prepare = cache(CostBench)  # each process has one
 
 
 def _measure_round(folder: Path, workload: Workload) -> Cost:
-    bench, before = _prepare(folder, workload)
+    bench = _prepare(folder, workload)
     parameters = sum(p.numel() for p in bench.model.parameters())
     speeds = bench.training_speed(), bench.translation_speed()
-    return Cost(parameters, *speeds, peak_memory(), before, str(bench.translator.device))
+    return Cost(parameters, *speeds, peak_memory(), bench.memory_before, str(bench.translator.device))

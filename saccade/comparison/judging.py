@@ -8,14 +8,13 @@ from statistics import fmean
 from typing import Any
 
 from saccade.evaluation import Difference, MeanScore, mean_over_seeds, significance_over_seeds
-from saccade.evaluation import evaluation as defaults
 from saccade.evaluation.evaluation_set import EvaluationSet
 from saccade.evaluation.results import EvaluatedRun, EvaluatedSystem
+from saccade.evaluation.significance_tests import randomise
 from saccade.text import words
 from saccade.train.sweep import Result
 
-SENTENCE_METRICS = ("bleu", "chrf", "exact")
-WORD_METRICS = ("word_error", "phone_error", "exact")
+METRICS_COMPARED = ("bleu", "chrf", "exact", "word_error", "phone_error")  # where the data choose them
 LONGEST_SHOWN = 14  # source words: the heatmaps of longer sentences do not fit side by side
 
 
@@ -79,20 +78,14 @@ class DifferingSentence:
     chrf: Mapping[str, float]  # of these outputs
 
 
-def choose_metrics(sources: Sequence[str]) -> tuple[str, ...]:
-    """Error rates for data of single words, such as pronunciations; BLEU and others for sentences."""
-    return WORD_METRICS if defaults.choose_metrics(sources) == defaults.WORD_METRICS else SENTENCE_METRICS
-
-
 def compare_pairs(systems: Sequence[ComparedSystem], *, resamples: int) -> tuple[PairTest, ...]:
     """Test every pair of systems by every metric, ordered by metric."""
     tests: list[PairTest] = []
     for first, second in combinations(systems, 2):
         differences = significance_over_seeds(first.counts, second.counts, resamples=resamples)
-        randomised: list[float | None] = [None] * len(differences)
+        randomised: Sequence[float | None] = [None] * len(differences)
         if len(first.runs) == len(second.runs):
-            swapped = significance_over_seeds(first.counts, second.counts, test="randomisation", resamples=resamples)
-            randomised = [difference.p for difference in swapped]
+            randomised = randomise(first.counts, second.counts, resamples)
         tests += [
             PairTest(baseline=first.name, system=second.name, difference=each, corrected=each.p, randomised=p)
             for each, p in zip(differences, randomised, strict=True)

@@ -17,6 +17,7 @@ from saccade.evaluation.results import Table, add_length_chart, behaviour_table,
 from saccade.inspect import ComparedSentence, Interval, Panel, Report
 from saccade.metrics import METRICS
 from saccade.text.words import UnitChoice
+from saccade.train.resume import flatten
 
 SIGNIFICANT = 0.05  # p after the correction
 
@@ -176,23 +177,15 @@ def _runs_table(comparison: Comparison) -> Table:
 
 def _settings_tables(comparison: Comparison) -> tuple[Table, Table]:
     """The settings in which systems differ, one column per system, and the settings that all share."""
-    flat = {system.name: _flatten(comparison.settings[system.name]) for system in comparison.systems}
-    keys = list(dict.fromkeys(key for settings in flat.values() for key in settings))
+    flat = {}
+    for system in comparison.systems:
+        settings = flatten(comparison.settings[system.name])
+        flat[system.name] = {key: "none" if value is None else str(value) for key, value in settings.items()}
+    keys = dict.fromkeys(key for settings in flat.values() for key in settings)
     rows = [[key, *(settings.get(key) for settings in flat.values())] for key in keys]
     differing = [row for row in rows if len(set(row[1:])) > 1]
     shared = [row[:2] for row in rows if len(set(row[1:])) == 1]
     return (["setting", *flat], differing), (["setting", "all systems"], shared)
-
-
-def _flatten(settings: Any, prefix: str = "") -> dict[str, str]:
-    """Dotted keys and their values as text."""
-    if not isinstance(settings, dict):
-        return {prefix: "none" if settings is None else str(settings)}
-    return {
-        key: value
-        for name, inner in settings.items()
-        for key, value in _flatten(inner, f"{prefix}.{name}" if prefix else str(name)).items()
-    }
 
 
 def _about(comparison: Comparison) -> list[str]:

@@ -10,7 +10,7 @@ from saccade.align import GoldLinks
 from saccade.align.gold import find_gold
 from saccade.data import read_lines
 from saccade.data.inputs import NamedPairs
-from saccade.errors import UserError, plural
+from saccade.errors import Say, UserError, plural
 from saccade.text import words
 
 Line = TypeVar("Line")
@@ -30,9 +30,9 @@ class EvaluationSet:
     def left_out(self) -> int:
         return self.total - len(self.places)
 
-    @property
-    def left_out_note(self) -> str:
-        return f"left out: {plural(self.left_out, 'pair')} with a blank side"
+    def report_left_out(self, say: Say) -> None:
+        if self.left_out:
+            say(f"left out: {plural(self.left_out, 'pair')} with a blank side")
 
     @property
     def pairs(self) -> list[tuple[str, str]]:

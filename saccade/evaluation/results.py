@@ -19,6 +19,7 @@ from saccade.provenance import provenance
 from saccade.text.words import UnitChoice
 
 Table = tuple[list[str], list[list[Any]]]
+BY_FREQUENCY = "By the frequency of words"
 BEHAVIOUR = {
     "length_ratio": "length ratio",
     "short": "short outputs, %",
@@ -102,20 +103,22 @@ class SystemsEvaluation:
 
     def tables(self, *, by_length: bool = False, by_frequency: bool = False) -> list[tuple[str, Table]]:
         """The tables that the command prints: a caption, or "", with columns and rows of text."""
-        tables = [
-            _scores_table(self),
-            _lengths_table(self) if by_length else ([], []),
-            _frequency_table(self) if by_frequency else ([], []),
-            behaviour_table({run.name: run.evaluation.behaviour for run in self.runs}),
-            _constraints_table(self),
-            _gold_table(self),
-        ]
+        tables = [_scores_table(self)] + ([_lengths_table(self)] if by_length else [])
+        tables += [table for name, table in self._sections().items() if by_frequency or name != BY_FREQUENCY]
         captioned = [("", table) for table in tables if table[1]]
         captioned += [(f"{heading}, by {test}", table) for heading, test, table in _difference_tables(self)]
         return [
             (caption, (columns, [[_cell(value) for value in row] for row in rows]))
             for caption, (columns, rows) in captioned
         ]
+
+    def _sections(self) -> dict[str, Table]:
+        return {
+            BY_FREQUENCY: _frequency_table(self),
+            "Behaviour": behaviour_table({run.name: run.evaluation.behaviour for run in self.runs}),
+            "Constraints": _constraints_table(self),
+            "Alignment to gold": _gold_table(self),
+        }
 
     def signatures(self) -> list[str]:
         """How each metric was computed, in the words of sacrebleu."""
@@ -137,14 +140,9 @@ class SystemsEvaluation:
             metric = self.metrics[0]
             singles = {run.name: EvaluatedSystem(name=run.name, runs=[run]).lengths(metric) for run in self.runs}
             add_length_chart(report, metric, rows, singles)
-        for heading, (columns, cells) in (
-            ("By the frequency of words", _frequency_table(self)),
-            ("Behaviour", behaviour_table({run.name: run.evaluation.behaviour for run in self.runs})),
-            ("Constraints", _constraints_table(self)),
-            ("Alignment to gold", _gold_table(self)),
-        ):
-            if cells:
-                report.table(heading, columns, cells)
+        for heading, table in self._sections().items():
+            if table[1]:
+                report.table(heading, *table)
         report.text("How it was counted", "\n\n".join(self.signatures()))
         report.provenance("Made by", provenance())
         report.save(path)

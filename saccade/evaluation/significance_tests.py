@@ -13,7 +13,7 @@ Randomisation over several runs swaps all outputs of a sentence at once, those o
 i of the other: it speaks of the mean of these runs, not of further ones.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -63,7 +63,7 @@ def significance(
 
     _check(test, [baseline], [system])
     differences = []
-    for difference in _differences([baseline], [system], RESAMPLES):
+    for difference in significance_over_seeds([baseline], [system]):
         metric = baseline.metrics[difference.metric]
         p = paired_p_value(metric, baseline.hypotheses, system.hypotheses, baseline.references, test, resamples)
         differences.append(replace(difference, p=p, test=f"paired {test}"))
@@ -76,26 +76,27 @@ def significance_over_seeds(
     """Test the difference between the means of several runs in each metric, by the hierarchical bootstrap, or by
     randomisation, which needs as many runs of both."""
     _check(test, baseline, system)
-    differences = _differences(baseline, system, resamples)
-    if test == "bootstrap":
-        return differences
-    if len(baseline) != len(system):
-        counts = f"{len(baseline)} and {len(system)}"
-        raise UserError(f"randomisation swaps run for run: expected as many of both, got {counts}")
-    return tuple(
-        replace(difference, p=p, test="randomisation of all runs")
-        for difference, p in zip(differences, _randomise(baseline, system, resamples), strict=True)
-    )
+    differences, counts = [], (len(baseline), len(system))
+    for name, ((before, draws_before), (after, draws_after)) in _bootstrap((baseline, system), resamples):
+        difference, draws = float(after.mean() - before.mean()), draws_after - draws_before
+        low, high = np.quantile(draws, (0.025, 0.975))
+        # Under the null hypothesis the draws would spread around 0 as they now spread around the observed difference.
+        p = _p_value(draws - difference, difference)
+        scores = (float(before.mean()), float(after.mean()), difference, float(low), float(high))
+        differences.append(Difference(name, *scores, p, "hierarchical bootstrap", counts))
+    if test == "randomisation":
+        p_values = randomise(baseline, system, resamples)
+        differences = [
+            replace(difference, p=p, test="randomisation of all runs")
+            for difference, p in zip(differences, p_values, strict=True)
+        ]
+    return tuple(differences)
 
 
 def mean_over_seeds(runs: Sequence[Counts], *, resamples: int = RESAMPLES) -> tuple[MeanScore, ...]:
     """Average each metric over several runs, with its interval over sentences and runs."""
-    random = np.random.default_rng(SEED)
-    times = _draw_sentences(random, runs[0], resamples)
-    picks = random.integers(len(runs), size=(resamples, len(runs)))
     means = []
-    for name in runs[0].rows:
-        scores, draws = _bootstrap(runs, name, times, picks)
+    for name, ((scores, draws),) in _bootstrap([runs], resamples):
         # A widened draw may exceed the range of a score: error rates have no upper end, all others end at 100.
         low, high = np.quantile(draws, (0.025, 0.975)).clip(0, 100 if METRICS[name].higher_is_better else None)
         deviation = float(scores.std(ddof=1)) if len(scores) > 1 else None
@@ -103,60 +104,11 @@ def mean_over_seeds(runs: Sequence[Counts], *, resamples: int = RESAMPLES) -> tu
     return tuple(means)
 
 
-def _check(test: str, baseline: Sequence[Counts], system: Sequence[Counts]) -> None:
-    if test not in get_args(Test):
-        raise UserError(f"unknown test '{test}': choose one of {', '.join(get_args(Test))}")
-    first, *others = (*baseline, *system)
-    if any(run.references != first.references or run.rows.keys() != first.rows.keys() for run in others):
-        raise UserError("only runs that were counted with the same references and metrics can be compared")
-
-
-def _differences(baseline: Sequence[Counts], system: Sequence[Counts], resamples: int) -> tuple[Difference, ...]:
-    random = np.random.default_rng(SEED)
-    times = _draw_sentences(random, baseline[0], resamples)
-    picks = [random.integers(len(runs), size=(resamples, len(runs))) for runs in (baseline, system)]
-    differences = []
-    for name in baseline[0].rows:
-        before, draws_before = _bootstrap(baseline, name, times, picks[0])
-        after, draws_after = _bootstrap(system, name, times, picks[1])
-        difference, draws = float(after.mean() - before.mean()), draws_after - draws_before
-        low, high = np.quantile(draws, (0.025, 0.975))
-        # Under the null hypothesis the draws would spread around 0 as they now spread around the observed difference.
-        p = _p_value(draws - difference, difference)
-        scores = (float(before.mean()), float(after.mean()), difference, float(low), float(high))
-        differences.append(Difference(name, *scores, p, "hierarchical bootstrap", (len(baseline), len(system))))
-    return tuple(differences)
-
-
-def _p_value(draws: NDArray[np.float64], difference: float) -> float:
-    """The share of draws that are as far from 0 as the difference, itself included."""
-    as_far = int((np.abs(draws) >= abs(difference) - 1e-9).sum())
-    return (as_far + 1) / (len(draws) + 1)
-
-
-def _draw_sentences(random: np.random.Generator, counts: Counts, resamples: int) -> NDArray[np.int64]:
-    """(draws, sentences): how often each sentence is drawn."""
-    sentences = len(counts.references)
-    return random.multinomial(sentences, np.full(sentences, 1 / sentences), size=resamples)
-
-
-def _bootstrap(
-    runs: Sequence[Counts], name: str, times: NDArray[np.int64], picks: NDArray[np.int64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Each run's score (runs,), and the mean score in each draw of sentences and of runs (draws,)."""
-    metric, columns = runs[0].metrics[name], []
-    for rows in (run.rows[name] for run in runs):
-        columns.append(metric.score_sums(np.concatenate([rows.sum(axis=0, keepdims=True), times @ rows])))
-    scores = np.stack(columns, axis=1)  # (1 + draws, runs)
-    widened = scores[1:]
-    if len(runs) > 1:
-        mean = widened.mean(axis=1, keepdims=True)
-        widened = mean + (widened - mean) * float(np.sqrt(len(runs) / (len(runs) - 1)))
-    return scores[0], np.take_along_axis(widened, picks, axis=1).mean(axis=1)
-
-
-def _randomise(baseline: Sequence[Counts], system: Sequence[Counts], resamples: int) -> list[float]:
+def randomise(baseline: Sequence[Counts], system: Sequence[Counts], resamples: int) -> list[float]:
     """Return the p-value of each metric, by swapping outputs at random."""
+    if len(baseline) != len(system):
+        counts = f"{len(baseline)} and {len(system)}"
+        raise UserError(f"randomisation swaps run for run: expected as many of both, got {counts}")
     swap = np.random.default_rng(SEED).integers(2, size=(resamples, len(baseline[0].references)))
     p_values = []
     for name, metric in baseline[0].metrics.items():
@@ -168,3 +120,37 @@ def _randomise(baseline: Sequence[Counts], system: Sequence[Counts], resamples: 
             differences -= metric.score_sums(after.rows[name].sum(axis=0) - moved)
         p_values.append(_p_value(differences[1:], differences[0]))
     return p_values
+
+
+def _check(test: str, baseline: Sequence[Counts], system: Sequence[Counts]) -> None:
+    if test not in get_args(Test):
+        raise UserError(f"unknown test '{test}': choose one of {', '.join(get_args(Test))}")
+    first, *others = (*baseline, *system)
+    if any(run.references != first.references or run.rows.keys() != first.rows.keys() for run in others):
+        raise UserError("only runs that were counted with the same references and metrics can be compared")
+
+
+def _p_value(draws: NDArray[np.float64], difference: float) -> float:
+    """The share of draws that are as far from 0 as the difference, itself included."""
+    as_far = int((np.abs(draws) >= abs(difference) - 1e-9).sum())
+    return (as_far + 1) / (len(draws) + 1)
+
+
+def _bootstrap(
+    systems: Sequence[Sequence[Counts]], resamples: int
+) -> Iterator[tuple[str, list[tuple[NDArray[np.float64], NDArray[np.float64]]]]]:
+    """For each metric, of each system: its runs' scores (runs,), and its mean in each draw of sentences and runs."""
+    random, sentences = np.random.default_rng(SEED), len(systems[0][0].references)
+    times = random.multinomial(sentences, np.full(sentences, 1 / sentences), size=resamples)  # (draws, sentences)
+    picks = [random.integers(len(runs), size=(resamples, len(runs))) for runs in systems]
+    for name, metric in systems[0][0].metrics.items():
+        measured = []
+        for runs, picked in zip(systems, picks, strict=True):
+            sums = [np.vstack([run.rows[name].sum(axis=0), times @ run.rows[name]]) for run in runs]
+            scores = np.stack([metric.score_sums(rows) for rows in sums], axis=1)  # (1 + draws, runs)
+            draws = scores[1:]
+            if len(runs) > 1:
+                mean = draws.mean(axis=1, keepdims=True)
+                draws = mean + (draws - mean) * float(np.sqrt(len(runs) / (len(runs) - 1)))  # widened
+            measured.append((scores[0], np.take_along_axis(draws, picked, axis=1).mean(axis=1)))
+        yield name, measured

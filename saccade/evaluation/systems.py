@@ -4,10 +4,9 @@
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from saccade import files, model_folder
 from saccade.align import Aligner, AlignmentHead, AlignmentScores, GoldLinks, PairAttention, score_alignments
@@ -34,20 +33,18 @@ Run = Path | Translator
 
 def evaluate_systems(
     systems: Sequence[System],
-    pairs: Pairs | None = None,
-    options: EvaluateOptions | None = None,
+    pairs: Pairs | None,
+    options: EvaluateOptions,
     *,
     search: Search = DEFAULT_SEARCH,
     say: Say = lambda _: None,
     bar: Bar | None = None,
-    **changes: Any,
 ) -> SystemsEvaluation:
     """Score the outputs of systems for the same pairs, and test the difference of each to the first.
 
-    A system is a loaded model, a model folder, a file of outputs, or several runs of one system as "a,b,c". `changes`
-    are fields of `EvaluateOptions`; systems in `against` follow the given ones. Writes the report of the options.
+    A system is a loaded model, a model folder, a file of outputs, or several runs of one system as "a,b,c"; systems in
+    `options.against` follow the given ones. Writes the report of the options.
     """
-    options = replace(options or EvaluateOptions(), **changes)
     if options.report is not None and not options.report.parent.is_dir():
         raise UserError(f"--report {options.report}: there is no folder {options.report.parent}")
     if options.metrics is not None:
@@ -60,8 +57,7 @@ def evaluate_systems(
     runs = [_split_runs(system) for system in (*systems, *options.against)]
     evaluator = _Evaluator(data, gold, options, search, bar or as_bar(None), _make_measure(data, options, runs))
     result = evaluator.evaluate(runs)
-    if data.left_out:
-        say(data.left_out_note)
+    data.report_left_out(say)
     if options.report is not None:
         result.write_report(options.report, options.by)
     return result

@@ -52,7 +52,7 @@ def is_budget(key: str) -> bool:
 
 def differences(saved: Recipe, wanted: Recipe) -> Iterator[tuple[str, str]]:
     """The dotted keys that differ, each with a text that names both values. What "auto" decided is no difference."""
-    before, after = _flat(saved.to_dict()), _flat(wanted.to_dict())
+    before, after = flatten(saved.to_dict()), flatten(wanted.to_dict())
     for key in {**before, **after}:
         old, new = before.get(key), after.get(key)
         if old != new and new != "auto" and not (key in _PATHS and _same_place(old, new)):
@@ -93,11 +93,11 @@ def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, An
     return merged
 
 
-def _flat(table: Mapping[str, Any], at: str = "") -> dict[str, Any]:
+def flatten(table: Mapping[str, Any], at: str = "") -> dict[str, Any]:
     """Dotted keys; a list is one value."""
     flat: dict[str, Any] = {}
     for key, value in table.items():
-        flat |= _flat(value, f"{at}{key}.") if isinstance(value, Mapping) else {f"{at}{key}": value}
+        flat |= flatten(value, f"{at}{key}.") if isinstance(value, Mapping) else {f"{at}{key}": value}
     return flat
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from outline import Outline
 
-from saccade.comparison.compare import Comparer, translate_once
+from saccade.comparison.compare import Comparer
 from saccade.comparison.costs import CostBench, Workload, _result
 from saccade.comparison.options import CompareOptions
 from saccade.comparison.planning import make_plan
@@ -119,16 +119,19 @@ def test_finished_runs_are_not_trained_again(recipe: Callable[..., Path], few: E
 def test_saved_outputs_are_used_only_for_their_model_and_sources(
     folder_of: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    folder, kept = folder_of("cho2014"), tmp_path / "kept.json"
-    told: list[int] = []
-    first = translate_once(folder, ["the cat", "a dog"], GREEDY, kept, QUICK, told.append)
-    assert len(first) == 2 and sum(told) == 2
-    text = kept.read_text(encoding="utf-8").replace(json.dumps(first[0], ensure_ascii=False), '"kept"')
-    kept.write_text(text, encoding="utf-8")
-    assert translate_once(folder, ["the cat", "a dog"], GREEDY, kept, QUICK)[0] == "kept"
-    other = replace(GREEDY, longest=3)
-    assert translate_once(folder, ["the cat", "a dog"], other, kept, QUICK)[0] != "kept"
-    assert len(translate_once(folder, ["the cat"], GREEDY, kept, QUICK)) == 1
+    folder = folder_of("cho2014")
+    texts, advances = ["the cat", "a dog"], []
+    pairs = EvaluationSet(name="two", sources=texts, references=[[text] for text in texts], places=[0, 1], total=2)
+    bar = as_bar(lambda finished, total: advances.append((finished, total)))
+    comparer = Comparer(make_plan([str(folder), f"{folder}:as=b"], QUICK), pairs, tmp_path, QUICK, GREEDY, bar)
+    first = comparer.translate(folder, "translating")
+    assert len(first) == 2 and advances[-1] == (2, 2)
+    (saved,) = (tmp_path / "outputs").iterdir()
+    text = saved.read_text(encoding="utf-8").replace(json.dumps(first[0], ensure_ascii=False), '"kept"')
+    saved.write_text(text, encoding="utf-8")
+    assert comparer.translate(folder, "translating")[0] == "kept"
+    assert replace(comparer, search=replace(GREEDY, longest=3)).translate(folder, "translating")[0] != "kept"
+    assert len(replace(comparer, pairs=replace(pairs, sources=texts[:1])).translate(folder, "translating")) == 1
 
 
 def test_a_failed_run_is_reported_and_the_others_are_saved(

@@ -7,16 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from saccade.comparison.judging import (
-    SENTENCE_METRICS,
+    METRICS_COMPARED,
     ComparedRun,
     ComparedSystem,
-    choose_metrics,
     compare_pairs,
     correct_by_holm,
     find_differing_sentences,
 )
 from saccade.comparison.result import verdict
-from saccade.evaluation import evaluate
+from saccade.evaluation import choose_metrics, evaluate
 from saccade.evaluation.evaluation_set import EvaluationSet
 
 REFERENCES = [["le chat dort bien"], ["un chien mange une pomme"], ["il dort"], ["il dort"], ["la maison est grande"]]
@@ -25,7 +24,7 @@ PAIRS = EvaluationSet(name="five", sources=SOURCES, references=REFERENCES, place
 RIGHT = [one for (one,) in REFERENCES]
 
 
-def judge(name: str, runs: list[list[str]], pairs: EvaluationSet, metrics: tuple[str, ...]) -> ComparedSystem:
+def judge(name: str, runs: list[list[str]], pairs: EvaluationSet, metrics: list[str]) -> ComparedSystem:
     options = {"sources": pairs.sources, "metrics": metrics, "longest_trained": 4, "resamples": 20}
     evaluations = [evaluate(texts, pairs.references, **options) for texts in runs]
     compared = [ComparedRun(name=name, evaluation=evaluation, folder=Path(name)) for evaluation in evaluations]
@@ -33,7 +32,7 @@ def judge(name: str, runs: list[list[str]], pairs: EvaluationSet, metrics: tuple
 
 
 def judged(**systems: list[list[str]]) -> list[ComparedSystem]:
-    return [judge(name, runs, PAIRS, SENTENCE_METRICS) for name, runs in systems.items()]
+    return [judge(name, runs, PAIRS, ["bleu", "chrf", "exact"]) for name, runs in systems.items()]
 
 
 def test_holm_correction_by_hand() -> None:
@@ -94,9 +93,11 @@ def test_one_seed_is_never_called_better() -> None:
 
 
 def test_single_words_are_judged_by_error_rates() -> None:
-    assert choose_metrics(["thought", "read", "colour"])[:2] == ("word_error", "phone_error")
-    assert choose_metrics(SOURCES)[0] == "bleu"
     sources, references = ["thought", "read"], [["TH AO T"], ["R IY D"]]
     pairs = EvaluationSet(name="two", sources=sources, references=references, places=[0, 1], total=2)
-    system = judge("a", [["TH AO T", "R EH D"]], pairs, choose_metrics(sources))
+    of_words, of_sentences = (
+        [metric for metric in choose_metrics(texts) if metric in METRICS_COMPARED] for texts in (sources, SOURCES)
+    )
+    assert of_words == ["word_error", "phone_error", "exact"] and of_sentences == ["bleu", "chrf", "exact"]
+    system = judge("a", [["TH AO T", "R EH D"]], pairs, of_words)
     assert system.scores["word_error"].mean == pytest.approx(50) and system.scores["exact"].mean == pytest.approx(50)

@@ -7,6 +7,7 @@ import pytest
 from saccade.data import TextPair
 from saccade.decode import Translator
 from saccade.evaluation import choose_metrics, evaluate_systems
+from saccade.evaluation.options import EvaluateOptions
 
 WORDS = [("cat", "K AE T"), ("dog", "D AO G"), ("sleep", "S L IY P"), ("eat", "IY T")]
 
@@ -18,7 +19,7 @@ def written(path: Path, *lines: str) -> Path:
 
 def test_single_words_are_scored_by_word_and_phone_errors(tmp_path: Path) -> None:
     outputs = written(tmp_path / "out", "K AE T", "D AO K", "S L P", "IY T")
-    result = evaluate_systems([outputs], WORDS, resamples=0)
+    result = evaluate_systems([outputs], WORDS, EvaluateOptions(resamples=0))
     scores = result.runs[0].evaluation.scores
     assert result.metrics == ["word_error", "phone_error", "cer", "exact"]
     assert scores["word_error"] == 100 - scores["exact"] == 50
@@ -38,7 +39,8 @@ def test_the_worst_sentences_come_first(tmp_path: Path, pairs: list[TextPair]) -
     texts = [pair.target for pair in pairs[:4]]
     texts[2], texts[1] = "x", texts[1] + " x"
     report = tmp_path / "report.html"
-    result = evaluate_systems([written(tmp_path / "out", *texts)], pairs[:4], resamples=0, report=report)
+    options = EvaluateOptions(resamples=0, report=report)
+    result = evaluate_systems([written(tmp_path / "out", *texts)], pairs[:4], options)
     assert result.worst[:2] == [2, 1]
     page = report.read_text(encoding="utf-8")
     assert page.index(pairs[2].source) < page.index(pairs[1].source) < page.index(pairs[0].source)
@@ -46,7 +48,7 @@ def test_the_worst_sentences_come_first(tmp_path: Path, pairs: list[TextPair]) -
 
 
 def test_a_loaded_model_is_a_system(learnt: Translator, pairs: list[TextPair]) -> None:
-    result = evaluate_systems([learnt], pairs[:3], metrics="exact,chrf", resamples=0)
+    result = evaluate_systems([learnt], pairs[:3], EvaluateOptions(metrics="exact,chrf", resamples=0))
     (run,) = result.runs
     assert run.name == "the model" and run.evaluation.scores["exact"] == 100
     assert run.evaluation.behaviour.unread is not None and result.differences == []
