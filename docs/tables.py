@@ -21,6 +21,7 @@ from measured import table
 from saccade import config
 from saccade.attention import ATTENTIONS, Bias, Normaliser, Score, Window, describe
 from saccade.attention.part import Part
+from saccade.data import Cleaning
 from saccade.decode import Constraints, Search
 from saccade.models import MODELS
 from saccade.tasks import TASKS
@@ -33,6 +34,7 @@ PAGES = (
     "docs/api.md",
     "docs/attention.md",
     "docs/training.md",
+    "docs/data.md",
     "docs/decoding.md",
     "docs/constraining.md",
     "docs/tasks.md",
@@ -184,6 +186,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "search": partial(keys, Search, ""),
     "constraints": partial(keys, Constraints, ""),
     "keys-data": partial(keys, Data, "data"),
+    "keys-clean": partial(keys, Cleaning, "data.clean"),
     "keys-train": partial(keys, Training, "train"),
     **{f"keys-{name}": partial(keys, kind.config_type, "model") for name, kind in MODELS.items()},
     **{f"presets-{name}": partial(presets, name) for name in MODELS},

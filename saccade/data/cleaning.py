@@ -12,12 +12,13 @@ from typing import Annotated, NamedTuple
 
 from saccade.data.sources import is_empty
 from saccade.errors import plural
-from saccade.ranges import Checked, Count, Range
+from saccade.ranges import Checked, Count, Help, OptionError, Range
 from saccade.text import HasTexts, letters_by_script, words
 
 SHOWN_LINES = 5  # line numbers in a report, for each reason
 _JAPANESE = frozenset({"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA"})  # in one text; Chinese has the first only
 
+_LengthRatio = Annotated[float, Range(least=1)]
 _ShareOfLetters = Annotated[float, Range(least=0.5, most=1)]
 Scripts = tuple[frozenset[str], frozenset[str]]  # of the source, of the target
 
@@ -38,19 +39,21 @@ class Verdict(IntEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Cleaning(Checked):
-    control: bool = False  # leave out texts with control characters, or with the � of a broken encoding
-    identical: bool = False  # leave out pairs whose two sides are the same
-    script: _ShareOfLetters | None = None  # minimum share of a side's letters in its script, such as 0.5
-    source_scripts: tuple[str, ...] = ()  # such as ["LATIN"]; by default the script of most letters
-    target_scripts: tuple[str, ...] = ()  # likewise
-    most_words: Count | None = None  # maximum number of words on a side
-    ratio: Annotated[float, Range(least=1)] | None = None  # maximum ratio of the two sides' words; not for single words
-    duplicates: bool = False  # leave out repetitions of a pair
+    control: Annotated[bool, Help("Leave out texts with control characters, or the � of a broken encoding.")] = False
+    identical: Annotated[bool, Help("Leave out pairs whose two sides are the same.")] = False
+    script: Annotated[_ShareOfLetters | None, Help("Minimum share of a side's letters in its scripts.")] = None
+    source_scripts: Annotated[tuple[str, ...], Help('Scripts such as ["LATIN"]; by default, the most frequent.')] = ()
+    target_scripts: Annotated[tuple[str, ...], Help("The target's scripts, in the same way.")] = ()
+    most_words: Annotated[Count | None, Help("Maximum number of words on a side.")] = None
+    ratio: Annotated[_LengthRatio | None, Help("Maximum ratio of the two sides' words, except for single words.")] = (
+        None
+    )
+    duplicates: Annotated[bool, Help("Leave out repetitions of a pair.")] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.script is None and (self.source_scripts or self.target_scripts):
-            raise ValueError("scripts are given, but not the share of letters that must be in them: set script = 0.5")
+            raise OptionError("script", "must be set if scripts are listed: set script = 0.5")
 
     def find_scripts(self, pairs: Iterable[HasTexts]) -> Scripts:
         """Return the scripts each side must be written in: those of the options, or the one of most letters."""

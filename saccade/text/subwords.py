@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from random import Random
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from saccade.errors import UserError
-from saccade.ranges import Checked, VocabularySize
+from saccade.ranges import Checked, Help, VocabularySize
 from saccade.text.words import word_spans
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3
@@ -41,11 +41,11 @@ Sampler = Callable[[str, Random], list[int]]  # returns the tokens of a word wit
 class Policy(Checked):
     """How a vocabulary is trained."""
 
-    kind: Kind = "unigram"  # of tokens: subwords (unigram or bpe), characters or words
-    size: VocabularySize = 8000  # maximum number of tokens, including 4 special ones and 256 bytes
-    normalise: Literal["identity", "nfc", "nfkc"] = "identity"  # Unicode normalisation of every text
-    lower: bool = False  # convert every text to lower case
-    byte_fallback: bool = True  # spell unknown characters in bytes
+    kind: Annotated[Kind, Help("Kind of tokens: subwords (unigram or bpe), characters or words.")] = "unigram"
+    size: Annotated[VocabularySize, Help("Maximum number of tokens, including 4 special ones and 256 bytes.")] = 8000
+    normalise: Annotated[Literal["identity", "nfc", "nfkc"], Help("Unicode normalisation of all texts.")] = "identity"
+    lower: Annotated[bool, Help("Convert every text to lower case.")] = False
+    byte_fallback: Annotated[bool, Help("Spell unknown characters in bytes.")] = True
 
 
 def normalise_text(text: str, policy: Policy) -> str:
