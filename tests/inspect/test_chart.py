@@ -11,9 +11,9 @@ LABELS = ["1–5", "6–10", "11–20"]
 
 
 def drawing(html: str) -> ElementTree.Element:
-    found = re.search(r'<div class="chart">(<svg.*</svg>)</div>', html, re.DOTALL)
-    assert found
-    return ElementTree.fromstring(found[1])
+    svg = re.search(r'<div class="chart">(<svg.*</svg>)</div>', html, re.DOTALL)
+    assert svg
+    return ElementTree.fromstring(svg[1])
 
 
 def test_every_point_is_drawn_with_its_number() -> None:
@@ -87,8 +87,8 @@ def test_nan_is_refused() -> None:
 
 @settings(deadline=None, max_examples=200)
 @given(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6))
-def test_ticks_span_the_values_and_zero(one: float, other: float) -> None:
-    low, high = sorted((one, other))
+def test_ticks_span_the_values_and_zero(first: float, second: float) -> None:
+    low, high = sorted((first, second))
     ticks = _ticks(low, high)
     margin = 1e-6 * (high - low) + 1e-9
     assert ticks[0] <= min(low, 0) + margin

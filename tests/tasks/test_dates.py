@@ -16,12 +16,12 @@ DAY = date(2017, 4, 3)  # a Monday
 
 
 def written(locale: str, day: date = DAY) -> list[str]:
-    (own,) = (own for own in forms() if own[0].name == locale)
-    return [form.write(day) for form in own]
+    (locale_forms,) = (locale_forms for locale_forms in forms() if locale_forms[0].name == locale)
+    return [form.write(day) for form in locale_forms]
 
 
 @pytest.mark.parametrize(
-    ("locale", "some"),
+    ("locale", "expected"),
     [
         ("en_US", ["Monday, April 3, 2017", "Apr 3, 2017", "<en_US> 4/3/17", "<en_US> Mon, 4/3/2017"]),
         ("en_GB", ["3 April 2017", "<en_GB> 03/04/2017"]),
@@ -40,8 +40,8 @@ def written(locale: str, day: date = DAY) -> list[str]:
         ("ko_KR", ["2017년 4월 3일", "<ko_KR> 17. 4. 3."]),
     ],
 )
-def test_dates_are_written_as_in_their_locale(locale: str, some: list[str]) -> None:
-    assert set(some) <= set(written(locale))
+def test_dates_are_written_as_in_their_locale(locale: str, expected: list[str]) -> None:
+    assert set(expected) <= set(written(locale))
 
 
 def test_more_than_forty_locales_and_many_scripts() -> None:
@@ -61,13 +61,15 @@ def test_more_than_forty_locales_and_many_scripts() -> None:
 
 
 def test_every_locale_has_names_and_figures() -> None:
-    for own in forms():
-        assert len({form.write(DAY) for form in own}) >= 4, own[0].name
-        april, may = ({form.write(date(2017, month, 3)) for form in own} for month in (4, 5))
+    for locale_forms in forms():
+        assert len({form.write(DAY) for form in locale_forms}) >= 4, locale_forms[0].name
+        april, may = ({form.write(date(2017, month, 3)) for form in locale_forms} for month in (4, 5))
         blotted = [{re.sub(r"\d", "0", text) for text in texts} for texts in (april, may)]
         in_figures = blotted[0] & blotted[1]  # only a figure tells them apart
-        assert in_figures, own[0].name
-        assert blotted[0] - blotted[1] or own[0].name in ("ja_JP", "ko_KR", "vi_VN", "zh_CN"), own[0].name
+        assert in_figures, locale_forms[0].name
+        assert blotted[0] - blotted[1] or locale_forms[0].name in ("ja_JP", "ko_KR", "vi_VN", "zh_CN"), locale_forms[
+            0
+        ].name
 
 
 @pytest.mark.parametrize("day", [date(1999, 12, 31), date(2004, 2, 29), date(2017, 4, 3), date(2060, 10, 11)])

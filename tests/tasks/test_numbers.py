@@ -34,9 +34,9 @@ def read(text: str, language: str) -> int:
     atoms |= {word: 10 * i for i, word in enumerate(tens.split(), 2)}
     longest_first = "|".join(sorted(atoms, key=len, reverse=True))
     assert re.fullmatch(rf"(?:(?:{longest_first})(?:und| et |-| )?)+", text), text
-    found = re.findall(longest_first, text)
+    numerals = re.findall(longest_first, text)
     parts: list[int] = []
-    for value in (atoms[atom] for atom in found):
+    for value in (atoms[atom] for atom in numerals):
         times = value in MULTIPLIERS or (value == 10 and language == "zh")
         if times or (value == 20 and language == "fr" and parts[-1:] == [4]):
             smaller = 0

@@ -14,7 +14,7 @@ class Oracle:
         pairs = [*items.pairs, *(items.control if also_control else ())]
         self.known = {pair.source: pair.target for pair in pairs}
 
-    def translate(self, texts: list[str], how: object) -> list[object]:
+    def translate(self, texts: list[str], search: object) -> list[object]:
         class Written:
             def __init__(self, text: str) -> None:
                 self.text = text

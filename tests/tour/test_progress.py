@@ -37,8 +37,8 @@ def test_time_left_follows_the_measured_speed(times: float) -> None:
 
 def test_a_slow_machine_gets_a_warning() -> None:
     assert slow_machine([at_pace(1.4), Pace(model="cho2014", updates=3200)]) is None
-    said = slow_machine([at_pace(1.0), at_pace(3.0)])
-    assert said is not None and "about 9 minutes instead of 3" in said and "\n" not in said
+    warning = slow_machine([at_pace(1.0), at_pace(3.0)])
+    assert warning is not None and "about 9 minutes instead of 3" in warning and "\n" not in warning
 
 
 def test_progress_is_read_from_the_log_of_a_run(tmp_path: Path) -> None:

@@ -90,8 +90,8 @@ def test_results_are_printed_and_reported(results: dict[str, Any], tmp_path: Pat
     console = Console(record=True, width=120)
     show(results, console)
     text = console.export_text()
-    for said in ("longer than training", "diagonal", "uniform", "cue removed", "not met"):
-        assert said in text
+    for expected in ("longer than training", "diagonal", "uniform", "cue removed", "not met"):
+        assert expected in text
     write_report(results, tmp_path / "report.html")
     html = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "http://" not in html and "https://" not in html and "<script" not in html
@@ -110,10 +110,10 @@ def test_ctrl_c_ends_all_processes_with_one_line(during: str, tmp_path: Path) ->
             time.sleep(0.05)
         time.sleep(1.0 if during == "start" else 5.0)
         os.killpg(running.pid, signal.SIGINT)
-        said, _ = running.communicate(timeout=60)
+        output, _ = running.communicate(timeout=60)
         with pytest.raises(ProcessLookupError):  # soon nobody is left
             for _ in range(100):
                 os.killpg(running.pid, 0)
                 time.sleep(0.1)
     assert running.returncode == 1
-    assert said.splitlines()[-1] == "saccade: interrupted" and "Traceback" not in said, said
+    assert output.splitlines()[-1] == "saccade: interrupted" and "Traceback" not in output, output

@@ -124,13 +124,9 @@ class Chinese(Writer):
 
     def give(self, node: Clause, verb: Verb, word: str) -> None:
         """把书寄给了老师 where the book is definite, 寄给了老师一本书 where it is not."""
-        thing, recipient = node.object, node.recipient
-        assert isinstance(thing, Phrase) and recipient is not None
-        definite = thing.determiner in DEFINITE
-        if definite:
-            self.write("把")
-            self.phrase(thing)
+        definite = isinstance(node.object, Phrase) and node.object.determiner in DEFINITE
+        self.write("把" * definite)
+        self.nominal(node.object if definite else None, "all")
         self.verb_word(node, verb, word)
-        self.nominal(recipient, "all")
-        if not definite:
-            self.phrase(thing)
+        self.nominal(node.recipient, "all")
+        self.nominal(None if definite else node.object, "all")

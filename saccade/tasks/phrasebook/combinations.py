@@ -46,10 +46,10 @@ def combinations(sentence: Sentence) -> Iterator[Combination]:
         if isinstance(node, Phrase):
             yield from (("adjective", a.name, node.noun.name) for a in node.adjectives if not a.cue)
         elif isinstance(node, Clause) and node.verb:
-            yield from (("subject", name, node.verb.name) for name in _heads(node.doer))
-            yield from (("object", node.verb.name, name) for name in _heads(node.object or node.fronted))
+            yield from (("subject", name, node.verb.name) for name in head_names(node.doer))
+            yield from (("object", node.verb.name, name) for name in head_names(node.object or node.fronted))
         elif isinstance(node, Clause) and node.predicate:
-            yield from (("adjective", node.predicate.name, name) for name in _heads(node.doer))
+            yield from (("adjective", node.predicate.name, name) for name in head_names(node.doer))
 
 
 def _nodes(node: object) -> Iterator[object]:
@@ -60,7 +60,7 @@ def _nodes(node: object) -> Iterator[object]:
         yield from _nodes(child)
 
 
-def _heads(node: Nominal | None) -> list[str]:
+def head_names(node: Nominal | None) -> list[str]:
     if isinstance(node, Pronoun):
         return [PRONOUN_NAMES[node.which]]
     phrases = [node.first, node.second] if isinstance(node, Coordination) else [node] if node else []

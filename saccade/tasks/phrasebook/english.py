@@ -45,15 +45,12 @@ class English(PlainOrder):
         if node.mood in ("present", "past") and not node.negated:
             self.write(past if node.mood == "past" else third if person == THIRD else base, verb, tense)
             return
-        if node.mood in ("present", "past", "want"):
-            if node.negated:
-                self.write("did" if node.mood == "past" else auxiliaries["do"][person], tense)
-                self.write("not", negation)
-            if node.mood == "want":
-                self.write("wants to" if person == THIRD and not node.negated else "want to", tense)
-        elif node.mood == "can" and node.negated:
+        if node.mood == "can" and node.negated:
             self.write("cannot", tense, negation)
         else:
-            self.write(node.mood, tense)
+            do = auxiliaries["do"][person]
+            self.write({"present": do, "past": "did", "want": do * node.negated}.get(node.mood, node.mood), tense)
             self.write("not" * node.negated, negation)
+        if node.mood == "want":
+            self.write("wants to" if person == THIRD and not node.negated else "want to", tense)
         self.write(base, verb)

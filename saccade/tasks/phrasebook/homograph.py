@@ -85,13 +85,9 @@ def _host(
 
     With `topical`, the verb fits a topic, too.
     """
-    verb = sampler.pick(
-        [
-            v
-            for v, names in sampler.choices.homographs.items()
-            if word.name in names and sampler.fit(v, moods) and ("topic" in v.objects or not topical)
-        ]
-    )
+    hosts = sampler.choices.homographs
+    verbs = [verb for verb in hosts if word.name in hosts[verb] and sampler.fit(verb, moods)]
+    verb = sampler.pick([verb for verb in verbs if "topic" in verb.objects] if topical else verbs)
     mood = sampler.pick(sampler.fit(verb, moods) if moods or room > 5 else ("present",))
     node = Clause(None, verb, mood)
     # without the verb and the word's determiner

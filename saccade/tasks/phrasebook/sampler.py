@@ -7,7 +7,7 @@ again.
 from collections.abc import Sequence
 
 from saccade.tasks.phrasebook import tree
-from saccade.tasks.phrasebook.combinations import MOOD_WORDS, PRONOUN_NAMES, combinations, split_of
+from saccade.tasks.phrasebook.combinations import MOOD_WORDS, combinations, head_names, split_of
 from saccade.tasks.phrasebook.lexicon import Noun, Verb
 from saccade.tasks.phrasebook.phrases import PhraseSampler
 from saccade.tasks.phrasebook.tree import Clause, Coordination, Nominal, Phrase, Pronoun, Sentence, Statement
@@ -121,14 +121,11 @@ class Sampler(PhraseSampler):
     def copula(self, negatable: bool) -> Clause:
         negated = negatable and self.left >= 5 and self.chance(0.15)
         if self.chance(0.3):
-            which = int(self.random() * 6)
-            subject: Nominal = self.pronoun(which)
-            name = PRONOUN_NAMES[which]
+            subject: Nominal = self.pronoun(int(self.random() * 6))
         else:
             subject = self.phrase(self.pick(self.choices.described), subject=not negated)
-            name = subject.noun.name
         node = Clause(subject, None, negated=negated)
-        node.predicate = self.pick(self.choices.predicates[name])
+        node.predicate = self.pick(self.choices.predicates[head_names(subject)[0]])
         self.left -= 2 + negated
         if self.left > 0 and not negated and not node.predicate.classifying and self.chance(0.4):
             node.degree = self.pick(("very", "very", "too"))

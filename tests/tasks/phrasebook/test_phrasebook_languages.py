@@ -52,13 +52,13 @@ def b() -> Build:
     return Build()
 
 
-def check(said: dict[str, str], en: str, fr: str, de: str, zh: str) -> None:
-    assert said == {"en": en, "fr": fr, "de": de, "zh": zh}
+def check(texts: dict[str, str], en: str, fr: str, de: str, zh: str) -> None:
+    assert texts == {"en": en, "fr": fr, "de": de, "zh": zh}
 
 
 def test_german_modal_bracket_and_dative(b: Build) -> None:
-    said = b.say(b.clause(b.pro(I), "help", mood="want", object=b.np("the", "man")))
-    check(said, "I want to help the man.", "je veux aider l'homme.", "ich will dem Mann helfen.", "我想帮助男人。")
+    texts = b.say(b.clause(b.pro(I), "help", mood="want", object=b.np("the", "man")))
+    check(texts, "I want to help the man.", "je veux aider l'homme.", "ich will dem Mann helfen.", "我想帮助男人。")
 
 
 def test_german_verb_is_last_in_a_subordinate_clause(b: Build) -> None:

@@ -17,9 +17,9 @@ def test_the_sampler_draws_only_combinations_of_its_split(split: str) -> None:
     owners = set()
     for i in range(1500):
         tree = sampler.sentence(3 + i % 40) if i % 3 else make_draft(sampler, -5 - i % 20).sentence
-        found = {split_of(*combination) for combination in combinations(tree)}
-        assert found
-        owners |= found
+        drawn_from = {split_of(*combination) for combination in combinations(tree)}
+        assert drawn_from
+        owners |= drawn_from
     assert owners == {"train", split}
 
 
