@@ -61,7 +61,7 @@ class Translation:
 
     @property
     def confidence(self) -> float | None:
-        """The chrF to expect, from 0 to 1; None if the model is not calibrated or the source is blank."""
+        """The expected chrF, from 0 to 1; None if the model is not calibrated or the source is blank."""
         if self.calibration is None or not self.token_log_probs:
             return None
         return self.calibration.of_sentence(self.token_log_probs)
@@ -90,18 +90,18 @@ class Translation:
 
     @property
     def unit(self) -> TextUnit | None:
-        """The units of `weights` and `alignment`: words, or subword pieces (see `saccade.text.words`). For the other
+        """The unit of `weights` and `alignment`: words, or tokens ("piece", see `saccade.text.words`). For the other
         unit, call `attention.weights` and `attention.alignment` with by="word" or by="piece"."""
         return None if self.attention is None else self.attention.unit()
 
     @property
     def weights(self) -> NDArray[np.float64] | None:
-        """(T, S) attention between words, or between pieces"""
+        """(T, S) attention between words, or between tokens"""
         return None if self.attention is None else self.attention.weights()
 
     @property
     def alignment(self) -> Links | None:
-        """Links (source word, target word), or between pieces, counted from 0"""
+        """Links (source word, target word), or between tokens, counted from 0"""
         return None if self.attention is None else self.attention.alignment()
 
     @property
@@ -126,7 +126,7 @@ class Translation:
         self, ax: "Axes | None" = None, *, by: UnitChoice = "auto", say: Callable[[str], None] | None = None
     ) -> "Axes":
         """Draw the attention as a figure. If no font has a character, `say` is called with the font to install; without
-        `say`, that is a warning."""
+        `say`, this is a warning."""
         from saccade.inspect import plot_heatmap
 
         return plot_heatmap(*self._heatmap(by), ax=ax, say=say)
@@ -138,7 +138,7 @@ class Translation:
         terminal_heatmap(*self._heatmap(by), console=console)
 
     def as_dict(self, *, by: UnitChoice = "auto") -> dict[str, Any]:
-        """Plain values for JSON. The links of `alignment` are between words or pieces, as `unit` says."""
+        """Plain values for JSON. The links of `alignment` are between words or tokens; see `unit`."""
         attention = self.attention
         aligned: dict[str, Any] = {"alignment": None}
         if attention is not None:

@@ -97,7 +97,7 @@ class Translator:
     ) -> list[Translation]:
         """Translate each text. The translation of a blank text is blank.
 
-        - `constraints`: those of all texts, or a list with those of each.
+        - `constraints`: for all texts, or a list with one item per text.
         - `record`: keep the tree of each search, as `Translation.tree`.
         - `batch_tokens`: source tokens × hypotheses per batch; fewer need less memory.
         - `weights`: compute all attention now, in batches, instead of one by one when it is first read.
@@ -130,7 +130,7 @@ class Translator:
     ) -> Iterator[Translation]:
         """Translate a stream of any length, `chunk` texts at a time. An item is a text, or (text, constraints).
 
-        `first` is the number of the first item, which decides its samples. The other options are those of `translate`.
+        `first` is the number of the first item, which decides its samples. The other options are as in `translate`.
         """
         options = _Options(search, record, batch_tokens, weights, too_long, progress, on_step)
         rest = iter(items)

@@ -24,18 +24,18 @@ Shape = tuple[int, ...]  # lengths of one row of a batch, such as (source, targe
 
 
 class LearnerBatch(Protocol):
-    """Rows that are learnt together. Workers share them out, and a batch that does not fit in memory is split."""
+    """Rows that are learnt together. Workers divide them, and a batch that does not fit in memory is split."""
 
     def __len__(self) -> int: ...
     def rows(self, rows: slice, /) -> Self: ...
     def to(self, device: torch.device, /) -> Self: ...
     @property
     def tokens(self) -> int:
-        """What the loss is summed over: the loss per token is what is minimised."""
+        """The number of items that the loss is summed over; the loss per token is minimised."""
 
     @property
     def size(self) -> int:
-        """Rows × their longest length, padding included: what the batch costs."""
+        """Rows × longest length, including padding: the cost of the batch."""
 
 
 B = TypeVar("B", bound=LearnerBatch)
@@ -43,13 +43,13 @@ B_co = TypeVar("B_co", bound=LearnerBatch, covariant=True)
 
 
 class BatchStream(Protocol[B_co]):
-    """Batches whose order the seed and the position decide. Each iteration yields the rest of an epoch."""
+    """Batches whose order is determined by the seed and the position. Each iteration yields the rest of an epoch."""
 
     epoch: int  # from 1
 
     @property
     def epochs(self) -> float:
-        """Finished epochs, the part of this one included."""
+        """Finished epochs, including the finished part of the current one."""
 
     def __iter__(self) -> Iterator[B_co]: ...
     def state(self) -> Mapping[str, Any]: ...
@@ -65,7 +65,7 @@ class Judge:
     higher_is_better: bool = True
 
     def prefers(self, scores: Mapping[str, Any], best: Mapping[str, Any] | None) -> bool:
-        """Whether `scores` are better than `best`; among equals, the lower loss is."""
+        """Whether `scores` are better than `best`; with equal scores, the lower loss wins."""
         if not math.isfinite(scores["loss"]):  # the model has broken down, whatever its other scores
             return False
         return best is None or self._rank(scores) > self._rank(best)
@@ -144,23 +144,23 @@ class Learner(ABC, Generic[B]):
         """Called with the plain loss per token of each finite update."""
 
     def finish(self, folder: Path) -> list[str]:
-        """Complete the best model, saved in `folder`, when the run is finished; lines for the log."""
+        """Complete the best model in `folder` at the end of a run, and return lines for the log."""
         return []
 
     def prefetch(self, workers: Workers) -> AbstractContextManager[None]:
-        """While open, batches may be prepared ahead."""
+        """A context in which batches may be prepared in advance."""
         return nullcontext()
 
     def set_batch_tokens(self, tokens: int) -> None:
-        """Cut batches of at most so many tokens: for `train.tokens = "auto"`."""
+        """Make batches of at most this many tokens, for `train.tokens = "auto"`."""
         raise UserError(f"{self.name} does not support train.tokens = 'auto'; give a number of tokens")
 
     def shapes(self) -> list[Shape]:
-        """Rows of the batches that need most memory, the longest first; none: batches are not tried in advance."""
+        """Shapes of the rows that need the most memory, longest first; without any, no batch is tried in advance."""
         return []
 
     def trial_batch(self, shape: Shape, rows: int) -> B:
-        """A batch of `rows` equal rows of one of the `shapes`; needed only where there are any."""
+        """A batch of `rows` equal rows of one of the `shapes`; needed only if there are any."""
         raise NotImplementedError(f"{type(self).__name__} lists shapes, so it must define trial_batch(shape, rows)")
 
 
@@ -224,7 +224,7 @@ class TensorBatch:
 
 
 class TensorBatches:
-    """Batches of so many `rows` of tensors, in an order that the seed and the epoch decide."""
+    """Batches of `rows` rows of tensors, in an order determined by the seed and the epoch."""
 
     def __init__(self, *tensors: Tensor, rows: int, seed: int = 1) -> None:
         self.tensors, self.rows, self.seed = tensors, rows, seed

@@ -66,7 +66,7 @@ class WeightedCorpus(Checked):
         return task_name(self.pairs)
 
     def drawn(self, split: str, count: int, words: tuple[int, int] | None) -> Iterator[tasks.Pair]:
-        """Pairs of a built-in task, the same ones at every call."""
+        """Pairs of a built-in task; the same pairs at every call."""
         assert self.task is not None
         return tasks.task(self.task).pairs(count, seed=1, split=split, words=self.words or words)
 
