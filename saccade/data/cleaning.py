@@ -1,17 +1,22 @@
-"""Which pairs a corpus is better without, and the report of what was left out.
+"""Which pairs a corpus is better without, which are held out for validation, and the report of what was left out.
 
 A pair is left out for the first reason that applies, in the order of `Verdict`. Cleaning twice changes nothing.
 """
 
+import hashlib
 import unicodedata
-from collections import Counter
+from array import array
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Annotated, NamedTuple
+from typing import Annotated, Literal, NamedTuple, Self
 
-from saccade.data.sources import is_empty
-from saccade.errors import plural
+import numpy as np
+import numpy.typing as npt
+
+from saccade.data.sources import TextPair, is_empty
+from saccade.errors import UserError, plural
 from saccade.ranges import Checked, Count, Help, OptionError, Range
 from saccade.text import HasTexts, letters_by_script, words
 
@@ -20,6 +25,7 @@ _JAPANESE = frozenset({"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA"})  # i
 
 _LengthRatio = Annotated[float, Range(least=1)]
 _ShareOfLetters = Annotated[float, Range(least=0.5, most=1)]
+SideName = Literal["source", "target"]
 Scripts = tuple[frozenset[str], frozenset[str]]  # of the source, of the target
 
 
@@ -55,20 +61,8 @@ class Cleaning(Checked):
         if self.script is None and (self.source_scripts or self.target_scripts):
             raise OptionError("script", "must be set if scripts are listed: set script = 0.5")
 
-    def find_scripts(self, pairs: Iterable[HasTexts]) -> Scripts:
-        """Return the scripts each side must be written in: those of the options, or the one of most letters."""
-        options = self.source_scripts, self.target_scripts
-        if self.script is None or all(options):
-            return frozenset(options[0]), frozenset(options[1])
-        letters = Counter[str](), Counter[str]()
-        for pair in pairs:
-            letters[0].update(letters_by_script(pair.source))
-            letters[1].update(letters_by_script(pair.target))
-        source, target = (frozenset(options[side]) or _main_script(letters[side]) for side in (0, 1))
-        return source, target
-
-    def judge(self, pair: HasTexts, scripts: Scripts) -> Verdict:
-        """Judge a pair by itself, without the rest of the corpus."""
+    def judge(self, pair: HasTexts) -> Verdict:
+        """Judge a pair by itself. Scripts and duplicates need the rest of the corpus."""
         if is_empty(pair):
             return Verdict.EMPTY
         sides = (pair.source, pair.target)
@@ -76,11 +70,6 @@ class Cleaning(Checked):
             return Verdict.CONTROL
         if self.identical and pair.source.strip() == pair.target.strip():
             return Verdict.IDENTICAL
-        if self.script is not None:
-            for text, expected in zip(sides, scripts, strict=True):
-                letters = letters_by_script(text)
-                if sum(letters[script] for script in expected) < self.script * letters.total():
-                    return Verdict.SCRIPT
         if self.most_words is not None or self.ratio is not None:
             fewer, more = sorted(len(words(text)) for text in sides)
             if self.most_words is not None and more > self.most_words:
@@ -106,6 +95,45 @@ class Cleaning(Checked):
         }
 
 
+class ScriptRule:
+    """Collects the letters of every pair; in the end, finds the script of each side and the pairs that are not in it.
+    Memory: four bytes per pair."""
+
+    def __init__(self, cleaning: Cleaning) -> None:
+        self._share = cleaning.script or 0.0
+        self.named = frozenset(cleaning.source_scripts), frozenset(cleaning.target_scripts)
+        self._letters = Counter[str](), Counter[str]()
+        self._kinds: dict[tuple[frozenset[frozenset[str]] | None, ...], int] = {}
+        self._kind_of_pairs = array("I")
+
+    def add(self, pair: TextPair) -> None:
+        """A pair is as good as any other whose sides have enough letters of the same scripts."""
+        kind = []
+        for text, letters, named in zip(pair, self._letters, self.named, strict=True):
+            counts = letters_by_script(text)
+            letters.update(counts)
+            groups = Counter[frozenset[str]]()
+            for script, count in counts.items():
+                groups[_group(script, named)] += count
+            enough = frozenset(group for group, count in groups.items() if count >= self._share * counts.total())
+            kind.append(enough if groups else None)
+        self._kind_of_pairs.append(self._kinds.setdefault(tuple(kind), len(self._kinds)))
+
+    def decide(self) -> tuple[Scripts, npt.NDArray[np.bool_]]:
+        """Return the scripts, named or of most letters, and for each pair whether a side is in another one."""
+        source, target = (
+            named or _main_script(counts) for named, counts in zip(self.named, self._letters, strict=True)
+        )
+        differs = [
+            any(
+                enough is not None and script not in enough
+                for enough, script in zip(kind, (source, target), strict=True)
+            )
+            for kind in self._kinds
+        ]
+        return (source, target), np.array(differs, bool)[np.frombuffer(self._kind_of_pairs, np.uint32)]
+
+
 class LeftOut(NamedTuple):
     why: str
     pairs: int
@@ -126,15 +154,108 @@ class CleaningReport:
         return report
 
 
+def _group(script: str, named: frozenset[str] = frozenset()) -> frozenset[str]:
+    """Return the scripts that count as one with it. Japanese is written in Chinese characters and kana."""
+    return named if script in named else _JAPANESE if script in _JAPANESE else frozenset({script})
+
+
 def _main_script(letters: Counter[str]) -> frozenset[str]:
-    """Return the script of most letters. Chinese characters and kana count as one: Japanese is written in both."""
-    japanese = sum(letters[script] for script in _JAPANESE)
-    others = {script: count for script, count in letters.items() if script not in _JAPANESE}
-    script = max(others, key=others.__getitem__, default="")
-    return _JAPANESE if japanese > others.get(script, 0) else frozenset({script})
+    groups = Counter[frozenset[str]]()
+    for script, count in letters.items():
+        groups[_group(script)] += count
+    return max(groups, key=lambda group: (groups[group], group != _JAPANESE), default=frozenset({""}))
 
 
 def _has_control(text: str) -> bool:
     if text.isprintable():  # most texts are, and this is faster
         return "\ufffd" in text
     return any(c == "\ufffd" or (unicodedata.category(c) == "Cc" and c not in "\t\n\r") for c in text)
+
+
+@dataclass(frozen=True)
+class Split:
+    """Pairs are held out by their source, whole groups at a time: no held-out source is seen in training, not even one
+    that differs only in case or white space. Where all pairs have the same source (a model of targets alone), they are
+    held out by their target. The choice depends on the pairs and the seed, not on the order of the pairs."""
+
+    seed: int
+    held_out: frozenset[int]
+    side: SideName = "source"
+
+    @classmethod
+    def of(
+        cls, pairs: Iterable[HasTexts], *, seed: int = 1, share: float = 0.05, most: int = 2000, name: str = "the pairs"
+    ) -> Self:
+        """Hold out about `share` of the pairs, at least 1 and at most `most`; `name` is for error messages."""
+        texts = [TextPair(pair.source, pair.target) for pair in pairs if not is_empty(pair)]
+        groups = TextGroups(seed, most)
+        for place, pair in enumerate(texts):
+            groups.add(place, pair)
+        return cls(seed, *groups.choose(np.ones(len(texts), bool), share=share, most=most, name=name))
+
+    def __contains__(self, pair: HasTexts) -> bool:
+        """Tell whether the pair is held out. An empty pair never is."""
+        return not is_empty(pair) and text_key(getattr(pair, self.side), self.seed) in self.held_out
+
+    def judge(self, pair: TextPair, elsewhere: frozenset[int] = frozenset()) -> Verdict:
+        """Tell whether the pair is held out here, or a text on either side is a held-out source `elsewhere`."""
+        if pair in self:
+            return Verdict.HELD_OUT
+        is_elsewhere = elsewhere and any(text_key(text, self.seed) in elsewhere for text in pair)
+        return Verdict.HELD_OUT_ELSEWHERE if is_elsewhere else Verdict.KEPT
+
+
+class TextGroups:
+    """The places of pairs with the same text, for a `Split`. Only the groups with the smallest keys are in memory,
+    which does not grow with the corpus: twice as many as are needed if each is a single pair, since some are too large.
+    """
+
+    def __init__(self, seed: int, most: int) -> None:
+        self._seed, self._most = seed, 2 * most + 100
+        self._bounds = [1 << 64, 1 << 64]
+        self._groups: list[defaultdict[int, array[int]]] = [defaultdict(lambda: array("q")) for _ in "st"]
+
+    def add(self, place: int, pair: TextPair) -> None:
+        self._add(0, place, pair.source)
+        if len(self._groups[0]) == 1:  # targets matter only as long as all sources are alike
+            self._add(1, place, pair.target)
+
+    def _add(self, side: int, place: int, text: str) -> None:
+        groups = self._groups[side]
+        if (key := text_key(text, self._seed)) < self._bounds[side]:
+            groups[key].append(place)
+            if len(groups) == 2 * self._most:  # a key that is among the smallest in the end was below the bound always
+                for large in sorted(groups)[self._most :]:
+                    del groups[large]
+                self._bounds[side] = max(groups) + 1
+
+    def choose(
+        self, kept: npt.NDArray[np.bool_], *, share: float, most: int, name: str
+    ) -> tuple[frozenset[int], SideName]:
+        """Choose the keys to hold out of the pairs that are `kept`, and tell the side they belong to."""
+        total = int(kept.sum())
+        sources, targets = (
+            {key: count for key, places in side.items() if (count := int(kept[np.frombuffer(places, np.int64)].sum()))}
+            for side in self._groups
+        )
+        counts = targets if len(sources) == 1 and total > 1 else sources
+        if len(counts) < 2:
+            raise UserError(
+                f"{name}: {plural(total, 'pair')}{', all alike' * (total > 1)}; expected at least 2 that differ, to "
+                "hold one out for validation: give more pairs, or a validation file (--valid)"
+            )
+        room = max(1, min(most, round(share * total), total - 1))  # at least one pair is left to train on
+        held_out = []
+        for group, count in sorted(counts.items()):  # the order of the keys is a seeded shuffle
+            if count <= room:
+                held_out.append(group)
+                room -= count
+        smallest = min(counts, key=lambda group: (counts[group], group))
+        return frozenset(held_out or [smallest]), "source" if counts is sources else "target"
+
+
+def text_key(text: str, seed: int) -> int:
+    """Hash a text, ignoring case and white space."""
+    plain = " ".join(text.casefold().split())
+    digest = hashlib.blake2b(plain.encode(), digest_size=8, key=str(seed).encode()).digest()
+    return int.from_bytes(digest, "little")

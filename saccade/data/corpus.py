@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from saccade.data.cache import DamagedError, load_arrays, save_arrays
-from saccade.data.cleaning import CleaningReport, LeftOut
+from saccade.data.cleaning import CleaningReport, LeftOut, Verdict
 from saccade.data.selection import Selection
-from saccade.data.sources import add_tag
+from saccade.data.sources import TextPair, add_tag
 from saccade.errors import UserError
 from saccade.text import Vocabularies
 
@@ -124,17 +124,18 @@ class Corpus:
         cls, selection: Selection, vocabularies: Vocabularies, *, longest: int = 256, tag: str | None = None
     ) -> Self:
         """Encode the pairs with at most `longest` tokens on each side."""
-        sources, targets = SideBuilder(), SideBuilder()
-        lines, too_long = array("q"), array("q")
-        for line, pair in selection.selected():
+        sources, targets, lines = SideBuilder(), SideBuilder(), array("q")
+
+        def judge(line: int, pair: TextPair) -> Verdict:
             source, target = vocabularies.encode(add_tag(pair, tag))
             if max(len(source), len(target)) > longest:
-                too_long.append(line)
-                continue
+                return Verdict.TOO_LONG
             lines.append(line)
             sources.append(source)
             targets.append(target)
-        report = selection.report(longest=longest, too_long=too_long)
+            return Verdict.KEPT
+
+        report = selection.revise(judge, longest).report()
         if not lines:
             raise UserError(f"no pair is left: {report}; give pairs with text on both sides, or allow longer ones")
         return cls(sources.build(), targets.build(), np.frombuffer(lines, np.int64), report)

@@ -1,100 +1,45 @@
 """Which pairs of a corpus are trained on, which are held out, and why others are left out: one byte per pair.
 
-A corpus may be read several times here, one pair at a time. In memory are these verdicts, a mark for every so many
-pairs, from which reading can start again, and the held-out pairs, which are few.
+A corpus is read one pair at a time: once to judge every pair by the cleaning rules, and once more to hold pairs out and
+to find those that are too long. In memory are these verdicts, a mark for every so many pairs, from which reading can
+start again, and the held-out pairs, which are few.
 """
 
 import hashlib
+import math
 from array import array
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappush, heapreplace
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from saccade.data.cache import load_arrays, save_arrays
-from saccade.data.cleaning import SHOWN_LINES, Cleaning, CleaningReport, LeftOut, Scripts, Verdict
-from saccade.data.sources import PairSource, TextPair, add_tag, is_empty
-from saccade.errors import UserError, plural
-from saccade.text import HasTexts, Vocabularies, words
+from saccade.data.cleaning import (
+    SHOWN_LINES,
+    Cleaning,
+    CleaningReport,
+    LeftOut,
+    ScriptRule,
+    Scripts,
+    Split,
+    TextGroups,
+    Verdict,
+)
+from saccade.data.sources import PairSource, TextPair, add_tag
+from saccade.text import Vocabularies, words
+from saccade.text.subwords import Sample
 
 _NUMBERS = ("longest", "longest_source", "tokens")  # fields that are saved as they are
 STRIDE = 4096  # pairs from one mark to the next
 _BYTES_PER_TOKEN = 4  # an estimate
 _CANDIDATES = 100  # longest sources by characters, among which the one with the most words is searched
-SideName = Literal["source", "target"]
 
-
-@dataclass(frozen=True)
-class Split:
-    """Pairs are held out by their source, whole groups at a time: no held-out source is seen in training, not even one
-    that differs only in case or white space. Where all pairs have the same source (a model of targets alone), they are
-    held out by their target. The choice depends on the pairs and the seed, not on the order of the pairs."""
-
-    seed: int
-    held_out: frozenset[int]
-    side: SideName = "source"
-
-    @classmethod
-    def of(
-        cls, pairs: Iterable[HasTexts], *, seed: int = 1, share: float = 0.05, most: int = 2000, name: str = "the pairs"
-    ) -> Self:
-        """Hold out about `share` of the pairs, at least 1 and at most `most`. `pairs` may be iterated twice; `name` is
-        for error messages."""
-
-        def count_groups(side: SideName) -> tuple[int, Counter[int]]:
-            texts = (getattr(pair, side) for pair in pairs if not is_empty(pair))
-            # Twice as many groups as are needed if each is a single pair, since some are too large.
-            return _smallest_keys((text_key(text, seed) for text in texts), 2 * most + 100)
-
-        side: SideName = "source"
-        total, counts = count_groups(side)
-        if len(counts) == 1 and total > 1:
-            side = "target"
-            _, counts = count_groups(side)
-        if len(counts) < 2:
-            raise UserError(
-                f"{name}: {plural(total, 'pair')}{', all alike' * (total > 1)}; expected at least 2 that differ, to "
-                "hold one out for validation: give more pairs, or a validation file (--valid)"
-            )
-        room = max(1, min(most, round(share * total), total - 1))  # at least one pair is left to train on
-        held_out = []
-        for group, count in sorted(counts.items()):  # the order of the keys is a seeded shuffle
-            if count <= room:
-                held_out.append(group)
-                room -= count
-            if room == 0:
-                break
-        return cls(seed, frozenset(held_out or [min(counts, key=lambda group: (counts[group], group))]), side)
-
-    def __contains__(self, pair: HasTexts) -> bool:
-        """Tell whether the pair is held out. An empty pair never is."""
-        return not is_empty(pair) and text_key(getattr(pair, self.side), self.seed) in self.held_out
-
-
-def text_key(text: str, seed: int) -> int:
-    """Hash a text, ignoring case and white space."""
-    plain = " ".join(text.casefold().split())
-    digest = hashlib.blake2b(plain.encode(), digest_size=8, key=str(seed).encode()).digest()
-    return int.from_bytes(digest, "little")
-
-
-def _smallest_keys(keys: Iterable[int], most: int) -> tuple[int, Counter[int]]:
-    """Count all keys, and the occurrences of each of the `most` smallest: memory does not grow with the corpus."""
-    total, counts, bound = 0, Counter[int](), 1 << 64
-    for key in keys:
-        total += 1
-        if key < bound:
-            counts[key] += 1
-            if len(counts) == 2 * most:  # a key that is among the smallest in the end was below the bound all along
-                smallest = sorted(counts)[:most]
-                counts, bound = Counter({key: counts[key] for key in smallest}), smallest[-1] + 1
-    return total, counts
+Observer = Callable[[int, TextPair, Verdict], None]  # gets the place of a pair, the pair, and its first verdict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,37 +62,56 @@ class Selection:
         return len(self.verdicts)
 
     @classmethod
-    def of(cls, pairs: PairSource, cleaning: Cleaning | None = None) -> Self:
+    def of(cls, pairs: PairSource, cleaning: Cleaning | None = None, observe: Observer | None = None) -> Self:
+        """Judge every pair. `observe` is called before the rules for scripts and duplicates, which need all pairs."""
         cleaning = cleaning or Cleaning()
-        scripts = cleaning.find_scripts(pairs)
-        verdicts, marks, digests, lines = array("B"), [], array("Q"), _FirstLines()
+        verdicts, marks, digests, rule = array("B"), [], array("Q"), ScriptRule(cleaning)
+        mark: tuple[int, ...] = (0,)
         for place, (mark, pair) in enumerate(pairs.marked()):
             if place % STRIDE == 0:
                 marks.append(mark)
-            verdicts.append(verdict := cleaning.judge(pair, scripts))
-            lines.add(verdict, mark[0])
+            verdicts.append(verdict := cleaning.judge(pair))
+            if cleaning.script is not None:
+                rule.add(pair)
             if cleaning.duplicates:
                 digests.append(_digest(pair))
-        judged = np.frombuffer(verdicts, np.uint8)
+            if observe is not None:
+                observe(place, pair, verdict)
+        judged, scripts = np.frombuffer(verdicts, np.uint8), rule.named
+        if cleaning.script is not None:
+            scripts, is_other = rule.decide()
+            judged[is_other & ((judged == Verdict.KEPT) | (judged > Verdict.SCRIPT))] = Verdict.SCRIPT
+        if cleaning.duplicates:
+            judged[_find_repeated(np.frombuffer(digests, np.uint64), judged)] = Verdict.DUPLICATE
         selection = cls(
             pairs=pairs,
             cleaning=cleaning,
             scripts=scripts,
             verdicts=judged,
             marks=np.array(marks, np.int64),
-            lines=lines,
+            lines={},
         )
-        if cleaning.duplicates:
-            repeated = _find_repeated(np.frombuffer(digests, np.uint64), judged)
-            first = repeated[:SHOWN_LINES].tolist()
-            lines[Verdict.DUPLICATE] = [next(selection.records(place))[1] for place in first]
-            judged[repeated] = Verdict.DUPLICATE
-        return selection
+        return replace(selection, lines=selection._first_lines(mark[0]))
+
+    def _first_lines(self, last: int) -> Mapping[int, Sequence[int]]:
+        """Find the first lines of each verdict. The file is read again only if a pair can take several lines."""
+        counts = np.bincount(self.verdicts, minlength=len(Verdict))
+        places = {
+            int(verdict): np.flatnonzero(self.verdicts == verdict)[:SHOWN_LINES].tolist()
+            for verdict in Verdict
+            if counts[verdict] and verdict is not Verdict.KEPT
+        }
+        lines: Sequence[int] | Mapping[int, int] = range(last - len(self) + 1, last + 1)
+        if places and lines[0] != self.marks[0][0]:
+            shown = {place for first in places.values() for place in first}
+            lines = {place: line for place, line, _ in islice(self.records(), max(shown) + 1) if place in shown}
+        by_place = sorted(places, key=lambda verdict: (verdict == Verdict.DUPLICATE, places[verdict]))
+        return {verdict: [lines[place] for place in places[verdict]] for verdict in by_place}
 
     def records(self, first: int = 0) -> Iterator[tuple[int, int, TextPair]]:
         """Read (place, line, pair) of every pair from the place `first` on."""
         if first < len(self):
-            marked = self.pairs.marked(tuple(self.marks[first // STRIDE].tolist()))
+            marked = self.pairs.marked(tuple(self.marks[first // STRIDE].tolist()) if first >= STRIDE else None)
             rest = islice(marked, first % STRIDE, len(self) - first + first % STRIDE)
             for place, (mark, pair) in enumerate(rest, first):
                 yield place, mark[0], pair
@@ -157,74 +121,74 @@ class Selection:
         verdicts = self.verdicts.data  # indexing it returns a Python int, many times faster than NumPy
         return ((line, pair) for place, line, pair in self.records() if verdicts[place] == Verdict.KEPT)
 
-    def split(self, *, seed: int, share: float, most: int) -> Split:
-        """Choose which of the pairs to train on are held out instead."""
-        return Split.of(SelectedPairs([self]), seed=seed, share=share, most=most, name=str(self.pairs))
+    def revise(self, judge: Callable[[int, TextPair], Verdict], longest: int = 0) -> Self:
+        """Judge the pairs to train on again, by their lines and texts."""
+        verdicts, held_out = bytearray(self.verdicts), [*self.held_out]
+        lines = {verdict: [*first] for verdict, first in self.lines.items()}
+        for place, line, pair in self.records():
+            if verdicts[place] == Verdict.KEPT:
+                verdicts[place] = verdict = judge(line, pair)
+                if verdict is Verdict.HELD_OUT:
+                    held_out.append(pair)
+                elif verdict is not Verdict.KEPT and len(first := lines.setdefault(verdict, [])) < SHOWN_LINES:
+                    first.append(line)
+        judged = np.frombuffer(verdicts, np.uint8)
+        return replace(self, verdicts=judged, held_out=tuple(held_out), lines=lines, longest=longest)
 
     def hold_out(self, split: Split, elsewhere: frozenset[int] = frozenset()) -> Self:
         """Leave out the held-out pairs, and pairs with a text on either side that is a held-out source `elsewhere`."""
-        verdicts, held_out, lines = bytearray(self.verdicts), [], _FirstLines(self.lines)
-        for place, line, pair in self.records():
-            if verdicts[place] != Verdict.KEPT:
-                continue
-            if pair in split:
-                verdicts[place] = Verdict.HELD_OUT
-                held_out.append(pair)
-            elif elsewhere and any(text_key(text, split.seed) in elsewhere for text in pair):
-                verdicts[place] = Verdict.HELD_OUT_ELSEWHERE
-                lines.add(Verdict.HELD_OUT_ELSEWHERE, line)
-        judged = np.frombuffer(verdicts, np.uint8)
-        return replace(self, verdicts=judged, held_out=tuple(held_out), lines=lines)
+        return self.revise(lambda line, pair: split.judge(pair, elsewhere))
 
-    def drop_long(self, vocabularies: Vocabularies, longest: int, tag: str | None = None) -> Self:
-        """Leave out pairs with more than `longest` tokens on a side. A token is at least one byte, with three for a
-        space, so that most texts need not be tokenised to know."""
-        verdicts, lines, total = bytearray(self.verdicts), _FirstLines(self.lines), 0
+    def drop_long(
+        self,
+        vocabularies: Vocabularies,
+        longest: int,
+        tag: str | None = None,
+        *,
+        split: Split | None = None,
+        elsewhere: frozenset[int] = frozenset(),
+    ) -> Self:
+        """Leave out pairs with more than `longest` tokens on a side; with a `split`, hold out in the same pass. A token
+        is at least one byte, with three for a space, so that most texts need not be tokenised to know."""
         longest_texts: list[tuple[int, str]] = []  # a heap
-        sides, bounds = (vocabularies.source, vocabularies.target), (0, 0)
-        for place, line, pair in self.records():
-            if verdicts[place] != Verdict.KEPT:
-                continue
-            source, target = (
+        sides, bounds, total = (vocabularies.source, vocabularies.target), [0, 0], 0
+
+        def judge(line: int, pair: TextPair) -> Verdict:
+            nonlocal total
+            if split is not None and (verdict := split.judge(pair, elsewhere)):
+                return verdict
+            lengths = [
                 len(side.normalise(text).replace(" ", "▁").encode()) + 4  # the space and the tag before the text
                 for side, text in zip(sides, pair, strict=True)
-            )
-            bound = max(source, target)
-            if bound > longest and max(map(len, vocabularies.encode(add_tag(pair, tag)))) > longest:
-                verdicts[place] = Verdict.TOO_LONG
-                lines.add(Verdict.TOO_LONG, line)
-                continue
-            total += bound
-            bounds = max(bounds[0], source), max(bounds[1], target)
+            ]
+            if max(lengths) > longest and max(map(len, vocabularies.encode(add_tag(pair, tag)))) > longest:
+                return Verdict.TOO_LONG
+            total += max(lengths)
+            bounds[:] = map(max, bounds, lengths)
             if len(longest_texts) < _CANDIDATES:
                 heappush(longest_texts, (len(pair.source), pair.source))
             elif len(pair.source) > longest_texts[0][0]:
                 heapreplace(longest_texts, (len(pair.source), pair.source))
+            return Verdict.KEPT
+
         return replace(
-            self,
-            verdicts=np.frombuffer(verdicts, np.uint8),
-            lines=lines,
-            longest=longest,
+            self.revise(judge, longest),
             longest_source=max((len(words(text)) for _, text in longest_texts), default=0),
             longest_sides=(min(bounds[0], longest), min(bounds[1], longest)),
             tokens=total // _BYTES_PER_TOKEN,
         )
 
-    def report(self, *, longest: int = 0, too_long: Sequence[int] = ()) -> CleaningReport:
-        """`too_long` are further lines, which turned out to be too long when they were encoded."""
-        reasons = self.cleaning.reasons(self.scripts, longest or self.longest)
+    def report(self) -> CleaningReport:
         counts = np.bincount(self.verdicts, minlength=len(Verdict)).tolist()
-        left_out = [
+        left_out = tuple(
             LeftOut(why, counts[verdict], tuple(self.lines[verdict]))
-            for verdict, why in reasons.items()
+            for verdict, why in self.cleaning.reasons(self.scripts, self.longest).items()
             if counts[verdict]
-        ]
-        if too_long:
-            left_out.append(LeftOut(reasons[Verdict.TOO_LONG], len(too_long), tuple(too_long[:SHOWN_LINES])))
-        return CleaningReport(kept=counts[Verdict.KEPT] - len(too_long), left_out=tuple(left_out))
+        )
+        return CleaningReport(kept=counts[Verdict.KEPT], left_out=left_out)
 
     def save(self, folder: Path) -> None:
-        lines = [[int(verdict), [*first]] for verdict, first in self.lines.items()]
+        lines = [[verdict, [*first]] for verdict, first in self.lines.items()]
         scripts = [sorted(side) for side in self.scripts]
         about: dict[str, Any] = {"scripts": scripts, "held_out": self.held_out, "lines": lines}
         about |= {"longest_sides": self.longest_sides, **{name: getattr(self, name) for name in _NUMBERS}}
@@ -258,12 +222,44 @@ class SelectedPairs:
         return (pair for selection in self.selections for _, pair in selection.selected())
 
 
-class _FirstLines(dict[int, Sequence[int]]):
-    """The first few lines of each verdict."""
+class Survey:
+    """What one pass over a corpus finds: the selection, the groups from which a split is chosen, the `first` pairs, and
+    a `sample` of the others, of which scripts, duplicates and the split still leave some out."""
 
-    def add(self, verdict: Verdict, line: int) -> None:
-        if verdict is not Verdict.KEPT and len(self.get(verdict, ())) < SHOWN_LINES:
-            self[verdict] = [*self.get(verdict, ()), line]
+    def __init__(
+        self, pairs: PairSource, cleaning: Cleaning, *, seed: int, most: int, sample: int = 0, first: int = 0
+    ) -> None:
+        """At most `most` pairs will be held out; 0: none."""
+        self.first: list[TextPair] = []
+        self._seed, self._groups, self._sample = seed, TextGroups(seed, most), Sample[tuple[int, TextPair]](sample)
+
+        def observe(place: int, pair: TextPair, verdict: Verdict) -> None:
+            if len(self.first) < first:
+                self.first.append(pair)
+            if verdict is Verdict.KEPT:
+                self._sample.add((place, pair))
+                if most:
+                    self._groups.add(place, pair)
+
+        self.selection = Selection.of(pairs, cleaning, observe)
+
+    def split(self, *, share: float, most: int) -> Split:
+        """Choose which of the pairs to train on are held out instead."""
+        kept = self.selection.verdicts == Verdict.KEPT
+        name = str(self.selection.pairs)
+        return Split(self._seed, *self._groups.choose(kept, share=share, most=most, name=name))
+
+    def sample(self, share: float, split: Split, elsewhere: frozenset[int]) -> Iterator[TextPair]:
+        """Return a share of all pairs, at most the whole sample, without those that are left out or held out."""
+        for place, pair in self._sample.items[: math.ceil(share * self._sample.count)]:
+            is_kept = self.selection.verdicts[place] == Verdict.KEPT
+            if is_kept and split.judge(pair, elsewhere) is Verdict.KEPT:
+                yield pair
+
+    @property
+    def count(self) -> int:
+        """The number of pairs that the sample was drawn from."""
+        return self._sample.count
 
 
 def _digest(pair: TextPair) -> int:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from random import Random
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import numpy as np
 
@@ -33,6 +33,7 @@ _LONGEST_LINE = 1 << 18  # bytes; with the default of 4192, long lines would sil
 _BEST = 64  # segmentations of a word to sample from; most words have fewer
 _CACHED = 1 << 13  # words
 
+Item = TypeVar("Item")
 Kind = Literal["unigram", "bpe", "char", "word"]
 Sampler = Callable[[str, Random], list[int]]  # returns the tokens of a word with the space before it
 
@@ -79,10 +80,12 @@ def train_subword_model(
     """`tags` become tokens that no text contains; `symbols` become tokens wherever a text contains them."""
     from sentencepiece import SentencePieceTrainer
 
-    sample = _sample_lines(lines, most_lines)  # here, so that an error in the files does not pass through C++
+    sample = Sample[str](most_lines)
+    for line in lines:  # here, so that an error in the files does not pass through C++
+        sample.add(line)
 
     def training_text() -> Iterator[str]:
-        chunks = (chunk for line in sample if line.strip() for chunk in split_chunks(line, policy))
+        chunks = (chunk for line in sample.items if line.strip() for chunk in split_chunks(line, policy))
         texts = (chunk.translate(_UNTRAINABLE) for chunk in chunks)
         if policy.kind == "word":  # every word once, with its count
             yield from (f"{text}\t{count}" for text, count in Counter(texts).items())
@@ -128,16 +131,19 @@ def train_subword_model(
     return written.getvalue()
 
 
-def _sample_lines(lines: Iterable[str], most: int) -> list[str]:
-    """Draw at most so many of the lines, uniformly and always the same ones."""
-    random = Random(0)
-    sample: list[str] = []
-    for count, line in enumerate(lines, 1):
-        if count <= most:
-            sample.append(line)
-        elif (place := random.randrange(count)) < most:
-            sample[place] = line
-    return sample
+class Sample(Generic[Item]):
+    """At most so many of the items that are added, drawn uniformly and always the same ones."""
+
+    def __init__(self, most: int) -> None:
+        self.items: list[Item] = []
+        self.count, self._most, self._random = 0, most, Random(0)
+
+    def add(self, item: Item) -> None:
+        self.count += 1
+        if self.count <= self._most:
+            self.items.append(item)
+        elif (place := self._random.randrange(self.count)) < self._most:
+            self.items[place] = item
 
 
 def split_at_spaces(chunk: str) -> list[str]:

@@ -1,8 +1,8 @@
 """The dataset of a run: from the files or tasks of a recipe to vocabularies and encoded pairs."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cached_property, partial
 from itertools import chain, islice, zip_longest
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from saccade.data import (
     open_pairs,
 )
 from saccade.data.cache import TaskPairs
-from saccade.data.selection import SelectedPairs
+from saccade.data.selection import SelectedPairs, Survey
 from saccade.decode import load_vocabularies
 from saccade.errors import UserError
 from saccade.text import Placeholders, Vocabularies, words
@@ -52,23 +52,26 @@ def load_dataset(data: Data, folder: Path, seed: int) -> Dataset:
     streams = data.streams or (data.streaming == "auto" and sum(source.size() for source in sources) > _LARGE)
     if not streams:
         sources = [source.in_memory() for source in sources]
+    choice = _Choice(data, sources, seed, streams)
+    if streams and not (folder / "vocabulary").exists():
+        choice.read()  # once, and the digest is known, too
     digest = cache_key(*(source.digest() for source in sources))
-    key, selections = _select(data, sources, seed, cache_folder, digest)
-    vocabularies = _vocabularies(data, selections, folder, streams)
+    key = cache_key(digest, *choice.settings)
+
+    def load_selections(kind: str, build: Callable[[int], Selection]) -> list[Selection]:
+        load = [partial(Selection.load, pairs=source, cleaning=data.clean) for source in sources]
+        return [
+            load_or_build(cache_folder, f"{key}-{kind}-{place}", partial(build, place), load[place])
+            for place in range(len(sources))
+        ]
+
+    selections = [] if streams else load_selections("chosen", choice.hold_out)
+    vocabularies = _vocabularies(data, choice if streams else SelectedPairs(selections), folder, streams)
     key = cache_key(key, vocabularies.hash, data.longest)
     tags, weights = [entry.tag for entry in entries], [entry.weight for entry in entries]
-    tagged = list(enumerate(zip(selections, tags, strict=True)))
     corpus: Corpus | Mixture | Stream
     if streams:
-        selections = [
-            load_or_build(
-                cache_folder,
-                f"{key}-stream-{place}",
-                partial(selection.drop_long, vocabularies, data.longest, tag),
-                partial(Selection.load, pairs=selection.pairs, cleaning=data.clean),
-            )
-            for place, (selection, tag) in tagged
-        ]
+        selections = load_selections("stream", partial(choice.drop_long, vocabularies))
         corpus = Stream(
             selections, vocabularies, weights=weights, tags=tags, buffer=data.buffer, sampling=data.sampling
         )
@@ -82,7 +85,7 @@ def load_dataset(data: Data, folder: Path, seed: int) -> Dataset:
                 partial(Corpus.encode, selection, vocabularies, longest=data.longest, tag=tag),
                 Corpus.load,
             )
-            for place, (selection, tag) in tagged
+            for place, (selection, tag) in enumerate(zip(selections, tags, strict=True))
         ]
         corpus = corpora[0] if weights == [1.0] else Mixture(corpora, weights)
         reports = [corpus.report for corpus in corpora]
@@ -115,40 +118,53 @@ def _open(entry: WeightedCorpus, data: Data, cache_folder: Path) -> PairSource:
     return load_or_build(cache_folder, f"{key}-drawn", lambda: drawn, drawn.load).open(reverse=entry.reverse)
 
 
-def _select(
-    data: Data, sources: Sequence[PairSource], seed: int, cache_folder: Path, digest: str
-) -> tuple[str, list[Selection]]:
-    """The pairs to train on and to hold out, and a cache key of that selection."""
-    entries = data.all_corpora
-    holds_out = [data.valid is None and entry.valid is None and entry.task is None for entry in entries]
-    shape = (repr(data.clean), repr(holds_out), repr([entry.reverse for entry in entries]))
-    key = cache_key(digest, seed, data.valid_share, data.valid_most, *shape)
+class _Choice:
+    """Which pairs are trained on and which are held out. The corpora are read only if the cache does not have it."""
 
-    @cache
-    def select() -> list[Selection]:
-        selections = [Selection.of(source, data.clean) for source in sources]
-        if not any(holds_out):
-            return selections
-        most = -(-data.valid_most // sum(holds_out))
-        splits = [
-            selection.split(seed=seed, share=data.valid_share, most=most) if is_split else Split(seed, frozenset())
-            for selection, is_split in zip(selections, holds_out, strict=True)
+    def __init__(self, data: Data, sources: Sequence[PairSource], seed: int, streams: bool) -> None:
+        self._data, self._sources, self._seed, entries = data, sources, seed, data.all_corpora
+        self._sample = (data.vocab_lines or _VOCABULARY_LINES) if streams else 0
+        self._holds_out = [data.valid is None and entry.valid is None and entry.task is None for entry in entries]
+        shape = (repr(data.clean), repr(self._holds_out), repr([entry.reverse for entry in entries]))
+        self.settings = (seed, data.valid_share, data.valid_most, *shape)
+
+    @cached_property
+    def _surveys(self) -> list[Survey]:
+        most = [self._data.valid_most * holds_out for holds_out in self._holds_out]
+        return [
+            Survey(source, self._data.clean, seed=self._seed, most=most, sample=self._sample)
+            for source, most in zip(self._sources, most, strict=True)
         ]
-        elsewhere = frozenset(chain.from_iterable(split.held_out for split in splits if len(splits) > 1))
-        return [selection.hold_out(split, elsewhere) for selection, split in zip(selections, splits, strict=True)]
 
-    def select_from(place: int) -> Selection:
-        return select()[place]
+    @cached_property
+    def _splits(self) -> tuple[list[Split], frozenset[int]]:
+        """The split of each corpus, and what is held out elsewhere, if there are several corpora."""
+        share, most = self._data.valid_share, -(-self._data.valid_most // max(1, sum(self._holds_out)))
+        splits = [
+            survey.split(share=share, most=most) if is_split else Split(self._seed, frozenset())
+            for survey, is_split in zip(self._surveys, self._holds_out, strict=True)
+        ]
+        return splits, frozenset(chain.from_iterable(split.held_out for split in splits if len(splits) > 1))
 
-    return key, [
-        load_or_build(
-            cache_folder,
-            f"{key}-chosen-{place}",
-            partial(select_from, place),
-            partial(Selection.load, pairs=source, cleaning=data.clean),
-        )
-        for place, source in enumerate(sources)
-    ]
+    def read(self) -> None:
+        """Read every corpus once."""
+        self._surveys  # noqa: B018
+
+    def __iter__(self) -> Iterator[TextPair]:
+        """A sample of the pairs to train on, with the same share of every corpus."""
+        splits, elsewhere = self._splits
+        share = min(1.0, self._sample / max(1, sum(survey.count for survey in self._surveys)))
+        for survey, split in zip(self._surveys, splits, strict=True):
+            yield from survey.sample(share, split, elsewhere)
+
+    def hold_out(self, place: int) -> Selection:
+        selection, (splits, elsewhere) = self._surveys[place].selection, self._splits
+        return selection.hold_out(splits[place], elsewhere) if any(self._holds_out) else selection
+
+    def drop_long(self, vocabularies: Vocabularies, place: int) -> Selection:
+        selection, (splits, elsewhere) = self._surveys[place].selection, self._splits
+        tag, longest = self._data.all_corpora[place].tag, self._data.longest
+        return selection.drop_long(vocabularies, longest, tag, split=splits[place], elsewhere=elsewhere)
 
 
 def _valid(
@@ -189,7 +205,7 @@ def _longest_source(corpus: Corpus, vocabularies: Vocabularies) -> int:
     return max(len(words(vocabularies.source.decode(corpus.source(i).tolist()))) for i in longest_sides)
 
 
-def _vocabularies(data: Data, selections: Sequence[Selection], folder: Path, streams: bool) -> Vocabularies:
+def _vocabularies(data: Data, pairs: Iterable[TextPair], folder: Path, streams: bool) -> Vocabularies:
     """The run's vocabulary if it has one; else another model's, or one trained on the pairs; saved with the run."""
     place = folder / "vocabulary"
     files.recover(place)
@@ -197,7 +213,7 @@ def _vocabularies(data: Data, selections: Sequence[Selection], folder: Path, str
         return Vocabularies.load(place)
     if data.vocab_from is None:
         vocabularies = Vocabularies.train(
-            SelectedPairs(selections),
+            pairs,
             data.vocabulary,
             data.target_vocabulary,
             joint=data.joint,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from saccade.data import Cleaning, DamagedError, ListedPairs, PairFiles, Selection, Split, TextPair, Verdict, selection
-from saccade.data.selection import text_key
+from saccade.data.cleaning import text_key
 from saccade.text import Policy, Vocabularies
 
 TEXTS = [TextPair(f"the dog number {n} sleeps", f"le chien numéro {n} dort") for n in range(50)]

@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from saccade.data import Split, TextPair
-from saccade.data.selection import text_key
+from saccade.data.cleaning import text_key
 from saccade.errors import UserError
 
 pairs_of_few_sources = st.lists(
