@@ -116,6 +116,10 @@ class PairFiles(PairSource):
     def size(self) -> int:
         return sum(map(text_files.file_size, self._files))
 
+    def version(self) -> tuple[int, ...]:
+        paths = [Path(str(file)) for file in self._files]
+        return tuple(path.stat().st_mtime_ns for path in paths if path.exists())
+
 
 def has_named_fields(path: Path | str) -> bool:
     """Tell whether texts are found by a name, not by their place in a line."""

@@ -41,6 +41,10 @@ class PairSource(ABC):
         """Return the size in bytes, as far as it is known without reading."""
         return 0
 
+    def version(self) -> tuple[int, ...]:
+        """Return what changes when a file of the pairs is written again."""
+        return ()
+
     def in_memory(self) -> "PairSource":
         """Return the same pairs, read from disk at most once however often they are iterated."""
         return self
@@ -50,7 +54,7 @@ class PairSource(ABC):
         return self
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ListedPairs(PairSource):
     """Pairs that are in memory already."""
 
@@ -82,6 +86,9 @@ class ReversedPairs(PairSource):
 
     def size(self) -> int:
         return self.pairs.size()
+
+    def version(self) -> tuple[int, ...]:
+        return self.pairs.version()
 
     def in_memory(self) -> PairSource:
         return ReversedPairs(self.pairs.in_memory())

@@ -21,10 +21,10 @@ from saccade.errors import plural
 from saccade.model_folder import ModelConfig
 from saccade.models.table import find_model
 from saccade.text import HasTexts, Policy, words
+from saccade.train.dataset import FIRST_PAIRS, read_first_pairs
 from saccade.train.losses import updates_per_second
 from saccade.train.recipe import Data, Recipe, Training, recipe_of
 
-_SAMPLE = 20_000  # pairs, to estimate lengths
 _FURTHER = 0.3  # share of the usual learning rate when a trained model is trained further
 _FEWEST_PER_EPOCH = 50  # updates; batches shrink until an epoch has this many
 _SMALLEST_BATCH = 250  # tokens
@@ -52,10 +52,12 @@ class Facts:
     overlap: float = 1.0  # of the letters' distributions on the two sides: 0 for two scripts, 1 for one language
 
     @classmethod
-    def of(cls, pairs: Iterable[HasTexts], *, cuda: bool | None = None) -> "Facts":
+    def of(cls, pairs: Iterable[HasTexts], *, count: int | None = None, cuda: bool | None = None) -> "Facts":
+        """`count` is the number of all pairs, if `pairs` are only the first."""
         iterator = iter(pairs)
-        sample = list(islice(iterator, _SAMPLE))
-        count, size = len(sample) + sum(1 for _ in iterator), max(1, len(sample))
+        sample = list(islice(iterator, FIRST_PAIRS))
+        size = max(1, len(sample))
+        count = len(sample) + sum(1 for _ in iterator) if count is None else count
         sides = [pair.source for pair in sample], [pair.target for pair in sample]
         characters = [Counter("".join(texts)) for texts in sides]
         source_words, target_words = ([word for text in texts for word in words(text)] for texts in sides)
@@ -71,10 +73,11 @@ class Facts:
         )
 
     @classmethod
-    def of_data(cls, data: Data, *, cuda: bool | None = None) -> "Facts":
+    def of_data(cls, data: Data, *, seed: int = 1, cuda: bool | None = None) -> "Facts":
         """For several corpora, those of the first."""
         if data.task is None:
-            return cls.of(data.all_corpora[0].open(), cuda=cuda)
+            pairs, count = read_first_pairs(data, seed)
+            return cls.of(pairs, count=count, cuda=cuda)
         known = tasks.task(data.task)
         if known.finite:
             return cls.of(data.drawn("train", data.count), cuda=cuda)

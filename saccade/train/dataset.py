@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from itertools import chain, islice, zip_longest
 from pathlib import Path
 
 from saccade import files
 from saccade.data import (
+    Cleaning,
     Corpus,
     ListedPairs,
     Mixture,
@@ -31,6 +32,7 @@ from saccade.train.recipe import Data, WeightedCorpus
 
 _LARGE = 1 << 30  # bytes; larger corpora are streamed by default
 _VOCABULARY_LINES = 100_000  # of a stream: sentencepiece needs a kilobyte of memory per line
+FIRST_PAIRS = 20_000  # to estimate lengths
 _SAMPLE = 1_000  # pairs, to see whether a borrowed vocabulary knows their tokens
 
 
@@ -49,12 +51,12 @@ def load_dataset(data: Data, folder: Path, seed: int) -> Dataset:
     """Read, select and hold out pairs, train or borrow the vocabulary, and encode; cached in `folder`/cache."""
     cache_folder, entries = folder / "cache", data.all_corpora
     sources = [_open(entry, data, cache_folder) for entry in entries]
-    streams = data.streams or (data.streaming == "auto" and sum(source.size() for source in sources) > _LARGE)
+    streams = _is_streamed(data, sources)
     if not streams:
         sources = [source.in_memory() for source in sources]
     choice = _Choice(data, sources, seed, streams)
     if streams and not (folder / "vocabulary").exists():
-        choice.read()  # once, and the digest is known, too
+        sources = [survey.selection.pairs for survey in choice.surveys]  # whose digests are known, too
     digest = cache_key(*(source.digest() for source in sources))
     key = cache_key(digest, *choice.settings)
 
@@ -97,6 +99,7 @@ def load_dataset(data: Data, folder: Path, seed: int) -> Dataset:
     notes.append(f"validation: {valid_corpus.report}")
     notes += dict.fromkeys(side.note for side in (vocabularies.source, vocabularies.target) if side.note)
     notes += _warnings(data, vocabularies, selections)
+    _survey.cache_clear()
     return Dataset(
         vocabularies=vocabularies,
         corpus=corpus,
@@ -118,6 +121,26 @@ def _open(entry: WeightedCorpus, data: Data, cache_folder: Path) -> PairSource:
     return load_or_build(cache_folder, f"{key}-drawn", lambda: drawn, drawn.load).open(reverse=entry.reverse)
 
 
+def _is_streamed(data: Data, sources: Sequence[PairSource]) -> bool:
+    return data.streams or (data.streaming == "auto" and sum(source.size() for source in sources) > _LARGE)
+
+
+def read_first_pairs(data: Data, seed: int) -> tuple[Iterable[TextPair], int | None]:
+    """The pairs of the first corpus; of a stream, the first pairs and the number of all. The run of the same seed does
+    not read the stream again for what was found here."""
+    source = data.all_corpora[0].open()
+    if not _is_streamed(data, [source]):
+        return source, None
+    survey = _Choice(data, [source], seed, streams=True).surveys[0]
+    return survey.first, len(survey.selection)
+
+
+@lru_cache(8)
+def _survey(source: PairSource, version: object, cleaning: Cleaning, seed: int, most: int, sample: int) -> Survey:
+    """Read a stream once for the automatic recipe and for the run, unless its files change in between."""
+    return Survey(source, cleaning, seed=seed, most=most, sample=sample, first=FIRST_PAIRS)
+
+
 class _Choice:
     """Which pairs are trained on and which are held out. The corpora are read only if the cache does not have it."""
 
@@ -129,11 +152,11 @@ class _Choice:
         self.settings = (seed, data.valid_share, data.valid_most, *shape)
 
     @cached_property
-    def _surveys(self) -> list[Survey]:
-        most = [self._data.valid_most * holds_out for holds_out in self._holds_out]
+    def surveys(self) -> list[Survey]:
+        make = _survey if self._sample else _survey.__wrapped__
         return [
-            Survey(source, self._data.clean, seed=self._seed, most=most, sample=self._sample)
-            for source, most in zip(self._sources, most, strict=True)
+            make(source, source.version(), self._data.clean, self._seed, most * self._data.valid_most, self._sample)
+            for source, most in zip(self._sources, self._holds_out, strict=False)
         ]
 
     @cached_property
@@ -142,27 +165,23 @@ class _Choice:
         share, most = self._data.valid_share, -(-self._data.valid_most // max(1, sum(self._holds_out)))
         splits = [
             survey.split(share=share, most=most) if is_split else Split(self._seed, frozenset())
-            for survey, is_split in zip(self._surveys, self._holds_out, strict=True)
+            for survey, is_split in zip(self.surveys, self._holds_out, strict=True)
         ]
         return splits, frozenset(chain.from_iterable(split.held_out for split in splits if len(splits) > 1))
-
-    def read(self) -> None:
-        """Read every corpus once."""
-        self._surveys  # noqa: B018
 
     def __iter__(self) -> Iterator[TextPair]:
         """A sample of the pairs to train on, with the same share of every corpus."""
         splits, elsewhere = self._splits
-        share = min(1.0, self._sample / max(1, sum(survey.count for survey in self._surveys)))
-        for survey, split in zip(self._surveys, splits, strict=True):
+        share = min(1.0, self._sample / max(1, sum(survey.count for survey in self.surveys)))
+        for survey, split in zip(self.surveys, splits, strict=True):
             yield from survey.sample(share, split, elsewhere)
 
     def hold_out(self, place: int) -> Selection:
-        selection, (splits, elsewhere) = self._surveys[place].selection, self._splits
+        selection, (splits, elsewhere) = self.surveys[place].selection, self._splits
         return selection.hold_out(splits[place], elsewhere) if any(self._holds_out) else selection
 
     def drop_long(self, vocabularies: Vocabularies, place: int) -> Selection:
-        selection, (splits, elsewhere) = self._surveys[place].selection, self._splits
+        selection, (splits, elsewhere) = self.surveys[place].selection, self._splits
         tag, longest = self._data.all_corpora[place].tag, self._data.longest
         return selection.drop_long(vocabularies, longest, tag, split=splits[place], elsewhere=elsewhere)
 

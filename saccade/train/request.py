@@ -153,7 +153,8 @@ def _choose(request: TrainingRequest, settings: list[str], say: Say) -> "Recipe"
     if data.task is None:
         out.mkdir(parents=True, exist_ok=True)
         data = data.copied_to(out)
-    facts = Facts.of_data(data, cuda=None if limits.device == "auto" else limits.device.startswith("cuda"))
+    cuda = None if limits.device == "auto" else limits.device.startswith("cuda")
+    facts = Facts.of_data(data, seed=limits.seed, cuda=cuda)
     if request.mixture is not None:
         try:
             data = data.mixed_with(*request.mixture)
