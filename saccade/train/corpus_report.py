@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from saccade import config
-from saccade.data import Cleaning, CleaningReport, ListedPairs, PairSource, Selection, TextPair
+from saccade import config, tasks
+from saccade.data import Cleaning, CleaningReport, ListedPairs, PairSource, Selection, TextPair, open_pairs
 from saccade.data.inputs import Pairs, list_pairs
 from saccade.decode import load_vocabularies
 from saccade.errors import UserError, plural
 from saccade.journal import write_file
+from saccade.names import task_name
 from saccade.text import Tokeniser, letters_by_script, words
-from saccade.train.recipe import WeightedCorpus
 
 _ALL: Mapping[str, Any] = {"control": True, "identical": True, "script": 0.5, "ratio": 3.0, "duplicates": True}
 TASK_PAIRS = 10_000
@@ -183,15 +183,10 @@ def _open(pairs: Pairs, targets: str | Path | None, fields: str | Sequence[str] 
     names = tuple(fields.split(",") if isinstance(fields, str) else fields or ())
     if fields is not None and len(names) != 2:
         raise UserError(f"--fields {fields}: expected two, the source's and the target's, with a comma between them")
-    corpus = WeightedCorpus(
-        pairs=str(pairs),
-        targets=None if targets is None else str(targets),
-        fields=(names[0], names[1]) if names else None,
-    )
-    if corpus.task is not None:
-        drawn = corpus.drawn("train", TASK_PAIRS, None)
-        return ListedPairs([TextPair(pair.source, pair.target) for pair in drawn])
-    return corpus.open().rereadable()
+    if (task := task_name(str(pairs))) is not None:
+        return ListedPairs([TextPair(pair.source, pair.target) for pair in tasks.task(task).pairs(TASK_PAIRS, seed=1)])
+    chosen = (names[0], names[1]) if names else None
+    return open_pairs(str(pairs), None if targets is None else str(targets), fields=chosen).rereadable()
 
 
 def _write(selection: Selection, out: Path) -> int:

@@ -80,13 +80,6 @@ class WeightedCorpus(Checked):
         fields = self.fields if alike and self.valid_targets is None else None
         return open_pairs(self.valid, self.valid_targets, fields=fields, reverse=self.reverse)
 
-    def copied_to(self, folder: Path) -> "WeightedCorpus":
-        """Copy input that can be read only once (standard input, a pipe) into `folder`."""
-        if self.task is not None or hub_name(self.pairs) is not None:
-            return self
-        copy = PairFiles(self.pairs, self.targets).buffered_in(folder)
-        return replace(self, pairs=str(copy.source), targets=None if copy.target is None else str(copy.target))
-
 
 @dataclass(frozen=True, kw_only=True)
 class Data(Checked):
@@ -185,10 +178,10 @@ class Data(Checked):
 
     def copied_to(self, folder: Path) -> "Data":
         """Copy input that can be read only once (standard input, a pipe) into `folder`."""
-        if self.corpora:
+        if self.corpora or self.task is not None or hub_name(self.pairs) is not None:
             return self
-        copy = self.all_corpora[0].copied_to(folder)
-        return replace(self, pairs=copy.pairs, targets=copy.targets)
+        copy = PairFiles(self.pairs, self.targets).buffered_in(folder)
+        return replace(self, pairs=str(copy.source), targets=None if copy.target is None else str(copy.target))
 
 
 def _has_names(pairs: str) -> bool:
