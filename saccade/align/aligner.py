@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from saccade.align.attention import DEFAULT_HEAD, NO_ATTENTION, AlignmentHead, PairAttention, SegmentedText
-from saccade.align.heads import HeadChoice, candidate_heads, choose_head
 from saccade.align.links import GoldLinks, Links, Matrix, entropy, links_from_weights, reverse_links, symmetrise
 from saccade.align.options import Symmetrisation
+from saccade.align.scores import HeadChoice, candidate_heads, choose_head
 from saccade.errors import UserError
 from saccade.text import Tokeniser, Vocabularies, words
 from saccade.text.words import TextUnit, UnitChoice, choose_unit

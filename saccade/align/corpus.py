@@ -9,10 +9,9 @@ from typing import Any
 from saccade.align.aligner import AlignedPair, Aligner, AttentiveModel, HeadEntropies
 from saccade.align.attention import AlignmentHead
 from saccade.align.gold import find_gold, format_gold, format_links
-from saccade.align.heads import HeadChoice
 from saccade.align.links import GoldLinks, sort_links
 from saccade.align.options import AlignOptions, LinkFormat
-from saccade.align.scores import AlignmentScores, score_alignments, score_baselines
+from saccade.align.scores import AlignmentScores, HeadChoice, score_alignments, score_baselines
 from saccade.data.inputs import NamedPairs, Pairs, name_pairs
 from saccade.errors import Bar, Say, as_bar
 

@@ -1,4 +1,6 @@
-"""How good alignments are: the error rate against gold, the agreement of two, and predictability without either.
+"""How good alignments are, and whose attention weights align best: which layer, head and step.
+
+Alignments have an error rate against gold; two of them, an agreement; and one alone, a predictability.
 
 With A the predicted links, S the sure and P ⊇ S the possible gold links, summed over the corpus (Och & Ney 2003):
 
@@ -7,11 +9,18 @@ With A the predicted links, S the sure and P ⊇ S the possible gold links, summ
 
 import math
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import product
+from typing import Any, Literal
 
-from saccade.align.links import GoldLinks, Links, diagonal_links
-from saccade.errors import check_same_length
+from saccade.align.attention import AlignmentHead, Layer, PairAttention
+from saccade.align.links import GoldLinks, Links, diagonal_links, reverse_links
+from saccade.errors import check_same_length, plural
+from saccade.text.words import TextUnit
+
+SHIFTS = (0, 1)
+Criterion = Literal["gold", "agreement", "predictability"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,13 +35,9 @@ class AlignmentScores:
 
 def score_alignments(predicted: Sequence[Links], gold: Sequence[GoldLinks]) -> AlignmentScores:
     check_same_length(alignments=predicted, gold=gold)
-    pairs = list(zip(predicted, gold, strict=True))
-    return _scores(
-        sure_hits=sum(len(links & truth.sure) for links, truth in pairs),
-        possible_hits=sum(len(links & truth.possible) for links, truth in pairs),
-        predicted=sum(map(len, predicted)),
-        gold=gold,
-    )
+    pairs = zip(predicted, gold, strict=True)
+    hits = [(len(links & truth.sure), len(links & truth.possible)) for links, truth in pairs]
+    return _scores(hits, sum(map(len, predicted)), gold)
 
 
 def score_uniform(gold: Sequence[GoldLinks], lengths: Sequence[tuple[int, int]]) -> AlignmentScores:
@@ -43,12 +48,8 @@ def score_uniform(gold: Sequence[GoldLinks], lengths: Sequence[tuple[int, int]])
     """
     check_same_length(gold=gold, lengths=lengths)
     pairs = [(truth, 1 / source) for truth, (source, _) in zip(gold, lengths, strict=True) if source]
-    return _scores(
-        sure_hits=sum(chance * len(truth.sure) for truth, chance in pairs),
-        possible_hits=sum(chance * len(truth.possible) for truth, chance in pairs),
-        predicted=sum(target for source, target in lengths if source),
-        gold=gold,
-    )
+    hits = [(chance * len(truth.sure), chance * len(truth.possible)) for truth, chance in pairs]
+    return _scores(hits, sum(target for source, target in lengths if source), gold)
 
 
 def score_baselines(gold: Sequence[GoldLinks], lengths: Sequence[tuple[int, int]]) -> dict[str, AlignmentScores]:
@@ -57,7 +58,9 @@ def score_baselines(gold: Sequence[GoldLinks], lengths: Sequence[tuple[int, int]
     return {"diagonal": score_alignments(diagonal, gold), "uniform": score_uniform(gold, lengths)}
 
 
-def _scores(*, sure_hits: float, possible_hits: float, predicted: int, gold: Sequence[GoldLinks]) -> AlignmentScores:
+def _scores(hits: Sequence[tuple[float, float]], predicted: int, gold: Sequence[GoldLinks]) -> AlignmentScores:
+    """`hits` of each sentence are its expected |A ∩ S| and |A ∩ P|; `predicted` is |A|."""
+    sure_hits, possible_hits = sum(sure for sure, _ in hits), sum(possible for _, possible in hits)
     sure = sum(len(truth.sure) for truth in gold)
     return AlignmentScores(
         aer=1 - (sure_hits + possible_hits) / (predicted + sure) if predicted + sure else 0.0,
@@ -97,3 +100,81 @@ def predictability(
         gain += times * math.log2((times - 1 + chance) / (source_counts[s] * chance))
     total = sum(map(len, targets))
     return gain / total if total else 0.0
+
+
+@dataclass(frozen=True)
+class HeadChoice:
+    """The best of `tried` heads, and how good it was on the pairs that it was chosen on.
+
+    `value` is 1 − AER by gold, the F1 of the two directions' links by agreement, bits per unit by predictability.
+    """
+
+    head: AlignmentHead
+    reverse_head: AlignmentHead | None  # None without a reverse model
+    by: Criterion
+    value: float
+    tried: int
+    pairs: int
+    unit: TextUnit  # what the links were between
+
+    def to_dict(self) -> dict[str, Any]:
+        values = asdict(self)
+        return {"reader": values.pop("head"), "reverse": values.pop("reverse_head"), **values}
+
+    def __str__(self) -> str:
+        criterion: Mapping[Criterion, str] = {
+            "gold": "1 − AER",
+            "agreement": "the agreement of both directions",
+            "predictability": f"predictability in bits per {self.unit}",
+        }
+        reverse = "" if self.reverse_head is None else f"; in the reverse model, {self.reverse_head}"
+        tried = f"the best of {self.tried} on {plural(self.pairs, 'pair')}"
+        return f"{self.head}{reverse}: {tried} by {criterion[self.by]}, {self.value:.3f}"
+
+
+def candidate_heads(
+    attention: PairAttention, default: AlignmentHead, *, every_head: bool = False, every_shift: bool = False
+) -> tuple[AlignmentHead, ...]:
+    """List the heads to choose among, the default first: the first of equals is chosen."""
+    first = default.resolve(attention)
+    shifts = [first.shift, *(shift for shift in SHIFTS if shift != first.shift)] if every_shift else [first.shift]
+    places: list[tuple[Layer, int | None]] = [(first.layer, first.head)]
+    if every_head:
+        places += [("all", None)] if len(attention.layers) > 1 else []
+        for number, layer in enumerate(attention.layers):
+            places += [(number, None), *((number, head) for head in range(len(layer)) if len(layer) > 1)]
+    heads = (AlignmentHead(layer=layer, head=head, shift=shift) for (layer, head), shift in product(places, shifts))
+    return tuple(dict.fromkeys(heads))
+
+
+def choose_head(
+    attentions: Sequence[PairAttention],
+    candidates: Sequence[AlignmentHead],
+    *,
+    gold: Sequence[GoldLinks] | None = None,
+    reverse: Sequence[PairAttention] = (),
+    reverse_candidates: Sequence[AlignmentHead] = (),
+    unit: TextUnit = "word",
+) -> HeadChoice:
+    """Choose by the error rate where there is gold; else by agreement with the reverse model, whose head is chosen at
+    the same time; else by how well linked words, or tokens, predict each other."""
+    links = {head: [head.links(attention, unit) for attention in attentions] for head in candidates}
+    back = {head: [reverse_links(head.links(pair, unit)) for pair in reverse] for head in reverse_candidates}
+    by: Criterion
+    if gold is not None:
+        right, right_back = (
+            {head: 1 - score_alignments(predicted, gold).aer for head, predicted in side.items()}
+            for side in (links, back)
+        )
+        best_back = max(right_back, key=right_back.__getitem__, default=None)
+        by, values = "gold", {(head, best_back): value for head, value in right.items()}
+    elif back:
+        by = "agreement"
+        values = {(head, other): agreement(links[head], back[other]) for head, other in product(links, back)}
+    else:
+        by = "predictability"
+        sources, targets = zip(*(attention.units(unit) for attention in attentions), strict=True)
+        values = {(head, None): predictability(predicted, sources, targets) for head, predicted in links.items()}
+    best, best_back = max(values, key=values.__getitem__)
+    tried = len(links) * max(1, len(back))
+    return HeadChoice(best, best_back, by, values[best, best_back], tried, len(attentions), unit)

@@ -112,15 +112,15 @@ def _plan_system(text: str, options: CompareOptions, seeds: Sequence[int], facts
         for folder in paths:
             model_folder.load_config(folder)
         return PlannedSystem(name=name or ",".join(folder.resolve().name for folder in paths), folders=tuple(paths))
-    own = [change if "." in change.partition("=")[0] else f"model.{change}" for change in changes]
+    overrides = [change if "." in change.partition("=")[0] else f"model.{change}" for change in changes]
     if is_recipe:
         if options.data is not None:
             raise UserError(f"--data {options.data}: {system} is a recipe and names its own data; leave out --data")
         recipe, default_name = read_recipe(Path(system)), Path(system).stem
     else:
         find_model(system)
-        recipe, default_name = _automatic_recipe(system, own, options, facts), system
-    recipe = config.override(recipe, [*options.overrides, *own])
+        recipe, default_name = _automatic_recipe(system, overrides, options, facts), system
+    recipe = config.override(recipe, [*options.overrides, *overrides])
     name = name or " ".join([default_name, *changes])
     return PlannedSystem(name=name, points=tuple(build_point(recipe, text, {"system": name}, seed) for seed in seeds))
 
@@ -136,7 +136,7 @@ def _split_settings(text: str) -> tuple[str, list[str]]:
 
 
 def _automatic_recipe(
-    model: str, own: Sequence[str], options: CompareOptions, facts: dict[str, Facts]
+    model: str, overrides: Sequence[str], options: CompareOptions, facts: dict[str, Facts]
 ) -> dict[str, Any]:
     """The recipe that suits the data. A preset, where one is given, replaces the automatic size."""
     if options.data is None or is_stdin(options.data):
@@ -149,7 +149,7 @@ def _automatic_recipe(
     recipe = choose_recipe(data, facts[options.data], model).recipe.to_dict()
     default = choose_recipe(data, facts[options.data]).recipe.to_dict()  # whose budget all systems get
     recipe["train"] |= {key: default["train"][key] for key in BUDGET}
-    if any(change.startswith("model.preset=") for change in (*options.settings, *own)):
+    if any(change.startswith("model.preset=") for change in (*options.settings, *overrides)):
         recipe["model"] = {"name": model}
     return recipe
 

@@ -75,7 +75,7 @@ class SystemsEvaluation:
     data: EvaluationSet
     systems: list[EvaluatedSystem]
     differences: list[tuple[Difference, ...]]  # of every other system to the first
-    baselines: dict[str, AlignmentScores]  # alignments that read nothing, where there is gold
+    baselines: dict[str, AlignmentScores]  # alignments that read nothing; empty without gold
     worst: list[int]  # places of sentences, by the sentence chrF of the first run, worst first
 
     @property
@@ -187,7 +187,7 @@ def add_length_chart(
 
 
 def _scores_table(result: SystemsEvaluation) -> Table:
-    """One row per metric, one column per run: the score, and its interval where there is one."""
+    """One row per metric, one column per run: the score, with its interval if it was drawn."""
     rows: list[list[Any]] = []
     for metric in result.metrics:
         scores = [run.evaluation.scores.measured[metric] for run in result.runs]

@@ -38,7 +38,7 @@ class Difference:
     difference: float
     low: float  # the 95 % interval of the difference, by bootstrap
     high: float
-    p: float  # the probability of so large a difference, in either direction, where there is none
+    p: float  # the probability of so large a difference, in either direction, between equal systems
     test: str
     runs: tuple[int, int]  # of the baseline, of the system
 
@@ -145,12 +145,12 @@ def _bootstrap(
     picks = [random.integers(len(runs), size=(resamples, len(runs))) for runs in systems]
     for name, metric in systems[0][0].metrics.items():
         measured = []
-        for runs, picked in zip(systems, picks, strict=True):
+        for runs, drawn in zip(systems, picks, strict=True):
             sums = [np.vstack([run.rows[name].sum(axis=0), times @ run.rows[name]]) for run in runs]
             scores = np.stack([metric.score_sums(rows) for rows in sums], axis=1)  # (1 + draws, runs)
             draws = scores[1:]
             if len(runs) > 1:
                 mean = draws.mean(axis=1, keepdims=True)
                 draws = mean + (draws - mean) * float(np.sqrt(len(runs) / (len(runs) - 1)))  # widened
-            measured.append((scores[0], np.take_along_axis(draws, picked, axis=1).mean(axis=1)))
+            measured.append((scores[0], np.take_along_axis(draws, drawn, axis=1).mean(axis=1)))
         yield name, measured

@@ -69,7 +69,7 @@ class Scores:
         return self.measured[metric].value
 
     def to_dict(self) -> dict[str, float | int | str]:
-        """A flat mapping: bleu, bleu_low and bleu_high where there is an interval, bleu_signature …, sentences."""
+        """A flat mapping: bleu, bleu_low and bleu_high if an interval was drawn, bleu_signature …, sentences."""
         values: dict[str, float | int | str] = {}
         for name, measured in self.measured.items():
             values[name] = measured.value

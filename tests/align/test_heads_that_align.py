@@ -7,7 +7,7 @@ import pytest
 
 from saccade.align import GoldLinks, Links, reverse_links
 from saccade.align.attention import AlignmentHead, PairAttention, SegmentedText
-from saccade.align.heads import candidate_heads, choose_head
+from saccade.align.scores import candidate_heads, choose_head
 
 SENTENCES = ["a b c d", "b d a c", "c a d b", "d c b a", "a d c b", "b a d c"]
 
