@@ -1,15 +1,14 @@
-"""Text from elsewhere commands no terminal, and stays exactly as it is where programs read it."""
+"""Text from elsewhere cannot control a terminal, and programs read it unchanged."""
 
 import io
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from running import Run
 
 from saccade.cli.console import print_table, put, say, show
 
-Run = Callable[..., tuple[int, str, str]]
 HOSTILE = "a\x1b]0;owned\x07\x9bb"
 
 
@@ -18,7 +17,9 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_data_are_exact_but_for_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_put_writes_data_unchanged_except_to_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     put(f"{HOSTILE}\tb")
     assert capsys.readouterr().out == f"{HOSTILE}\tb\n"
     monkeypatch.setattr(sys, "stdout", terminal := Terminal())
@@ -26,7 +27,7 @@ def test_data_are_exact_but_for_a_terminal(capsys: pytest.CaptureFixture[str], m
     assert terminal.getvalue() == "a\\x1b]0;owned\\x07\\x9bb\tb\nc\n"
 
 
-def test_what_is_for_people_is_safe_wherever_it_goes(capsys: pytest.CaptureFixture[str]) -> None:
+def test_messages_and_tables_contain_no_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
     say(HOSTILE)
     show(HOSTILE)
     print_table([HOSTILE], [[HOSTILE]])
@@ -35,10 +36,10 @@ def test_what_is_for_people_is_safe_wherever_it_goes(capsys: pytest.CaptureFixtu
     assert out.count("\\x1b]0;owned") == 3
 
 
-def test_a_mistake_is_one_safe_line_whatever_is_in_a_file_or_its_name(saccade: Run, tmp_path: Path) -> None:
-    code, _, said = saccade("data", tmp_path / "a\x1b[2J\n\u202eb.tsv")
-    assert code == 2 and said.count("\n") == 1 and "a\\x1b[2J\\n\\u202eb.tsv: no such file" in said
+def test_hostile_file_name_is_printed_safely_in_one_line(saccade: Run, tmp_path: Path) -> None:
+    code, _, err = saccade("data", tmp_path / "a\x1b[2J\n\u202eb.tsv")
+    assert code == 2 and err.count("\n") == 1 and "a\\x1b[2J\\n\\u202eb.tsv: no such file" in err
     field = tmp_path / "p.jsonl"
     field.write_text('{"sour\\u001bce": "a"}\n', encoding="utf-8")
-    code, _, said = saccade("data", field)
-    assert code == 2 and "sour" in said and "\x1b" not in said
+    code, _, err = saccade("data", field)
+    assert code == 2 and "sour" in err and "\x1b" not in err

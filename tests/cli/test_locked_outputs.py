@@ -1,36 +1,35 @@
-"""Every command that writes for long refuses a place that another process is writing to."""
+"""Every command that writes for long refuses a place to which another process is writing."""
 
 import os
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from running import Run
 
 from saccade.locking import locked
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "train"))
 from lives import live
 
-Run = Callable[..., tuple[int, str, str]]
-
 
 @contextmanager
 def held_elsewhere(path: Path, *, folder: bool) -> Iterator[None]:
     """By another thread, to which the lock is as closed as to another process."""
-    held, done = threading.Event(), threading.Event()
+    acquired, done = threading.Event(), threading.Event()
 
     def hold() -> None:
         with locked(path, folder=folder):
-            held.set()
+            acquired.set()
             done.wait(60)
 
     thread = threading.Thread(target=hold)
     thread.start()
-    assert held.wait(60)
+    assert acquired.wait(60)
     try:
         yield
     finally:
@@ -69,33 +68,33 @@ def place(model_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_second_writer_is_refused(name: str, saccade: Run, place: Path, model_folder: Path) -> None:
+def test_second_writer_is_refused(name: str, saccade: Run, place: Path, model_folder: Path) -> None:
     out = Path("m" if name == "calibrate" else "out")
     arguments = [argument.format(out=out) for argument in COMMANDS[name]]
     with held_elsewhere(out, folder=name in FOLDERS):
         before = {path: path.stat().st_mtime_ns for path in place.rglob("*")}
-        code, printed, said = saccade(*arguments)
-        assert code == 2 and f"{out}: in use by process {os.getpid()} on " in said.splitlines()[-1]
+        code, printed, err = saccade(*arguments)
+        assert code == 2 and f"{out}: in use by process {os.getpid()} on " in err.splitlines()[-1]
         assert printed == "" or "--tree" in name
         assert {path: path.stat().st_mtime_ns for path in place.rglob("*")} == before
 
 
-def test_a_model_is_read_while_its_folder_is_written(saccade: Run, place: Path) -> None:
+def test_model_can_be_read_while_its_folder_is_written(saccade: Run, place: Path) -> None:
     with held_elsewhere(Path("m"), folder=True):
         assert saccade("translate", "m", "in.txt") == (0, "il dort\n", "")
 
 
 @pytest.mark.parametrize("command", ["train", "train a recipe", "sweep", "compare", "try"])
 @pytest.mark.parametrize("out", ["in.txt", "in.txt/inside"])
-def test_a_file_in_the_way_of_a_folder_is_one_line(command: str, out: str, saccade: Run, place: Path) -> None:
+def test_file_in_place_of_a_folder_is_explained_in_one_line(command: str, out: str, saccade: Run, place: Path) -> None:
     before = sorted(place.rglob("*"))
-    code, printed, said = saccade(*(argument.format(out=out) for argument in COMMANDS[command]))
-    assert (code, printed) == (2, "") and f"saccade: {out}: a file is in the way" in said
-    assert said.count("saccade: ") == 1 and sorted(place.rglob("*")) == before
+    code, printed, err = saccade(*(argument.format(out=out) for argument in COMMANDS[command]))
+    assert (code, printed) == (2, "") and f"saccade: {out}: a file is in the way" in err
+    assert err.count("saccade: ") == 1 and sorted(place.rglob("*")) == before
 
 
 @pytest.mark.slow
-def test_two_translations_at_once_corrupt_nothing(saccade: Run, place: Path) -> None:
+def test_two_translations_to_one_file_corrupt_nothing(saccade: Run, place: Path) -> None:
     """Of two commands that write to one file, one is refused, and the file is as the other one alone writes it."""
     lines = ["the cat sleeps", "a dog eats", "it sleeps", "I see the house"] * 50
     Path("in.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
@@ -115,7 +114,7 @@ def test_two_translations_at_once_corrupt_nothing(saccade: Run, place: Path) -> 
         thread.start()
     for thread in threads:
         thread.join()
-    codes = sorted(one.code or 0 for one in ended.values())
+    codes = sorted(ending.code or 0 for ending in ended.values())
     assert codes in ([0, 2], [0, 0]), ended  # both succeed if one ends before the other begins to write
-    assert all("in use by process" in one.said for one in ended.values() if one.code == 2), ended
+    assert all("in use by process" in ending.said for ending in ended.values() if ending.code == 2), ended
     assert Path("o.txt").read_bytes() in expected

@@ -1,4 +1,4 @@
-"""A translation that was killed goes on to the same bytes, by the same command only, and leaves nothing behind."""
+"""An interrupted `saccade translate` continues to the same bytes, by the same command only."""
 
 import gzip
 import json
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_translating import Done, Run, run  # noqa: F401  (a fixture)
+from running import Done, Run
 
 from saccade.decode import Translator, save
 from saccade.journal import Journal
@@ -35,16 +35,16 @@ VARIANTS = {
     "samples": ("--sample", "--temperature", "3", "--beam", "2", "--n-best", "2"),
     "n-best and trees": ("--n-best", "3", "--beam", "3", "--tree", "{folder}/trees.jsonl"),
     "objects and figures": ("--jsonl", "--plot", "{folder}/see.svg"),
-    "constraints": ("--jsonl", "--constraints", "{given}/asked.jsonl"),
+    "constraints": ("--jsonl", "--constraints", "{inputs}/asked.jsonl"),
 }
 
 
 @pytest.fixture(scope="module")
-def given(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("given")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("inputs")
     (folder / "in.txt").write_text("".join(f"{text}\n" for text in TEXTS), encoding="utf-8")
-    asked = [{"include": ["chien"]}, None, None, {"exclude": ["房"]}, {"prefix": "le"}, None, {}]
-    lines = ("" if one is None else json.dumps(one) for one in asked)
+    constraints = [{"include": ["chien"]}, None, None, {"exclude": ["房"]}, {"prefix": "le"}, None, {}]
+    lines = ("" if item is None else json.dumps(item) for item in constraints)
     (folder / "asked.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return folder
 
@@ -57,11 +57,11 @@ def short_sighted(learnt: Translator, tmp_path_factory: pytest.TempPathFactory) 
     return folder
 
 
-def command(model: Path, given: Path, folder: Path, variant: str) -> list[str]:
+def command(model: Path, inputs: Path, folder: Path, variant: str) -> list[str]:
     folder.mkdir(exist_ok=True)
-    options = [option.format(folder=folder, given=given) for option in VARIANTS[variant]]
+    options = [option.format(folder=folder, inputs=inputs) for option in VARIANTS[variant]]
     return [
-        *("translate", str(model), str(given / "in.txt"), "--out", str(folder / "out.txt")),
+        *("translate", str(model), str(inputs / "in.txt"), "--out", str(folder / "out.txt")),
         *("--chunk", "2", "--device", "cpu", *options),
     ]
 
@@ -79,15 +79,15 @@ def killed(arguments: list[str], folder: Path, moment: int) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_a_run_killed_at_any_moment_goes_on_to_the_same_bytes(
-    run: Run,  # noqa: F811
+def test_translation_killed_at_any_moment_continues_to_the_same_bytes(
+    run: Run,
     short_sighted: Path,
-    given: Path,
+    inputs: Path,
     tmp_path: Path,
     variant: str,
 ) -> None:
     folder, whole = tmp_path / "folder", tmp_path / "whole"  # one name for all runs: it is a part of the command
-    arguments = command(short_sighted, given, folder, variant)
+    arguments = command(short_sighted, inputs, folder, variant)
     assert run(*arguments).code == 0
     folder.rename(whole)
     expected = contents(whole)
@@ -107,9 +107,9 @@ def test_a_run_killed_at_any_moment_goes_on_to_the_same_bytes(
 
 
 @pytest.mark.slow
-def test_killed_again_and_again(run: Run, short_sighted: Path, given: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_translation_killed_repeatedly_continues(run: Run, short_sighted: Path, inputs: Path, tmp_path: Path) -> None:
     folder, lives = tmp_path / "folder", 0
-    arguments = [*command(short_sighted, given, folder, "n-best and trees"), "--chunk", "1"]
+    arguments = [*command(short_sighted, inputs, folder, "n-best and trees"), "--chunk", "1"]
     assert run(*arguments).code == 0
     whole = contents(folder)
     for path in folder.iterdir():
@@ -121,7 +121,7 @@ def test_killed_again_and_again(run: Run, short_sighted: Path, given: Path, tmp_
 
 
 @pytest.fixture
-def interrupted(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:  # noqa: F811
+def interrupted(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
     """The command, ended by Ctrl-C when its second chunk is done."""
 
     def run_to_there(*arguments: str | Path, stdin: bytes = b"") -> Done:
@@ -143,17 +143,17 @@ def interrupted(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:  # noqa: F811
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
-def test_every_model_goes_on_after_ctrl_c(
+def test_translation_by_every_model_continues_after_ctrl_c(
     name: str,
-    run: Run,  # noqa: F811
+    run: Run,
     interrupted: Run,
     untrained: Callable[..., Seq2Seq[Any, Any]],
     vocabularies: Vocabularies,
-    given: Path,
+    inputs: Path,
     tmp_path: Path,
 ) -> None:
     save(tmp_path / "model", untrained(name), vocabularies, extra={"longest_trained": 5})
-    arguments = [*command(tmp_path / "model", given, tmp_path / "folder", "text"), "--jsonl", "--longest", "5"]
+    arguments = [*command(tmp_path / "model", inputs, tmp_path / "folder", "text"), "--jsonl", "--longest", "5"]
     assert run(*arguments).code == 0
     whole = contents(tmp_path / "folder")
     (tmp_path / "folder" / "out.txt").unlink()
@@ -165,43 +165,45 @@ def test_every_model_goes_on_after_ctrl_c(
     assert contents(tmp_path / "folder") == whole
 
 
-def test_another_command_does_not_go_on(
-    run: Run,  # noqa: F811
+def test_different_command_does_not_continue_a_translation(
+    run: Run,
     interrupted: Run,
     model_folder: Path,
     short_sighted: Path,
-    given: Path,
+    inputs: Path,
     tmp_path: Path,
 ) -> None:
-    arguments = command(model_folder, given, tmp_path / "folder", "text")
+    arguments = command(model_folder, inputs, tmp_path / "folder", "text")
     assert interrupted(*arguments).code == 1
     left = contents(tmp_path / "folder")
     other = [*arguments[:1], str(short_sighted), *arguments[2:]]
-    for changed, said in (
+    for changed, message in (
         ([*arguments, "--beam", "2"], "--beam was 5, is 2; type the same command"),
         ([*arguments, "--sample", "--seed", "3", "--n-best", "2", "--jsonl"], "(and 2 more)"),
         (other, "model was"),
         ([*arguments, "--chunk", "3"], "--chunk was 2, is 3"),
     ):
         done = run(*changed)
-        assert done.code == 2 and said in done.err and "--restart" in done.err and done.err.count("\n") == 1, done.err
+        assert done.code == 2 and message in done.err and "--restart" in done.err and done.err.count("\n") == 1, (
+            done.err
+        )
         assert contents(tmp_path / "folder") == left
     assert run(*other, "--restart").code == 0
     assert sorted(contents(tmp_path / "folder")) == ["out.txt"]
 
 
-def test_other_weights_or_lines_do_not_go_on(
-    run: Run,  # noqa: F811
+def test_different_weights_or_lines_do_not_continue_a_translation(
+    run: Run,
     interrupted: Run,
     learnt: Translator,
-    given: Path,
+    inputs: Path,
     tmp_path: Path,
     vocabularies: Vocabularies,
     untrained: Callable[..., Seq2Seq[Any, Any]],
 ) -> None:
     model, source = tmp_path / "model", tmp_path / "in.txt"
     save(model, learnt.model, learnt.vocabularies)
-    source.write_bytes((given / "in.txt").read_bytes())
+    source.write_bytes((inputs / "in.txt").read_bytes())
     arguments = command(model, tmp_path, tmp_path / "folder", "text")
     assert interrupted(*arguments).code == 1
     source.write_text("\n".join(["the dog sleeps", *TEXTS[1:]]), encoding="utf-8")
@@ -216,7 +218,9 @@ def test_other_weights_or_lines_do_not_go_on(
     assert len((tmp_path / "folder" / "out.txt").read_text(encoding="utf-8").splitlines()) == len(TEXTS) + 1
 
 
-def test_standard_input_goes_on_too(run: Run, interrupted: Run, model_folder: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_translation_of_standard_input_continues(
+    run: Run, interrupted: Run, model_folder: Path, tmp_path: Path
+) -> None:
     texts = "".join(f"{text}\n" for text in TEXTS).encode()
     arguments = ("translate", model_folder, "-", "--chunk", "2", "--out", tmp_path / "out.txt")
     assert interrupted(*arguments, stdin=texts).code == 1
@@ -225,7 +229,7 @@ def test_standard_input_goes_on_too(run: Run, interrupted: Run, model_folder: Pa
     assert (tmp_path / "out.txt").read_text(encoding="utf-8") == run("translate", model_folder, stdin=texts).out
 
 
-def test_what_something_else_left_is_not_written_over(run: Run, model_folder: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_unfinished_file_of_another_program_is_not_overwritten(run: Run, model_folder: Path, tmp_path: Path) -> None:
     left = tmp_path / "out.txt.unfinished"
     left.write_text("mine\n", encoding="utf-8")
     done = run("translate", model_folder, "--out", tmp_path / "out.txt", stdin=b"it sleeps\n")
@@ -235,14 +239,14 @@ def test_what_something_else_left_is_not_written_over(run: Run, model_folder: Pa
     assert contents(tmp_path) == {"out.txt": b"il dort\n"}
 
 
-def test_an_unfinished_file_that_was_cut_is_not_gone_on_with(
-    run: Run,  # noqa: F811
+def test_truncated_unfinished_file_is_refused(
+    run: Run,
     interrupted: Run,
     model_folder: Path,
-    given: Path,
+    inputs: Path,
     tmp_path: Path,
 ) -> None:
-    arguments = command(model_folder, given, tmp_path / "folder", "text")
+    arguments = command(model_folder, inputs, tmp_path / "folder", "text")
     assert interrupted(*arguments).code == 1
     os.truncate(tmp_path / "folder" / "out.txt.unfinished", 3)
     done = run(*arguments)

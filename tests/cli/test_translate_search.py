@@ -1,4 +1,4 @@
-"""The search, the constraints and the ensemble of `saccade translate`, by its options."""
+"""The options of `saccade translate` for search, constraints and ensembles."""
 
 import json
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_translating import Done, Run, run  # noqa: F401  (a fixture)
+from running import Done, Run
 
 from saccade.decode import Translator, save
 from saccade.models import Seq2Seq
@@ -16,7 +16,7 @@ from saccade.text import Vocabularies
 CAT = b"the black cat sleeps\n"
 
 
-def test_every_option_of_the_search_reaches_it(run: Run, model_folder: Path) -> None:  # noqa: F811
+def test_search_options_reach_the_search(run: Run, model_folder: Path) -> None:
     def text(*options: str) -> str:
         done = run("translate", model_folder, *options, stdin=CAT)
         assert done.code == 0, done.err
@@ -34,11 +34,11 @@ def test_every_option_of_the_search_reaches_it(run: Run, model_folder: Path) -> 
     assert text("--no-repeat", "1", "--repeats", "1") != "le chat noir dort\n"  # its spaces are pieces that come again
 
 
-def test_words_to_keep_and_to_bar(run: Run, model_folder: Path) -> None:  # noqa: F811
+def test_constraint_options_include_and_exclude_words(run: Run, model_folder: Path) -> None:
     assert run("translate", model_folder, "--prefix", "le cha", stdin=CAT) == Done(0, "le chat noir dort\n", "")
     assert run("translate", model_folder, "--outline", "le … dort", stdin=CAT).out == "le chat noir dort\n"
-    kept = run("translate", model_folder, "--include", "chien", "--include", "mange", "--exclude", "chat", stdin=CAT)
-    assert {"chien", "mange"} <= set(kept.out.split()) and "chat" not in kept.out.split() and kept.err == ""
+    result = run("translate", model_folder, "--include", "chien", "--include", "mange", "--exclude", "chat", stdin=CAT)
+    assert {"chien", "mange"} <= set(result.out.split()) and "chat" not in result.out.split() and result.err == ""
     done = run("translate", model_folder, "--include", "chat noir", "--exclude", "noir", stdin=b"it sleeps\n\n")
     assert done.out == "il dort\n\n"
     assert done.err.splitlines() == [
@@ -47,48 +47,49 @@ def test_words_to_keep_and_to_bar(run: Run, model_folder: Path) -> None:  # noqa
     ]
 
 
-def test_a_file_of_constraints(run: Run, model_folder: Path, tmp_path: Path) -> None:  # noqa: F811
-    source, asked = tmp_path / "in.txt", tmp_path / "asked.jsonl"
+def test_constraints_file_has_one_object_per_line(run: Run, model_folder: Path, tmp_path: Path) -> None:
+    source, constraints = tmp_path / "in.txt", tmp_path / "asked.jsonl"
     source.write_text("the black cat sleeps\nit sleeps\nit sleeps\n", encoding="utf-8")
     lines = ['{"prefix": "un chat"}', "", '{"include": ["chien"], "exclude": ["il"]}']
-    asked.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    first, second, third = run("translate", model_folder, source, "--constraints", asked).out.splitlines()
+    constraints.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    first, second, third = run("translate", model_folder, source, "--constraints", constraints).out.splitlines()
     assert first.startswith("un chat") and second == "il dort"
     assert "chien" in third.split() and "il" not in third.split()
-    for bad, said in (
+    for bad, message in (
         ('{"include": ["chien"', "asked.jsonl:2: "),
         ('{"includes": []}', "asked.jsonl:2: expected an object with some of prefix"),
         ('{"include": "chien"}', "asked.jsonl:2: include: expected a list"),
         ('{"include": [""]}', "asked.jsonl:2: include takes a list of phrases"),
         ('{"prefix": "a", "outline": "b"}', "asked.jsonl:2: prefix cannot be combined with an outline"),
     ):
-        asked.write_text("\n".join([lines[0], bad, lines[2]]), encoding="utf-8")
-        done = run("translate", model_folder, source, "--constraints", asked, "--out", tmp_path / "out.txt")
-        assert done.code == 2 and said in done.err and done.err.count("\n") == 1, done.err
+        constraints.write_text("\n".join([lines[0], bad, lines[2]]), encoding="utf-8")
+        done = run("translate", model_folder, source, "--constraints", constraints, "--out", tmp_path / "out.txt")
+        assert done.code == 2 and message in done.err and done.err.count("\n") == 1, done.err
         assert not list(tmp_path.glob("out*"))
-    asked.write_text("\n\n", encoding="utf-8")
+    constraints.write_text("\n\n", encoding="utf-8")
     assert (
-        "2 lines, but there are more to translate" in run("translate", model_folder, source, "--constraints", asked).err
+        "2 lines, but there are more to translate"
+        in run("translate", model_folder, source, "--constraints", constraints).err
     )
-    asked.write_text("\n" * 4, encoding="utf-8")
-    assert "4 lines, for 3 to translate" in run("translate", model_folder, source, "--constraints", asked).err
+    constraints.write_text("\n" * 4, encoding="utf-8")
+    assert "4 lines, for 3 to translate" in run("translate", model_folder, source, "--constraints", constraints).err
     assert (
         "give it without --prefix"
-        in run("translate", model_folder, source, "--constraints", asked, "--prefix", "a").err
+        in run("translate", model_folder, source, "--constraints", constraints, "--prefix", "a").err
     )
     assert "no such file" in run("translate", model_folder, source, "--constraints", tmp_path / "none").err
 
 
-def test_the_tree_of_each_search(run: Run, model_folder: Path, tmp_path: Path) -> None:  # noqa: F811
-    kept = tmp_path / "trees.jsonl"
-    assert run("translate", model_folder, "--tree", kept, stdin=b"it sleeps\n\na dog eats\n").code == 0
-    trees = [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()]
+def test_tree_option_writes_each_search_tree(run: Run, model_folder: Path, tmp_path: Path) -> None:
+    trees_file = tmp_path / "trees.jsonl"
+    assert run("translate", model_folder, "--tree", trees_file, stdin=b"it sleeps\n\na dog eats\n").code == 0
+    trees = [json.loads(line) for line in trees_file.read_text(encoding="utf-8").splitlines()]
     assert [tree["line"] for tree in trees] == [1, 2, 3] and "nodes" not in trees[1]
     assert trees[0]["version"] == 1 and {node["fate"] for node in trees[0]["nodes"]} >= {"kept", "pruned", "ended"}
 
 
-def test_an_ensemble(
-    run: Run,  # noqa: F811
+def test_ensemble_translates_with_several_models(
+    run: Run,
     model_folder: Path,
     learnt: Translator,
     tmp_path: Path,
@@ -101,9 +102,9 @@ def test_an_ensemble(
     options = ("--ensemble", other, "--weights", "0.95,0.05")
     assert run("translate", model_folder, *options, stdin=CAT) == Done(0, "le chat noir dort\n", "")
     alone = run("translate", model_folder, "--jsonl", stdin=CAT).out
-    both = run("translate", model_folder, *options, "--average", "log-probabilities", "--jsonl", stdin=CAT).out
-    assert json.loads(both)["text"] == json.loads(alone)["text"] != json.loads(both)["log_prob"]
-    for bad, said in (
+    combined = run("translate", model_folder, *options, "--average", "log-probabilities", "--jsonl", stdin=CAT).out
+    assert json.loads(combined)["text"] == json.loads(alone)["text"] != json.loads(combined)["log_prob"]
+    for bad, message in (
         (("--ensemble", turned), "turned: its vocabulary differs from that of"),
         (("--ensemble", tmp_path / "none"), "no such folder"),
         ((*options[:2], "--weights", "1"), "expected 2"),
@@ -111,11 +112,11 @@ def test_an_ensemble(
         ((*options[:2], "--average", "median"), "--average must be probabilities or"),
     ):
         done = run("translate", model_folder, *bad, stdin=CAT)
-        assert done.code == 2 and done.out == "" and said in done.err and done.err.count("\n") == 1, done.err
+        assert done.code == 2 and done.out == "" and message in done.err and done.err.count("\n") == 1, done.err
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (("--top-k", "3"), "--top-k applies only to sampling"),
         (("--beam", "5", "--groups", "2"), "--groups must divide the beam of 5"),
@@ -127,13 +128,13 @@ def test_an_ensemble(
     ],
     ids=str,
 )
-def test_mistakes_are_one_line_and_2(run: Run, model_folder: Path, options: Any, said: str) -> None:  # noqa: F811
+def test_search_options_explain_a_mistake_in_one_line(run: Run, model_folder: Path, options: Any, message: str) -> None:
     done = run("translate", model_folder, *options, stdin=CAT)
-    assert done.code == 2 and done.out == "" and said in done.err and done.err.count("\n") == 1, done.err
+    assert done.code == 2 and done.out == "" and message in done.err and done.err.count("\n") == 1, done.err
 
 
-def test_a_coverage_penalty_needs_attention(
-    run: Run,  # noqa: F811
+def test_coverage_penalty_needs_attention(
+    run: Run,
     tmp_path: Path,
     untrained: Callable[..., Seq2Seq[Any, Any]],
     vocabularies: Vocabularies,
@@ -143,8 +144,8 @@ def test_a_coverage_penalty_needs_attention(
     assert done.code == 2 and "one fixed vector" in done.err
 
 
-def test_nothing_is_said_nine_times_in_a_row_unless_it_may(
-    run: Run,  # noqa: F811
+def test_translate_repeats_nothing_nine_times_by_default(
+    run: Run,
     tmp_path: Path,
     untrained: Callable[..., Seq2Seq[Any, Any]],
     vocabularies: Vocabularies,
@@ -156,7 +157,7 @@ def test_nothing_is_said_nine_times_in_a_row_unless_it_may(
     model.load_state_dict(state)
     save(tmp_path / "model", model, vocabularies)
     arguments = ("translate", tmp_path / "model", "--jsonl", "--beam", "1", "--shortest", "20", "--longest", "21")
-    said = [json.loads(run(*arguments, *more, stdin=b"it\n").out)["tokens"] for more in ((), ("--repeats", "0"))]
-    runs = [max(len(list(same)) for _, same in groupby(tokens)) for tokens in said]
+    outputs = [json.loads(run(*arguments, *more, stdin=b"it\n").out)["tokens"] for more in ((), ("--repeats", "0"))]
+    runs = [max(len(list(same)) for _, same in groupby(tokens)) for tokens in outputs]
     assert runs == [8, 21]
     assert run(*arguments, "--repeats", "-1", stdin=b"it\n").code == 2

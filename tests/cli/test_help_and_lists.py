@@ -1,4 +1,4 @@
-"""The command line as a user meets it."""
+"""Help, the version, and the lists of what is built in."""
 
 import json
 import subprocess
@@ -18,14 +18,14 @@ def saccade(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-m", "saccade", *arguments], capture_output=True, text=True, timeout=120)
 
 
-def test_attentions_lists_them_all() -> None:
+def test_attentions_lists_every_attention() -> None:
     result = CliRunner().invoke(app, ["attentions"])
     assert result.exit_code == 0
     for name in ATTENTIONS:
         assert name in result.output
 
 
-def test_attentions_as_json() -> None:
+def test_attentions_prints_json() -> None:
     rows = json.loads(CliRunner().invoke(app, ["attentions", "--json"]).output)
     assert [row["name"] for row in rows] == list(ATTENTIONS)
     for row in rows:
@@ -34,7 +34,7 @@ def test_attentions_as_json() -> None:
         assert {"score", "window", "normaliser", "heads"} <= row["parts"].keys()
 
 
-def test_tasks_lists_them_all_with_an_example(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tasks_lists_every_task_with_an_example(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = json.loads(CliRunner().invoke(app, ["tasks", "--json"]).output)
     assert [row["name"] for row in rows] == list(TASKS)
     assert all(
@@ -55,13 +55,13 @@ def test_every_command_has_help_with_an_example() -> None:
         assert f"saccade {name}" in result.output.split("Example")[1]
 
 
-def test_an_unknown_command_is_refused_without_a_traceback() -> None:
+def test_unknown_command_is_refused_without_a_traceback() -> None:
     result = saccade("translat3")
     assert result.returncode == 2
     assert "No such command" in result.stderr and "Traceback" not in result.stderr
 
 
-def test_version() -> None:
+def test_version_option_prints_the_version() -> None:
     assert CliRunner().invoke(app, ["--version"]).output.startswith("saccade 0.")
 
 

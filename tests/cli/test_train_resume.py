@@ -1,10 +1,10 @@
-"""`saccade train … --resume`: the command that began a run resumes it, and no other one does."""
+"""`saccade train --resume`: only the command that began a run resumes it."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from test_training import QUICK, SHORT, Run, refused, run, tsv  # noqa: F401  (fixtures)
+from running import QUICK, Run
 
 from saccade.train.recipe import load_recipe
 
@@ -13,22 +13,22 @@ MORE = ("--set", "train.max_steps=3")
 
 
 @pytest.fixture
-def place(tsv: bytes, tmp_path: Path) -> Path:  # noqa: F811
+def place(tsv: bytes, tmp_path: Path) -> Path:
     for name in ("p.tsv", "other.tsv", "v.tsv"):
         (tmp_path / name).write_bytes(tsv)
     return tmp_path
 
 
-def test_the_same_command_resumes(run: Run, place: Path) -> None:  # noqa: F811
+def test_same_command_resumes_training(train: Run, place: Path) -> None:
     begun = ("p.tsv", "--out", "m", "--valid", "v.tsv", *QUICK, "--set", "train.tokens=auto", "--set", "train.seed=4")
-    assert run(*begun).code == 0
+    assert train(*begun).code == 0
     before = (place / "m" / "recipe.toml").read_bytes()
-    done = run(*begun, "--resume")
+    done = train(*begun, "--resume")
     assert done.code == 0 and "resumed at step 1" in done.err, done.err
     assert (place / "m" / "recipe.toml").read_bytes() == before
-    done = run("./p.tsv", "--out", "m", "--valid", place / "v.tsv", *QUICK, "--resume", *MORE)
+    done = train("./p.tsv", "--out", "m", "--valid", place / "v.tsv", *QUICK, "--resume", *MORE)
     assert done.code == 0 and "step 3" in done.err, done.err
-    done = run("p.tsv", "--out", "m", "--resume", "--set", "train.max_steps=4")  # what is left out stays
+    done = train("p.tsv", "--out", "m", "--resume", "--set", "train.max_steps=4")  # what is left out stays
     assert done.code == 0 and load_recipe(place / "m" / "recipe.toml").train.seed == 4
 
 
@@ -54,40 +54,40 @@ DIFFERENCES = [
 ]
 
 
-def test_what_differs_is_named(run: Run, refused: Refused, place: Path) -> None:  # noqa: F811
+def test_different_command_is_refused_and_the_difference_named(train: Run, refused: Refused, place: Path) -> None:
     (place / "r.toml").write_text("data.pairs = 'p.tsv'\nmodel.name = 'cho2014'\ntrain.lr = 0.5\n")
-    assert run("p.tsv", "--out", "m", *QUICK, "--set", "train.lr=0.002").code == 0
-    for arguments, said in DIFFERENCES:
-        refused(*arguments, "--out", "m", "--resume", *MORE, said=said)
+    assert train("p.tsv", "--out", "m", *QUICK, "--set", "train.lr=0.002").code == 0
+    for arguments, message in DIFFERENCES:
+        refused(*arguments, "--out", "m", "--resume", *MORE, message=message)
 
 
-def test_a_recipe_resumes(run: Run, refused: Refused, place: Path) -> None:  # noqa: F811
+def test_recipe_resumes_training(train: Run, refused: Refused, place: Path) -> None:
     text = "data = {{pairs = 'p.tsv', vocabulary.size = 330}}\nmodel = {{name = 'cho2014', preset = 'tiny'}}\n"
     text += "train.max_steps = {}\n"
     (place / "r.toml").write_text(text.format(1))
     begun = ("r.toml", "--out", "m", "--set", "train.judge=loss", "--set", "train.device=cpu")
-    assert run(*begun).code == 0
+    assert train(*begun).code == 0
     (place / "r.toml").write_text(text.format(2))
-    assert run(*begun, "--resume").code == 0
+    assert train(*begun, "--resume").code == 0
     assert load_recipe(place / "m" / "recipe.toml").train.max_steps == 2
     (place / "r.toml").write_text(text.format(2).replace("330", "331"))
-    refused(*begun, "--resume", said="data.vocabulary.size was 330, is 331")
+    refused(*begun, "--resume", message="data.vocabulary.size was 330, is 331")
     (place / "r.toml").write_text(text.format(2).replace("tiny", "small"))
-    refused(*begun, "--resume", said="model.")
+    refused(*begun, "--resume", message="model.")
     (place / "r.toml").write_text("[[data.corpora]]\npairs = 'other.tsv'\n[model]\nname = 'cho2014'\n")
-    refused(*begun, "--resume", said="data.corpora was []")
+    refused(*begun, "--resume", message="data.corpora was []")
 
 
-def test_mixed_pairs_resume(run: Run, refused: Refused, place: Path) -> None:  # noqa: F811
+def test_training_with_mixed_pairs_resumes(train: Run, refused: Refused, place: Path) -> None:
     begun = ("p.tsv", "--out", "m", "--mix", "other.tsv", "--valid", "v.tsv", *QUICK)
-    assert run(*begun).code == 0
-    assert run(*begun, "--resume", *MORE).code == 0
-    refused(*begun, "--resume", *MORE, "--mix-share", "0.5", said="data.corpora was")
-    refused(*begun, "--resume", *MORE, "--mix", "v.tsv", said="data.corpora was")
+    assert train(*begun).code == 0
+    assert train(*begun, "--resume", *MORE).code == 0
+    refused(*begun, "--resume", *MORE, "--mix-share", "0.5", message="data.corpora was")
+    refused(*begun, "--resume", *MORE, "--mix", "v.tsv", message="data.corpora was")
 
 
-def test_other_validation_pairs_are_noticed(run: Run, refused: Refused, place: Path) -> None:  # noqa: F811
+def test_changed_validation_pairs_are_refused(train: Run, refused: Refused, place: Path) -> None:
     begun = ("p.tsv", "--out", "m", "--valid", "v.tsv", *QUICK)
-    assert run(*begun).code == 0
+    assert train(*begun).code == 0
     (place / "v.tsv").write_text("it eats\til mange\n")
-    refused(*begun, "--resume", *MORE, said="v.tsv: not the validation pairs that the run in m began with")
+    refused(*begun, "--resume", *MORE, message="v.tsv: not the validation pairs that the run in m began with")

@@ -1,7 +1,6 @@
-"""`saccade train` as a user meets it: every way to give pairs, and every way to get it wrong."""
+"""`saccade train`: every form of pairs, further training, and mistakes."""
 
 import gzip
-import io
 import json
 import lzma
 import os
@@ -10,75 +9,17 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
+from running import QUICK, SHORT, Done, Run
 
-from saccade.cli import main
 from saccade.data import TextPair
 from saccade.decode import load, save
 from saccade.model_folder import FORMAT
 from saccade.models import Seq2Seq
 from saccade.text import Vocabularies
 from saccade.train.recipe import load_recipe
-
-QUICK = [
-    *("--model", "cho2014", "--set", "model.preset=tiny", "--set", "model.hidden=8", "--set", "model.embedding=8"),
-    *("--set", "train.max_steps=1", "--set", "train.judge=loss", "--set", "train.threads=1"),
-    *("--set", "train.device=cpu"),
-]
-
-
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Done]
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
-    """The command in this process, which has torch loaded already, with `tmp_path` as the working directory."""
-
-    def run(*arguments: str | Path, stdin: bytes = b"") -> Done:
-        monkeypatch.chdir(tmp_path)
-        monkeypatch.setattr(sys, "argv", ["saccade", "train", *map(str, arguments)])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsys.readouterr()
-        assert "Traceback" not in err
-        assert ended.value.code is None or isinstance(ended.value.code, int)
-        return Done(ended.value.code or 0, out, err)
-
-    return run
-
-
-@pytest.fixture
-def tsv(pairs: list[TextPair]) -> bytes:
-    return "".join(f"{pair.source}\t{pair.target}\n" for pair in pairs).encode()
-
-
-@pytest.fixture
-def refused(run: Run, tmp_path: Path) -> Callable[..., None]:
-    """Run, and expect one line with `said` after what was picked, exit code 2, and the folder as it was."""
-
-    def refused(*arguments: str | Path, said: str, stdin: bytes = b"") -> None:
-        before = contents(tmp_path)
-        done = run(*arguments, stdin=stdin)
-        *_, last = done.err.splitlines()
-        assert done.code == 2 and done.out == "", done
-        assert last.startswith("saccade: ") and said in last, done.err
-        assert done.err.count("saccade: ") == 1
-        assert contents(tmp_path) == before
-
-    return refused
-
-
-def contents(folder: Path) -> dict[str, bytes | None]:
-    return {str(path): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
 
 
 def assert_trained(done: Done, out: Path) -> None:
@@ -87,57 +28,56 @@ def assert_trained(done: Done, out: Path) -> None:
     assert load(out, device="cpu").translate(["", "it sleeps"])[0].text == ""
 
 
-def test_pairs_alone_are_enough(run: Run, tsv: bytes, tmp_path: Path) -> None:
+def test_train_needs_only_pairs(train: Run, tsv: bytes, tmp_path: Path) -> None:
     (tmp_path / "my-pairs.tsv").write_bytes(tsv)
-    done = run("my-pairs.tsv", *QUICK)
+    done = train("my-pairs.tsv", *QUICK)
     assert_trained(done, tmp_path / "runs" / "my-pairs")
     assert "8 pairs of about 4 source words" in done.err and "vocabulary" in done.err
     assert "my-pairs.tsv: kept 7 of 7 pairs" in done.err and done.out == ""
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, lzma.compress])
-def test_packed_pairs(pack: Callable[[bytes], bytes], run: Run, tsv: bytes, tmp_path: Path) -> None:
+def test_train_reads_compressed_pairs(pack: Callable[[bytes], bytes], train: Run, tsv: bytes, tmp_path: Path) -> None:
     (tmp_path / "pairs.tsv.z").write_bytes(pack(tsv))
-    assert_trained(run("pairs.tsv.z", "--out", "m", *QUICK), tmp_path / "m")
+    assert_trained(train("pairs.tsv.z", "--out", "m", *QUICK), tmp_path / "m")
 
 
-def test_two_parallel_files(run: Run, pairs: list[TextPair], tmp_path: Path) -> None:
+def test_train_reads_two_parallel_files(train: Run, pairs: list[TextPair], tmp_path: Path) -> None:
     for name in ("source", "target"):
         (tmp_path / name).write_text("".join(f"{getattr(pair, name)}\n" for pair in pairs), encoding="utf-8")
-    assert_trained(run("source", "target", "--out", "m", *QUICK), tmp_path / "m")
+    assert_trained(train("source", "target", "--out", "m", *QUICK), tmp_path / "m")
     assert load_recipe(tmp_path / "m" / "recipe.toml").data.targets == "target"
 
 
-def test_standard_input_is_kept_for_resuming(run: Run, tsv: bytes, tmp_path: Path) -> None:
-    assert_trained(run("-", "--out", "m", *QUICK, stdin=tsv), tmp_path / "m")
+def test_train_saves_standard_input_for_resuming(train: Run, tsv: bytes, tmp_path: Path) -> None:
+    assert_trained(train("-", "--out", "m", *QUICK, stdin=tsv), tmp_path / "m")
     assert (tmp_path / "m" / "pairs.tsv").read_bytes() == tsv
-    assert_trained(run("-", "--out", "m", "--resume", "--set", "train.max_steps=2"), tmp_path / "m")
+    assert_trained(train("-", "--out", "m", "--resume", "--set", "train.max_steps=2"), tmp_path / "m")
     (tmp_path / "r.toml").write_text("data = {pairs = '-', vocabulary.size = 330}\nmodel.name = 'cho2014'\n")
-    settings = [one for one in QUICK if one not in ("--model", "cho2014")]
-    assert_trained(run("r.toml", "--out", "n", *settings, stdin=tsv), tmp_path / "n")
-    assert run("r.toml", "--out", "n", "--resume", "--set", "train.max_steps=2").code == 0
+    settings = [setting for setting in QUICK if setting not in ("--model", "cho2014")]
+    assert_trained(train("r.toml", "--out", "n", *settings, stdin=tsv), tmp_path / "n")
+    assert train("r.toml", "--out", "n", "--resume", "--set", "train.max_steps=2").code == 0
 
 
-def test_a_task(run: Run, tmp_path: Path) -> None:
+def test_train_reads_a_task(train: Run, tmp_path: Path) -> None:
     drawn = ("--set", "data.count=60", "--set", "data.words=[3, 4]")
-    assert_trained(run("task:phrasebook-de-en", *drawn, *QUICK), tmp_path / "runs" / "phrasebook-de-en")
+    assert_trained(train("task:phrasebook-de-en", *drawn, *QUICK), tmp_path / "runs" / "phrasebook-de-en")
 
 
-def test_pairs_of_a_large_alphabet(run: Run, tmp_path: Path) -> None:
+def test_train_handles_a_large_alphabet(train: Run, tmp_path: Path) -> None:
     """Nothing but `saccade train pairs.tsv` is needed for Chinese either."""
     lines = (f"go to place {i}\t{''.join(chr(0x4E00 + 7 * i + j) for j in range(7))}\n" for i in range(90))
     (tmp_path / "p.tsv").write_text("".join(lines), encoding="utf-8")
-    assert_trained(run("p.tsv", "--out", "m", *QUICK), tmp_path / "m")
+    assert_trained(train("p.tsv", "--out", "m", *QUICK), tmp_path / "m")
 
 
-SHORT = ("--set", "train.max_steps=1", "--set", "train.judge=loss", "--set", "train.device=cpu")
-
-
-def test_further_training(run: Run, tsv: bytes, tmp_path: Path) -> None:
+def test_train_continues_from_a_model(train: Run, tsv: bytes, tmp_path: Path) -> None:
     (tmp_path / "p.tsv").write_bytes(tsv)
-    assert run("p.tsv", "--out", "m", *QUICK, "--set", "data.joint=false", "--set", "data.right_to_left=true").code == 0
+    assert (
+        train("p.tsv", "--out", "m", *QUICK, "--set", "data.joint=false", "--set", "data.right_to_left=true").code == 0
+    )
     (tmp_path / "new.tsv").write_text("the dog sleeps\tle chien dort\na cat eats\tun chat mange\n", encoding="utf-8")
-    done = run("new.tsv", "--out", "n", "--init-from", "m", "--set", "model.dropout=0.4", *SHORT)
+    done = train("new.tsv", "--out", "n", "--init-from", "m", "--set", "model.dropout=0.4", *SHORT)
     assert_trained(done, tmp_path / "n")
     assert "cho2014 trained further: its vocabulary and settings, and 0.3 of the usual learning rate" in done.err
     old, new = load(tmp_path / "m", device="cpu"), load(tmp_path / "n", device="cpu")
@@ -149,71 +89,75 @@ def test_further_training(run: Run, tsv: bytes, tmp_path: Path) -> None:
         assert float((new.model.state_dict()[name] - before).abs().max()) < 1e-2
 
 
-def test_further_training_with_others_mixed_in(run: Run, tsv: bytes, tmp_path: Path) -> None:
+def test_train_continues_with_other_pairs_mixed_in(train: Run, tsv: bytes, tmp_path: Path) -> None:
     (tmp_path / "p.tsv").write_bytes(tsv)
-    assert run("p.tsv", "--out", "m", *QUICK).code == 0
+    assert train("p.tsv", "--out", "m", *QUICK).code == 0
     (tmp_path / "new.tsv").write_text("".join(f"the dog {i}\tle chien {i}\n" for i in range(56)), encoding="utf-8")
     mixed = ("--mix", "p.tsv", "--mix-share", "0.3", "--valid", "p.tsv")
-    assert_trained(run("new.tsv", "--out", "n", "--init-from", "m", *mixed, *SHORT), tmp_path / "n")
+    assert_trained(train("new.tsv", "--out", "n", "--init-from", "m", *mixed, *SHORT), tmp_path / "n")
     data = load_recipe(tmp_path / "n" / "recipe.toml").data
-    assert [one.pairs for one in data.corpora] == ["new.tsv", "p.tsv"] and data.valid == "p.tsv"
+    assert [corpus.pairs for corpus in data.corpora] == ["new.tsv", "p.tsv"] and data.valid == "p.tsv"
     assert data.corpora[1].weight == pytest.approx(3.0)  # of 80 pairs seen, 56 are new, and 24 of the 8 others
 
 
-def test_a_recipe_begun_with_weights(run: Run, refused: Callable[..., None], tsv: bytes, tmp_path: Path) -> None:
+def test_train_starts_a_recipe_from_a_model(
+    train: Run, refused: Callable[..., None], tsv: bytes, tmp_path: Path
+) -> None:
     (tmp_path / "p.tsv").write_bytes(tsv)
-    assert run("p.tsv", "--out", "m", *QUICK).code == 0
+    assert train("p.tsv", "--out", "m", *QUICK).code == 0
     text = (
         "data.pairs = 'p.tsv'\nmodel = {name = 'cho2014', preset = 'tiny', hidden = 8, embedding = 8, dropout = 0.2}\n"
     )
     (tmp_path / "r.toml").write_text(text)
-    assert_trained(run("r.toml", "--out", "n", "--init-from", "m", *SHORT), tmp_path / "n")
-    refused("r.toml", "--out", "o", "--init-from", "m", "--set", "model.hidden=9", said="the cho2014 of m does not fit")
-    refused("r.toml", "--out", "o", "--mix", "p.tsv", said="list what it is to mix in [[data.corpora]]")
-    refused("p.tsv", "--out", "o", "--init-from", "m", "--model", "vaswani2017", said="continues its cho2014")
-    refused("p.tsv", "--out", "o", "--init-from", "nil", said="nil: no such folder")
-    refused("p.tsv", "--out", "o", "--mix", "p.tsv", "--mix-share", "1", said="must be above 0 and below 1")
+    assert_trained(train("r.toml", "--out", "n", "--init-from", "m", *SHORT), tmp_path / "n")
+    refused(
+        "r.toml", "--out", "o", "--init-from", "m", "--set", "model.hidden=9", message="the cho2014 of m does not fit"
+    )
+    refused("r.toml", "--out", "o", "--mix", "p.tsv", message="list what it is to mix in [[data.corpora]]")
+    refused("p.tsv", "--out", "o", "--init-from", "m", "--model", "vaswani2017", message="continues its cho2014")
+    refused("p.tsv", "--out", "o", "--init-from", "nil", message="nil: no such folder")
+    refused("p.tsv", "--out", "o", "--mix", "p.tsv", "--mix-share", "1", message="must be above 0 and below 1")
 
 
-def test_json(run: Run, tsv: bytes, tmp_path: Path) -> None:
+def test_train_prints_json(train: Run, tsv: bytes, tmp_path: Path) -> None:
     (tmp_path / "p.tsv").write_bytes(tsv)
-    done = run("p.tsv", "--out", "m", "--json", *QUICK)
-    said = json.loads(done.out)
-    assert (said["folder"], said["step"], said["reason"]) == ("m", 1, "the budget is spent")
-    assert said["best"]["loss"] > 0
+    done = train("p.tsv", "--out", "m", "--json", *QUICK)
+    result = json.loads(done.out)
+    assert (result["folder"], result["step"], result["reason"]) == ("m", 1, "the budget is spent")
+    assert result["best"]["loss"] > 0
 
 
-def test_a_written_recipe_trains_the_same(run: Run, tsv: bytes, tmp_path: Path) -> None:
+def test_train_repeats_a_saved_recipe_exactly(train: Run, tsv: bytes, tmp_path: Path) -> None:
     (tmp_path / "p.tsv").write_bytes(tsv)
-    assert run("p.tsv", "--out", "first", *QUICK, "--set", "model.tie=all").code == 0
-    assert run("first/recipe.toml", "--out", "second").code == 0
+    assert train("p.tsv", "--out", "first", *QUICK, "--set", "model.tie=all").code == 0
+    assert train("first/recipe.toml", "--out", "second").code == 0
     for name in ("recipe.toml", "metrics.jsonl", "model.safetensors"):
         assert (tmp_path / "first" / name).read_bytes() == (tmp_path / "second" / name).read_bytes()
 
 
-def test_a_preset_takes_the_place_of_the_picked_size(run: Run, tsv: bytes, tmp_path: Path) -> None:
+def test_train_preset_replaces_the_chosen_size(train: Run, tsv: bytes, tmp_path: Path) -> None:
     (tmp_path / "p.tsv").write_bytes(tsv)
-    assert run("p.tsv", "--out", "m", *QUICK).code == 0
-    assert run("p.tsv", "--out", "n", *QUICK, "--set", "model.preset=small").code == 0
+    assert train("p.tsv", "--out", "m", *QUICK).code == 0
+    assert train("p.tsv", "--out", "n", *QUICK, "--set", "model.preset=small").code == 0
     assert load_recipe(tmp_path / "m" / "recipe.toml").settings.maxout == 64
     assert load_recipe(tmp_path / "n" / "recipe.toml").settings.maxout == 128
 
 
-def test_a_shared_vocabulary_and_given_validation_pairs(
-    run: Run, tsv: bytes, tmp_path: Path, vocabularies: Vocabularies, untrained: Callable[..., Seq2Seq[Any, Any]]
+def test_train_uses_another_vocabulary_and_validation_pairs(
+    train: Run, tsv: bytes, tmp_path: Path, vocabularies: Vocabularies, untrained: Callable[..., Seq2Seq[Any, Any]]
 ) -> None:
     other = tmp_path / 'another "model"'
     save(other, untrained("cho2014"), vocabularies)
     (tmp_path / "p.tsv").write_bytes(tsv)
     (tmp_path / "valid.tsv").write_text("it eats\til mange\n")
-    done = run("p.tsv", "--out", "m", "--vocab-from", other, "--valid", "valid.tsv", *QUICK)
+    done = train("p.tsv", "--out", "m", "--vocab-from", other, "--valid", "valid.tsv", *QUICK)
     assert_trained(done, tmp_path / "m")
     assert "kept 8 of 8 pairs" in done.err and "validation: kept 1 of 1 pair" in done.err
     assert load(tmp_path / "m", device="cpu").vocabularies.hash == vocabularies.hash
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"a\tb\nc d\n", "p.tsv:2: 0 tabs in the line"),
         (b"a\tb\nc\td\te\n", "p.tsv:2: 2 tabs in the line"),
@@ -228,25 +172,25 @@ def test_a_shared_vocabulary_and_given_validation_pairs(
     ],
     ids=["no tab", "two tabs", "NUL", "latin-1", "empty", "one line", "one source", "1 MB line", "blank", "cut gzip"],
 )
-def test_bad_pairs_are_named_with_their_line(
-    content: bytes, said: str, refused: Callable[..., None], tmp_path: Path
+def test_train_names_the_line_of_a_bad_pair(
+    content: bytes, message: str, refused: Callable[..., None], tmp_path: Path
 ) -> None:
     (tmp_path / "p.tsv").write_bytes(content)
-    refused("p.tsv", "--out", "m", *QUICK, said=said)
+    refused("p.tsv", "--out", "m", *QUICK, message=message)
     recipe = "data.pairs = 'p.tsv'\ndata.vocabulary.size = 330\nmodel = {name = 'cho2014', preset = 'tiny'}\n"
     (tmp_path / "r.toml").write_text(recipe)
-    refused("r.toml", "--out", "m", said=said)
-    refused("-", "--out", "m", *QUICK, said=said.replace("p.tsv", "m/pairs.tsv"), stdin=content)
+    refused("r.toml", "--out", "m", message=message)
+    refused("-", "--out", "m", *QUICK, message=message.replace("p.tsv", "m/pairs.tsv"), stdin=content)
 
 
-def test_uneven_files(refused: Callable[..., None], tmp_path: Path) -> None:
+def test_train_refuses_files_of_different_length(refused: Callable[..., None], tmp_path: Path) -> None:
     (tmp_path / "a").write_text("1\n2\n3\n")
     (tmp_path / "b").write_text("1\n2\n")
-    refused("a", "b", "--out", "m", *QUICK, said="b:3: the file ends before line 3 and a has 3 lines")
+    refused("a", "b", "--out", "m", *QUICK, message="b:3: the file ends before line 3 and a has 3 lines")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["pairs.tv"], "pairs.tv: no such file; did you mean pairs.tsv?"),
         (["pairs.tsv", "none.fr"], "none.fr: no such file"),
@@ -270,28 +214,28 @@ def test_uneven_files(refused: Callable[..., None], tmp_path: Path) -> None:
         (["pairs.tsv", "--out", "pairs.tsv"], "pairs.tsv: a file is in the way; expected a folder"),
     ],
 )
-def test_mistakes_are_one_line_and_2(
-    arguments: list[str], said: str, refused: Callable[..., None], tsv: bytes, tmp_path: Path
+def test_train_explains_a_mistake_in_one_line(
+    arguments: list[str], message: str, refused: Callable[..., None], tsv: bytes, tmp_path: Path
 ) -> None:
     (tmp_path / "pairs.tsv").write_bytes(tsv)
     (tmp_path / "recipe.toml").write_text("data.pairs = 'pairs.tsv'\nmodel.name = 'cho2014'\ntrain.lrr = 1\n")
     (tmp_path / "used").mkdir()
     (tmp_path / "used" / "thesis.txt").write_text("mine")
-    refused("--out", "m", *arguments, said=said)
+    refused("--out", "m", *arguments, message=message)
 
 
-def test_a_damaged_run_is_not_resumed_and_not_touched(
-    run: Run, refused: Callable[..., None], tsv: bytes, tmp_path: Path
+def test_train_refuses_to_resume_a_damaged_run(
+    train: Run, refused: Callable[..., None], tsv: bytes, tmp_path: Path
 ) -> None:
     (tmp_path / "p.tsv").write_bytes(tsv)
-    assert run("p.tsv", "--out", "m", *QUICK).code == 0
+    assert train("p.tsv", "--out", "m", *QUICK).code == 0
     resume = ("p.tsv", "--out", "m", "--resume")
     state, tensors = tmp_path / "m/training/state.json", tmp_path / "m/training/state.safetensors"
     whole = {path: path.read_bytes() for path in (state, tensors)}
 
-    def damaged(path: Path, content: bytes | None, said: str) -> None:
+    def damaged(path: Path, content: bytes | None, message: str) -> None:
         path.unlink() if content is None else path.write_bytes(content)
-        refused(*resume, said=said)
+        refused(*resume, message=message)
         path.write_bytes(whole[path])
 
     other = json.loads(whole[state]) | {"format": FORMAT + 1, "saccade": "9.9"}
@@ -302,24 +246,24 @@ def test_a_damaged_run_is_not_resumed_and_not_touched(
     damaged(tensors, whole[tensors][:-9], "state.safetensors: damaged or half copied: its checksum differs")
     damaged(tensors, None, "it has no training/state.safetensors")
     (tmp_path / "m/training").rename(tmp_path / "away")
-    refused(*resume, said="a model without its training/ folder")
+    refused(*resume, message="a model without its training/ folder")
     (tmp_path / "away").rename(tmp_path / "m/training")
     (tmp_path / "m/recipe.toml").write_text("train.lrr = 1")
-    refused(*resume, said="recipe.toml: train.lrr: unknown key")
+    refused(*resume, message="recipe.toml: train.lrr: unknown key")
 
 
-def test_a_damaged_cache_is_made_again(run: Run, tsv: bytes, tmp_path: Path) -> None:
+def test_train_rebuilds_a_damaged_cache(train: Run, tsv: bytes, tmp_path: Path) -> None:
     (tmp_path / "p.tsv").write_bytes(tsv)
-    assert run("p.tsv", "--out", "m", *QUICK).code == 0
+    assert train("p.tsv", "--out", "m", *QUICK).code == 0
     (cached,) = (tmp_path / "m" / "cache").glob("*/source_ids.npy")
     whole = cached.read_bytes()
     cached.write_bytes(whole[:-4] + b"\xff\xff\xff\x7f")
-    assert run("p.tsv", "--out", "m", "--resume", "--set", "train.max_steps=2").code == 0
+    assert train("p.tsv", "--out", "m", "--resume", "--set", "train.max_steps=2").code == 0
     assert cached.read_bytes() == whole
 
 
 @pytest.mark.slow
-def test_as_a_program_in_a_pipe(tsv: bytes, tmp_path: Path) -> None:
+def test_train_runs_in_a_pipe(tsv: bytes, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "saccade", "train", "-", "--out", "m", *QUICK]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, input=tsv, capture_output=True, cwd=tmp_path, timeout=120, env=environment)

@@ -1,4 +1,4 @@
-"""`saccade align` as a user meets it: formats, choices, both directions, gold, mistakes."""
+"""`saccade align`: formats, choice of weights, both directions, gold alignments and mistakes."""
 
 import json
 import sys
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from running import Run
 
 from saccade.align import format_links, read_gold
 from saccade.align.aligner import Aligner
@@ -16,7 +17,6 @@ from saccade.decode import Translator, save
 from saccade.models import Seq2Seq
 from saccade.text import Vocabularies
 
-Run = Callable[..., tuple[int, str, str]]
 NO_ERROR = ["0.000", "1.000", "1.000"]  # AER, precision, recall
 GOLD = "0-0 1-1 2-2\n0-0 1-2 2-1 3-3\n\n0-0 1-1 2?2\n"
 
@@ -27,14 +27,14 @@ def run(saccade: Run) -> Run:
 
 
 @pytest.fixture
-def some(pairs: list[TextPair]) -> list[TextPair]:
+def few_pairs(pairs: list[TextPair]) -> list[TextPair]:
     return [*pairs[:2], TextPair("", ""), pairs[2]]
 
 
 @pytest.fixture
-def tsv(tmp_path: Path, some: list[TextPair]) -> Path:
+def tsv(tmp_path: Path, few_pairs: list[TextPair]) -> Path:
     path = tmp_path / "pairs.tsv"
-    path.write_text("".join(f"{pair.source}\t{pair.target}\n" for pair in some), encoding="utf-8")
+    path.write_text("".join(f"{pair.source}\t{pair.target}\n" for pair in few_pairs), encoding="utf-8")
     return path
 
 
@@ -45,27 +45,31 @@ def gold(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_line_a_pair(run: Run, model_folder: Path, learnt: Translator, tsv: Path, some: list[TextPair]) -> None:
+def test_align_writes_one_line_per_pair(
+    run: Run, model_folder: Path, learnt: Translator, tsv: Path, few_pairs: list[TextPair]
+) -> None:
     code, out, err = run(model_folder, tsv)
     assert code == 0 and err == ""
-    assert out.split("\n") == [*(format_links(one.links) for one in Aligner(learnt).align(some)), ""]
+    assert out.split("\n") == [*(format_links(item.links) for item in Aligner(learnt).align(few_pairs)), ""]
     assert out.split("\n")[2] == ""  # the blank pair keeps its line
 
 
-def test_gold_and_json(run: Run, model_folder: Path, tsv: Path, some: list[TextPair], tmp_path: Path) -> None:
+def test_align_writes_the_gold_and_json_formats(
+    run: Run, model_folder: Path, tsv: Path, few_pairs: list[TextPair], tmp_path: Path
+) -> None:
     links = run(model_folder, tsv)[1]
     code, _, err = run(model_folder, tsv, "--format", "gold", "--out", tmp_path / "links")
     assert code == 0 and err == ""
-    assert [format_links(one.sure) for one in read_gold(tmp_path / "links", lengths=[(9, 9)] * 4)] == links.split("\n")[
-        :4
-    ]
+    assert [format_links(item.sure) for item in read_gold(tmp_path / "links", lengths=[(9, 9)] * 4)] == links.split(
+        "\n"
+    )[:4]
     lines = [json.loads(line) for line in run(model_folder, tsv, "--format", "json")[1].splitlines()]
     assert [line["line"] for line in lines] == [1, 2, 3, 4]
-    assert lines[1]["target_words"] == some[1].target.split() and len(lines[1]["weights"]) == 4
+    assert lines[1]["target_words"] == few_pairs[1].target.split() and len(lines[1]["weights"]) == 4
     assert format_links(frozenset(map(tuple, lines[0]["alignment"]))) == links.split("\n")[0]
 
 
-def test_two_files_and_standard_input(
+def test_align_reads_two_files_and_standard_input(
     run: Run, model_folder: Path, tsv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     links = run(model_folder, tsv)[1]
@@ -79,8 +83,8 @@ def test_two_files_and_standard_input(
     assert code == 0 and len(out.splitlines()) == 4 and "by predictability" in err
 
 
-def test_layers_heads_and_shifts(run: Run, model_folder: Path, tsv: Path) -> None:
-    found = {
+def test_align_uses_the_given_layer_head_and_shift(run: Run, model_folder: Path, tsv: Path) -> None:
+    results = {
         options: run(model_folder, tsv, *options)
         for options in [
             (),
@@ -91,24 +95,26 @@ def test_layers_heads_and_shifts(run: Run, model_folder: Path, tsv: Path) -> Non
             ("--shift", "0"),
         ]
     }
-    assert all(code == 0 and err == "" for code, _, err in found.values())
-    assert len({out for _, out, _ in found.values()}) > 3
-    assert run(model_folder, tsv, "--shift", "1")[1] == found[()][1]  # a Transformer's own
+    assert all(code == 0 and err == "" for code, _, err in results.values())
+    assert len({out for _, out, _ in results.values()}) > 3
+    assert run(model_folder, tsv, "--shift", "1")[1] == results[()][1]  # a Transformer's own
 
 
-def test_scores_choices_and_entropy(run: Run, model_folder: Path, tsv: Path, gold: Path, tmp_path: Path) -> None:
+def test_align_reports_scores_the_chosen_head_and_entropy(
+    run: Run, model_folder: Path, tsv: Path, gold: Path, tmp_path: Path
+) -> None:
     summary, out = tmp_path / "summary.json", tmp_path / "links"
     options = ("--gold", gold, "--best-head", "--shift", "auto", "--entropy", "--summary", summary, "--out", out)
     code, printed, err = run(model_folder, tsv, *options)
     assert code == 0 and printed == "" and len(out.read_text(encoding="utf-8").split("\n")) == 5
     assert "the best of 14 on 3 pairs by 1 − AER" in err and "give --valid for a fair score" in err
     assert "diagonal" in err and "entropy, bits" in err
-    found = json.loads(summary.read_text(encoding="utf-8"))
-    assert found["scores"]["attention"]["aer"] == pytest.approx(1 - found["choice"]["value"])
-    assert found["reader"] == found["choice"]["reader"] and found["reverse"] is None
-    assert [len(layer) for layer in found["entropy_bits"]] == [2, 2]
+    results = json.loads(summary.read_text(encoding="utf-8"))
+    assert results["scores"]["attention"]["aer"] == pytest.approx(1 - results["choice"]["value"])
+    assert results["reader"] == results["choice"]["reader"] and results["reverse"] is None
+    assert [len(layer) for layer in results["entropy_bits"]] == [2, 2]
     usual = json.loads(_summary(run, model_folder, tsv, gold, summary))
-    assert usual["scores"]["attention"]["aer"] >= found["scores"]["attention"]["aer"]
+    assert usual["scores"]["attention"]["aer"] >= results["scores"]["attention"]["aer"]
     assert usual["reader"] == {"layer": 0, "head": None, "shift": 1} and usual["choice"] is None
 
 
@@ -117,7 +123,9 @@ def _summary(run: Run, model_folder: Path, tsv: Path, gold: Path, summary: Path)
     return summary.read_text(encoding="utf-8")
 
 
-def test_choosing_on_other_pairs(run: Run, model_folder: Path, tsv: Path, gold: Path, tmp_path: Path) -> None:
+def test_align_chooses_the_head_on_validation_pairs(
+    run: Run, model_folder: Path, tsv: Path, gold: Path, tmp_path: Path
+) -> None:
     valid, known = tmp_path / "valid.tsv", tmp_path / "valid.links"
     valid.write_text("the cat sleeps\tle chat dort\n", encoding="utf-8")
     known.write_text("1 1 1 S\n1 2 2 P\n", encoding="utf-8")
@@ -126,23 +134,23 @@ def test_choosing_on_other_pairs(run: Run, model_folder: Path, tsv: Path, gold: 
     assert "by predictability" in run(model_folder, tsv, "--best-head", "--valid", valid)[2]
 
 
-def test_both_directions(run: Run, model_folder: Path, tsv: Path, gold: Path) -> None:
-    both = ("--with", model_folder)
+def test_align_combines_both_directions(run: Run, model_folder: Path, tsv: Path, gold: Path) -> None:
+    with_reverse = ("--with", model_folder)
     sets = {
-        how: set(run(model_folder, tsv, *both, "--symmetrise", how)[1].split("\n")[1].split())
-        for how in ("intersection", "grow-diag", "grow-diag-final", "grow-diag-final-and", "union")
+        method: set(run(model_folder, tsv, *with_reverse, "--symmetrise", method)[1].split("\n")[1].split())
+        for method in ("intersection", "grow-diag", "grow-diag-final", "grow-diag-final-and", "union")
     }
     assert sets["intersection"] <= sets["grow-diag"] <= sets["grow-diag-final"] <= sets["union"]
-    code, _, err = run(model_folder, tsv, *both, "--shift", "auto")
+    code, _, err = run(model_folder, tsv, *with_reverse, "--shift", "auto")
     assert code == 0 and "in the reverse model" in err and "agreement of both directions" in err
 
 
-def test_a_task_brings_its_gold(run: Run, model_folder: Path) -> None:
+def test_align_scores_a_task_against_its_gold(run: Run, model_folder: Path) -> None:
     code, out, err = run(model_folder, "task:phrasebook-en-fr", "--count", "3")
     assert code == 0 and len(out.splitlines()) == 3 and "AER" in err
 
 
-def test_a_model_of_characters_aligns_letters(run: Run, speller_folder: Path, tmp_path: Path) -> None:
+def test_align_links_letters_for_a_character_model(run: Run, speller_folder: Path, tmp_path: Path) -> None:
     tsv, gold, summary = tmp_path / "t.tsv", tmp_path / "t.links", tmp_path / "summary.json"
     tsv.write_text("badge\tBADGE\nfed\tFED\n", encoding="utf-8")
     code, out, err = run(speller_folder, tsv, "--summary", summary)
@@ -150,8 +158,8 @@ def test_a_model_of_characters_aligns_letters(run: Run, speller_folder: Path, tm
     assert err == "links are between pieces; --by word links words\n"
     assert json.loads(summary.read_text(encoding="utf-8"))["unit"] == "piece"
     assert run(speller_folder, tsv, "--by", "word") == (0, "0-0\n0-0\n", "")
-    one = json.loads(run(speller_folder, tsv, "--format", "json")[1].splitlines()[1])
-    assert (one["unit"], one["source_pieces"], one["target_pieces"]) == ("piece", [*"fed"], [*"FED"])
+    item = json.loads(run(speller_folder, tsv, "--format", "json")[1].splitlines()[1])
+    assert (item["unit"], item["source_pieces"], item["target_pieces"]) == ("piece", [*"fed"], [*"FED"])
     gold.write_text("0-0\n0-0\n", encoding="utf-8")
     assert run(speller_folder, tsv, "--gold", gold)[1] == "0-0\n0-0\n"  # gold links are between words
     gold.write_text("0-0 1-1 2-2 3-3 4-4\n0-0 1-1 2-2\n", encoding="utf-8")
@@ -159,7 +167,7 @@ def test_a_model_of_characters_aligns_letters(run: Run, speller_folder: Path, tm
     assert code == 0 and next(line for line in err.splitlines() if "attention" in line).split()[1:] == NO_ERROR
 
 
-def test_text_that_was_tokenised(run: Run, model_folder: Path, tmp_path: Path) -> None:
+def test_align_splits_tokenised_text_at_spaces(run: Run, model_folder: Path, tmp_path: Path) -> None:
     tsv, gold = tmp_path / "t.tsv", tmp_path / "t.links"
     tsv.write_text("the cat ...\tle chat ...\n", encoding="utf-8")
     gold.write_text("1-1 2-2 3-3\n", encoding="utf-8")
@@ -169,7 +177,7 @@ def test_text_that_was_tokenised(run: Run, model_folder: Path, tmp_path: Path) -
     assert code == 2 and "t.links:1: link 3-3 is out of range; the pair has 3 source and 3 target words" in err
 
 
-def test_mistakes_are_one_line_and_2_and_write_nothing(
+def test_align_explains_a_mistake_in_one_line_and_writes_nothing(
     run: Run,
     model_folder: Path,
     tsv: Path,
@@ -183,7 +191,7 @@ def test_mistakes_are_one_line_and_2_and_write_nothing(
     wrong.write_text("0-0\n0-0\n\n7-0\n", encoding="utf-8")
     uneven.write_text("un\n", encoding="utf-8")
     out = tmp_path / "out.links"
-    for arguments, said in (
+    for arguments, message in (
         ((tmp_path / "none", tsv), "no such folder"),
         ((tmp_path / "fixed", tsv), "the model has no attention to align by"),
         ((model_folder, tsv, "--with", tmp_path / "fixed"), "the reverse model has no attention to align by"),
@@ -203,7 +211,7 @@ def test_mistakes_are_one_line_and_2_and_write_nothing(
         ((model_folder, "task:phrasebook-en-fr", "--gold", gold), "brings its own"),
     ):
         code, printed, err = run(*arguments, "--out", out)
-        assert code == 2 and said in err and err.count("\n") == 1, (arguments, err)
+        assert code == 2 and message in err and err.count("\n") == 1, (arguments, err)
         assert printed == "" and not list(tmp_path.glob("out.links*"))
     code, _, err = run(model_folder, tsv, "--out", tmp_path)
     assert code == 2 and "a folder" in err

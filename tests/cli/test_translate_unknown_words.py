@@ -1,11 +1,11 @@
-"""Unknown words filled in by `saccade translate`."""
+"""`saccade translate --replace-unknown` and `--dictionary`."""
 
 import json
 from pathlib import Path
 
 import pytest
 import torch
-from test_translating import Run, run  # noqa: F401  (a fixture)
+from running import Run
 
 from saccade.data import TextPair
 from saccade.decode import save
@@ -29,34 +29,36 @@ def saved(folder: Path, name: str, vocabularies: Vocabularies) -> Path:
     return folder / name
 
 
-def test_words_are_copied_or_looked_up(run: Run, vocabularies_of_words: Vocabularies, tmp_path: Path) -> None:  # noqa: F811
+def test_unknown_words_are_copied_or_looked_up(run: Run, vocabularies_of_words: Vocabularies, tmp_path: Path) -> None:
     model = saved(tmp_path, "bahdanau2014", vocabularies_of_words)
     (tmp_path / "words.tsv").write_text("".join(f"{word}\tX{word}\n" for word in ("the", "cat", "sleeps", "Zebra")))
     plain, copied, looked_up = (
         [json.loads(line) for line in run("translate", model, *DRAWN, *more, stdin=SOURCE).out.splitlines()]
         for more in ((), ("--replace-unknown",), ("--dictionary", tmp_path / "words.tsv"))
     )
-    assert "⁇" in json.dumps(plain, ensure_ascii=False) and all(one["replaced"] == [] for one in plain)
-    for found, letter in ((copied, ""), (looked_up, "X")):
-        assert "⁇" not in json.dumps(found, ensure_ascii=False)
-        assert any(one["replaced"] for one in found)
-        assert any(other["replaced"] for one in found for other in one["alternatives"])
-        for one in found:
-            for word in one["replaced"]:
-                assert word["text"] == letter + one["source_words"][word["source_word"]]
-                assert one["target_words"][slice(*word["words"])] == [word["text"]]
-            assert one["target_words"] == words(one["text"])
+    assert "⁇" in json.dumps(plain, ensure_ascii=False) and all(row["replaced"] == [] for row in plain)
+    for rows, letter in ((copied, ""), (looked_up, "X")):
+        assert "⁇" not in json.dumps(rows, ensure_ascii=False)
+        assert any(row["replaced"] for row in rows)
+        assert any(other["replaced"] for row in rows for other in row["alternatives"])
+        for row in rows:
+            for word in row["replaced"]:
+                assert word["text"] == letter + row["source_words"][word["source_word"]]
+                assert row["target_words"][slice(*word["words"])] == [word["text"]]
+            assert row["target_words"] == words(row["text"])
     assert copied[1]["text"] == ""
 
 
-def test_mistakes_are_one_line_and_2(run: Run, vocabularies_of_words: Vocabularies, tmp_path: Path) -> None:  # noqa: F811
+def test_unknown_word_options_explain_a_mistake_in_one_line(
+    run: Run, vocabularies_of_words: Vocabularies, tmp_path: Path
+) -> None:
     fixed = saved(tmp_path, "cho2014", vocabularies_of_words)
     looking = saved(tmp_path, "luong2015", vocabularies_of_words)
     (tmp_path / "words.tsv").write_text("zebra zebre\n", encoding="utf-8")
-    for model, options, said in (
+    for model, options, message in (
         (fixed, ("--replace-unknown",), "--replace-unknown: this model reads the source as one fixed vector"),
         (looking, ("--dictionary", tmp_path / "none.tsv"), "none.tsv: no such file"),
         (looking, ("--dictionary", tmp_path / "words.tsv"), "words.tsv:1: 0 tabs"),
     ):
         done = run("translate", model, *options, stdin=SOURCE)
-        assert done.code == 2 and said in done.err and done.err.count("\n") == 1, done.err
+        assert done.code == 2 and message in done.err and done.err.count("\n") == 1, done.err

@@ -1,24 +1,24 @@
-"""Settings that cannot be: one line that names the key, exit code 2, and no folder left behind."""
+"""Impossible settings: one line that names the key, exit code 2, and no folder left behind."""
 
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from test_training import QUICK, Run, refused, run, tsv  # noqa: F401
+from running import QUICK, Run
 
 from saccade import config
 from saccade.models import MODELS
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_number_beyond_its_range(name: str, refused: Callable[..., None], tsv: bytes, tmp_path: Path) -> None:  # noqa: F811
+def test_number_out_of_range_is_refused(name: str, refused: Callable[..., None], tsv: bytes, tmp_path: Path) -> None:
     (tmp_path / "p.tsv").write_bytes(tsv)
     for key in config.describe(MODELS[name].config_type, "model"):
         bad = "0" if "whole number" in key.type else "nan"
         if "number" in key.type:
             refused(
-                "p.tsv", "--out", "m", "--model", name, "--set", f"{key.key}={bad}", said=f"--set: {key.key}: {bad}"
+                "p.tsv", "--out", "m", "--model", name, "--set", f"{key.key}={bad}", message=f"--set: {key.key}: {bad}"
             )
 
 
@@ -35,7 +35,7 @@ def whole(query_dim, memory_dim, width):
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         (
             ("attention=luong2015-global-dot",),
@@ -49,11 +49,11 @@ def whole(query_dim, memory_dim, width):
     ],
     ids=str,
 )
-def test_an_attention_that_does_not_fit(
+def test_attention_that_does_not_fit_is_refused(
     settings: tuple[str, ...],
-    said: str,
-    refused: Callable[..., None],  # noqa: F811
-    tsv: bytes,  # noqa: F811
+    message: str,
+    refused: Callable[..., None],
+    tsv: bytes,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -62,23 +62,23 @@ def test_an_attention_that_does_not_fit(
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     chosen = [part for setting in settings for part in ("--set", f"model.{setting}")]
-    given = ("p.tsv", "--out", "m", *QUICK, "--set", "model.name=bahdanau2014", "--model", "bahdanau2014", *chosen)
-    refused(*given, said=said)
-    refused(*given, said="saccade: model.attention: ")
+    command = ("p.tsv", "--out", "m", *QUICK, "--set", "model.name=bahdanau2014", "--model", "bahdanau2014", *chosen)
+    refused(*command, message=message)
+    refused(*command, message="saccade: model.attention: ")
 
 
-def test_a_borrowed_vocabulary_of_another_language_is_warned_about(
-    run: Run,  # noqa: F811
-    tsv: bytes,  # noqa: F811
+def test_vocabulary_of_another_language_gives_a_warning(
+    train: Run,
+    tsv: bytes,
     tmp_path: Path,
 ) -> None:
     (tmp_path / "p.tsv").write_bytes(tsv)
     greek = "".join(f"ο σκύλος κοιμάται {number}\tle chat dort {number}\n" for number in range(9))
     (tmp_path / "greek.tsv").write_text(greek, encoding="utf-8")
-    assert "warning" not in run("p.tsv", "--out", "m", *QUICK).err
+    assert "warning" not in train("p.tsv", "--out", "m", *QUICK).err
     short = ("--set", "train.max_steps=1", "--set", "train.judge=loss", "--set", "train.device=cpu")
-    assert "warning" not in run("p.tsv", "--out", "further", "--init-from", "m", *short).err
-    done = run("greek.tsv", "--out", "other", "--init-from", "m", *short)
+    assert "warning" not in train("p.tsv", "--out", "further", "--init-from", "m", *short).err
+    done = train("greek.tsv", "--out", "other", "--init-from", "m", *short)
     assert done.code == 0
     (warning,) = [line for line in done.err.splitlines() if "warning" in line]
     assert "the vocabulary of m does not know" in warning and "% of the tokens of these sources" in warning

@@ -1,4 +1,4 @@
-"""`saccade evaluate` as a user meets it: scores, alignments, the report, mistakes."""
+"""`saccade evaluate`: scores, alignments, the report and mistakes."""
 
 import json
 import re
@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from running import Run
 
 from saccade.data import TextPair
 from saccade.decode import save
 from saccade.models import Seq2Seq
 from saccade.text import Vocabularies
 
-Run = Callable[..., tuple[int, str, str]]
 FEW = ("--resamples", "0")  # no intervals: quicker
 
 
@@ -50,7 +50,7 @@ def outputs(tmp_path: Path, pairs: list[TextPair]) -> Callable[..., Path]:
     return write
 
 
-def test_scores_of_what_was_learnt(run: Run, model_folder: Path, tsv: Path) -> None:
+def test_evaluate_prints_the_scores_of_a_model(run: Run, model_folder: Path, tsv: Path) -> None:
     code, out, err = run(model_folder, tsv, "--by-length", "--by-frequency", "--resamples", "50")
     assert code == 0 and "4 pairs of" in out and "left out: 1 pair " in err
     assert re.search(r"BLEU +100\.0 \[", out)  # of three words, no 4-gram can be right: its interval is wide
@@ -61,32 +61,34 @@ def test_scores_of_what_was_learnt(run: Run, model_folder: Path, tsv: Path) -> N
     assert "times counted" in out and "length ratio" in out and "source words hardly read" in out
 
 
-def test_two_files_and_json(run: Run, model_folder: Path, tmp_path: Path, pairs: list[TextPair]) -> None:
+def test_evaluate_reads_two_files_and_prints_json(
+    run: Run, model_folder: Path, tmp_path: Path, pairs: list[TextPair]
+) -> None:
     for name, texts in (("en", [p.source for p in pairs[:4]]), ("fr", [p.target for p in pairs[:3]] + ["autre"])):
         (tmp_path / name).write_text("\n".join(texts) + "\n", encoding="utf-8")
     short = tmp_path / "short.txt"
     short.write_text("0-0\n0-0\n0-0\n5-0\n", encoding="utf-8")
     code, out, _ = run(model_folder, tmp_path / "en", tmp_path / "fr", "--gold", short, *FEW, "--json")
-    found = json.loads(out)
-    (system,) = found["systems"]
-    (one,) = system["runs"]
-    assert code == 0 and one["exact"] == 75.0 and one["sentences"] == 4 and system["name"] == "learnt"
-    assert 0 <= one["alignment"]["aer"] <= 1 and set(found["aligners"]) == {"diagonal", "uniform"}
-    assert [row["words"] for row in one["by_length"] if row["sentences"]] == ["1–5", "6–10"]
-    assert found["differences"] == []
+    results = json.loads(out)
+    (system,) = results["systems"]
+    (first_run,) = system["runs"]
+    assert code == 0 and first_run["exact"] == 75.0 and first_run["sentences"] == 4 and system["name"] == "learnt"
+    assert 0 <= first_run["alignment"]["aer"] <= 1 and set(results["aligners"]) == {"diagonal", "uniform"}
+    assert [row["words"] for row in first_run["by_length"] if row["sentences"]] == ["1–5", "6–10"]
+    assert results["differences"] == []
 
 
-def test_alignments_against_gold(run: Run, model_folder: Path, tsv: Path, gold: Path) -> None:
+def test_evaluate_scores_alignments_against_gold(run: Run, model_folder: Path, tsv: Path, gold: Path) -> None:
     code, out, _ = run(model_folder, tsv, "--gold", gold, *FEW, "--json")
-    found = json.loads(out)
-    aligned = found["systems"][0]["runs"][0]["alignment"]
-    assert code == 0 and found["aligners"]["diagonal"]["aer"] == pytest.approx(1 - (13 + 14) / (16 + 15))
+    results = json.loads(out)
+    aligned = results["systems"][0]["runs"][0]["alignment"]
+    assert code == 0 and results["aligners"]["diagonal"]["aer"] == pytest.approx(1 - (13 + 14) / (16 + 15))
     assert 0 <= aligned["aer"] <= 1 and aligned["sentences"] == 4
     again = json.loads(run(model_folder, tsv, "--gold", gold, *FEW, "--json", "--layer", "-1")[1])
-    assert again["systems"][0]["runs"][0]["alignment"] != aligned and again["aligners"] == found["aligners"]
+    assert again["systems"][0]["runs"][0]["alignment"] != aligned and again["aligners"] == results["aligners"]
 
 
-def test_a_task_brings_its_gold(
+def test_evaluate_scores_a_task_against_its_gold(
     run: Run, untrained: Callable[..., Seq2Seq[Any, Any]], vocabularies: Vocabularies, tmp_path: Path
 ) -> None:
     save(tmp_path / "fixed", untrained("cho2014"), vocabularies)
@@ -96,48 +98,52 @@ def test_a_task_brings_its_gold(
     assert "hardly read" not in out
 
 
-def test_files_of_outputs_against_each_other(run: Run, tsv: Path, outputs: Callable[..., Path]) -> None:
+def test_evaluate_compares_files_of_translations(run: Run, tsv: Path, outputs: Callable[..., Path]) -> None:
     worse, better = outputs("worse", 3), outputs("better", 0)
     for test in ("bootstrap", "randomisation"):
         code, out, _ = run(worse, tsv, "--against", better, "--test", test, "--metrics", "chrf,exact", *FEW)
         assert code == 0 and "worse.txt" in out and f"better.txt against worse.txt, by paired {test}" in out
         assert re.search(r"exact +25\.0 +100\.0 +\+75\.00 +\S+ … \+100\.00 +0\.\d+", out)
-    found = json.loads(run(worse, tsv, "--against", better, "--against", worse, "--metrics", "wer", *FEW, "--json")[1])
-    assert [one["name"] for one in found["differences"]] == ["better.txt", "worse.txt"]
-    assert found["differences"][0]["difference"] < 0 == found["differences"][1]["difference"]
+    results = json.loads(
+        run(worse, tsv, "--against", better, "--against", worse, "--metrics", "wer", *FEW, "--json")[1]
+    )
+    assert [row["name"] for row in results["differences"]] == ["better.txt", "worse.txt"]
+    assert results["differences"][0]["difference"] < 0 == results["differences"][1]["difference"]
 
 
-def test_runs_with_other_seeds(run: Run, tsv: Path, outputs: Callable[..., Path]) -> None:
-    one = ",".join(str(outputs(f"one-{n}", n)) for n in range(3))
-    two = ",".join(str(outputs(f"two-{n}", 4)) for n in range(2))
-    code, out, _ = run(one, tsv, "--against", two, "--metrics", "exact", *FEW)
+def test_evaluate_compares_systems_with_several_runs(run: Run, tsv: Path, outputs: Callable[..., Path]) -> None:
+    first = ",".join(str(outputs(f"one-{n}", n)) for n in range(3))
+    second = ",".join(str(outputs(f"two-{n}", 4)) for n in range(2))
+    code, out, _ = run(first, tsv, "--against", second, "--metrics", "exact", *FEW)
     assert code == 0 and "one-1.txt" in out and "by hierarchical bootstrap" in out
     assert re.search(r"exact +75\.0 +0\.0 +-75\.00", out)
-    code, _, err = run(one, tsv, "--against", two, "--test", "randomisation", *FEW)
+    code, _, err = run(first, tsv, "--against", second, "--test", "randomisation", *FEW)
     assert code == 2 and "as many of both, got 3 and 2" in err
 
 
-def test_references_alone_and_several(run: Run, tmp_path: Path, tsv: Path, outputs: Callable[..., Path]) -> None:
-    one, ref, other = outputs("one", 1), outputs("ref", 0), outputs("other", 4)
-    code, out, _ = run(one, "--reference", ref, "--reference", other, "--metrics", "exact", *FEW, "--json")
-    found = json.loads(out)["systems"][0]["runs"][0]
-    assert code == 0 and found["exact"] == 100 and found["by_length"] == []
-    code, out, _ = run(one, tsv, "--reference", other, "--metrics", "exact", *FEW, "--json")
+def test_evaluate_takes_several_references(run: Run, tmp_path: Path, tsv: Path, outputs: Callable[..., Path]) -> None:
+    hypotheses, ref, other = outputs("one", 1), outputs("ref", 0), outputs("other", 4)
+    code, out, _ = run(hypotheses, "--reference", ref, "--reference", other, "--metrics", "exact", *FEW, "--json")
+    results = json.loads(out)["systems"][0]["runs"][0]
+    assert code == 0 and results["exact"] == 100 and results["by_length"] == []
+    code, out, _ = run(hypotheses, tsv, "--reference", other, "--metrics", "exact", *FEW, "--json")
     assert json.loads(out)["systems"][0]["runs"][0]["exact"] == 100
 
 
-def test_constraints_and_frequencies(run: Run, tmp_path: Path, tsv: Path, outputs: Callable[..., Path]) -> None:
-    asked, train = tmp_path / "asked.jsonl", tmp_path / "train.fr"
-    asked.write_text('{"include": ["chat", "noir"]}\n\n{"exclude": ["chien"]}\n\n\n', encoding="utf-8")
+def test_evaluate_counts_met_constraints_and_word_frequencies(
+    run: Run, tmp_path: Path, tsv: Path, outputs: Callable[..., Path]
+) -> None:
+    constraints, train = tmp_path / "asked.jsonl", tmp_path / "train.fr"
+    constraints.write_text('{"include": ["chat", "noir"]}\n\n{"exclude": ["chien"]}\n\n\n', encoding="utf-8")
     train.write_text("le le le le chat\n", encoding="utf-8")
-    code, out, _ = run(outputs("one", 0), tsv, "--constraints", asked, "--train", train, *FEW, "--json")
-    found = json.loads(out)["systems"][0]["runs"][0]
-    assert code == 0 and found["constraints"]["share"] == pytest.approx(1 / 3)
-    assert [row["expected"] for row in found["by_frequency"]][:3] == [12, 2, 2]
-    assert "1 of 2" in run(outputs("one", 0), tsv, "--constraints", asked, *FEW)[1]
+    code, out, _ = run(outputs("one", 0), tsv, "--constraints", constraints, "--train", train, *FEW, "--json")
+    results = json.loads(out)["systems"][0]["runs"][0]
+    assert code == 0 and results["constraints"]["share"] == pytest.approx(1 / 3)
+    assert [row["expected"] for row in results["by_frequency"]][:3] == [12, 2, 2]
+    assert "1 of 2" in run(outputs("one", 0), tsv, "--constraints", constraints, *FEW)[1]
 
 
-def test_the_report_is_one_file_with_heatmaps(
+def test_evaluate_report_is_one_file_with_heatmaps(
     run: Run, model_folder: Path, tsv: Path, gold: Path, tmp_path: Path, outputs: Callable[..., Path]
 ) -> None:
     report = tmp_path / "report.html"
@@ -157,9 +163,7 @@ def test_the_report_is_one_file_with_heatmaps(
     assert "one.txt against learnt" in page and "<script" not in page
 
 
-def test_the_report_shows_the_letters_that_a_model_of_characters_read(
-    run: Run, speller_folder: Path, tmp_path: Path
-) -> None:
+def test_evaluate_report_shows_letters_for_a_character_model(run: Run, speller_folder: Path, tmp_path: Path) -> None:
     tsv, report = tmp_path / "words.tsv", tmp_path / "report.html"
     tsv.write_text("badge\tBADGE\nfed\tFED\n", encoding="utf-8")
     assert run(speller_folder, tsv, *FEW, "--report", report)[0] == 0
@@ -170,7 +174,7 @@ def test_the_report_shows_the_letters_that_a_model_of_characters_read(
     assert code == 2 and "--by must be auto, piece or word, got 'letter'" in err
 
 
-def test_mistakes_are_one_line_and_2(
+def test_evaluate_explains_a_mistake_in_one_line(
     run: Run, model_folder: Path, tsv: Path, gold: Path, tmp_path: Path, outputs: Callable[..., Path]
 ) -> None:
     blank, wrong, few, bad = (tmp_path / name for name in ("blank.tsv", "wrong.txt", "few.txt", "bad.jsonl"))
@@ -178,8 +182,8 @@ def test_mistakes_are_one_line_and_2(
     wrong.write_text("0-0\n0-9\n\n\n\n", encoding="utf-8")
     few.write_text("0-0\n", encoding="utf-8")
     bad.write_text('{"include": "chat"}\n' * 5, encoding="utf-8")
-    one = outputs("one", 0)
-    for arguments, said in (
+    file = outputs("one", 0)
+    for arguments, message in (
         ((tmp_path / "none", tsv), "no such folder"),
         ((model_folder, tmp_path / "none.tsv"), "no such file"),
         ((model_folder, blank), "every pair has a blank side"),
@@ -190,17 +194,17 @@ def test_mistakes_are_one_line_and_2(
         ((model_folder, tsv, "--gold", gold, "--layer", "7"), "layer 7 does not exist"),
         ((model_folder, "task:phrasebok-en-fr"), "did you mean 'phrasebook-en-fr'?"),
         ((model_folder, "task:phrasebook-en-fr", "--gold", gold), "brings its own"),
-        ((one, tsv, "--report", tmp_path / "no" / "r.html"), "no folder"),
+        ((file, tsv, "--report", tmp_path / "no" / "r.html"), "no folder"),
         ((few, tsv), "few.txt: 1 lines for the 5 pairs of"),
-        ((one, tsv, "--reference", few), "few.txt: 1 lines for the 5 pairs of"),
-        ((one, tsv, "--constraints", bad), "bad.jsonl:1: include: expected a list of texts"),
-        ((one, tsv, "--constraints", few), "few.txt:1: "),
-        ((one, tsv, "--metrics", "blue"), "did you mean 'bleu'"),
-        ((one, tsv, "--against", one, "--test", "t"), "--test must be bootstrap or randomisation, got 't'"),
-        ((one,), "give PAIRS, or the references by --reference"),
-        ((model_folder, "--reference", one), "a model needs sources"),
-        ((one, "--reference", one, "--gold", gold), "links join sources to targets"),
-        ((one, tsv, "--train", tmp_path / "none"), "no such file"),
+        ((file, tsv, "--reference", few), "few.txt: 1 lines for the 5 pairs of"),
+        ((file, tsv, "--constraints", bad), "bad.jsonl:1: include: expected a list of texts"),
+        ((file, tsv, "--constraints", few), "few.txt:1: "),
+        ((file, tsv, "--metrics", "blue"), "did you mean 'bleu'"),
+        ((file, tsv, "--against", file, "--test", "t"), "--test must be bootstrap or randomisation, got 't'"),
+        ((file,), "give PAIRS, or the references by --reference"),
+        ((model_folder, "--reference", file), "a model needs sources"),
+        ((file, "--reference", file, "--gold", gold), "links join sources to targets"),
+        ((file, tsv, "--train", tmp_path / "none"), "no such file"),
     ):
         code, _, err = run(*arguments, *FEW)
-        assert code == 2 and said in err and err.count("\n") == 1, (arguments, err)
+        assert code == 2 and message in err and err.count("\n") == 1, (arguments, err)

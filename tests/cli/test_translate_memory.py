@@ -1,4 +1,4 @@
-"""A file fifty times as long is translated in the same memory: plain, compressed, from standard input, as objects."""
+"""`saccade translate` needs no more memory for a file that is fifty times as long."""
 
 import gzip
 import os
@@ -30,20 +30,20 @@ LINES, TIMES = 1024, 50
 
 def peak(model: Path, source: Path, out: Path, *options: str, piped: bool = False) -> int:
     """MiB"""
-    given = "-" if piped else str(source)
-    command = [sys.executable, "-c", PROGRAM, "translate", str(model), given, "--out", str(out), "--device", "cpu"]
+    file = "-" if piped else str(source)
+    command = [sys.executable, "-c", PROGRAM, "translate", str(model), file, "--out", str(out), "--device", "cpu"]
     command += ["--beam", "1", "--longest", "2", "--too-long", "refuse", *options]
     with source.open("rb") as stream:
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         done = subprocess.run(command, stdin=stream, capture_output=True, text=True, check=True, env=environment)
-    found = re.search(r"^peak (\d+)$", done.stderr, re.MULTILINE)
-    assert found is not None, done.stderr
-    return int(found[1])
+    match = re.search(r"^peak (\d+)$", done.stderr, re.MULTILINE)
+    assert match is not None, done.stderr
+    return int(match[1])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [pytest.param("plain", marks=pytest.mark.long), "compressed", "objects"])
-def test_memory_does_not_grow_with_the_file(
+def test_translate_memory_does_not_grow_with_the_file(
     kind: str, untrained: Callable[..., Seq2Seq[Any, Any]], vocabularies: Vocabularies, tmp_path: Path
 ) -> None:
     model = tmp_path / "model"

@@ -1,20 +1,19 @@
-"""However a command ends that the user can mend, it is one line and a documented exit code."""
+"""Every error that the user can fix ends in one line and a documented exit code."""
 
 import os
 import resource
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from running import Run
 
 from saccade import journal as journals
 from saccade.errors import UserError
 from saccade.journal import open_journal
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 def start(shell: str, *, interrupted_at: str | None = None) -> subprocess.CompletedProcess[str]:
@@ -34,7 +33,7 @@ def start(shell: str, *, interrupted_at: str | None = None) -> subprocess.Comple
 
 
 @pytest.mark.parametrize(
-    ("shell", "code", "said"),
+    ("shell", "code", "message"),
     [
         ("saccade --version > /dev/full", 2, "saccade: a write failed: No space left on device\n"),
         ("saccade --version >&-", 2, "saccade: a write failed: Bad file descriptor\n"),
@@ -44,18 +43,18 @@ def start(shell: str, *, interrupted_at: str | None = None) -> subprocess.Comple
         ("set -o pipefail; saccade --help | true", 141, ""),
     ],
 )
-def test_standard_streams_that_fail(shell: str, code: int, said: str) -> None:
+def test_failing_standard_stream_gives_its_exit_code(shell: str, code: int, message: str) -> None:
     done = start(shell)
-    assert (done.returncode, done.stderr) == (code, said), done
+    assert (done.returncode, done.stderr) == (code, message), done
 
 
 @pytest.mark.parametrize("module", ["typer", "saccade.cli.commands", "rich"])
-def test_ctrl_c_while_the_program_starts(module: str) -> None:
+def test_ctrl_c_at_start_prints_one_line(module: str) -> None:
     done = start("saccade --help", interrupted_at=module)
     assert (done.returncode, done.stdout, done.stderr) == (1, "", "saccade: interrupted\n")
 
 
-def test_a_message_that_quotes_too_much_is_shortened(saccade: Run, tmp_path: Path) -> None:
+def test_long_message_is_shortened(saccade: Run, tmp_path: Path) -> None:
     name = "n" * 200
     path = Path(*[name] * 8, "pairs.tsv")  # 1,600 characters, no part of which is too long for a file's name
     code, out, err = saccade("data", tmp_path / path)
@@ -74,18 +73,18 @@ def room_for(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_after_a_full_disk_the_lines_that_are_named_are_on_it(saccade: Run, tmp_path: Path) -> None:
-    given, out = tmp_path / "pairs.tsv", tmp_path / "out.tsv"
-    given.write_text("".join(f"a cat {i}\tun chat {i}\n" for i in range(2000)), encoding="utf-8")
+def test_full_disk_keeps_the_lines_that_the_message_counts(saccade: Run, tmp_path: Path) -> None:
+    pairs, out = tmp_path / "pairs.tsv", tmp_path / "out.tsv"
+    pairs.write_text("".join(f"a cat {i}\tun chat {i}\n" for i in range(2000)), encoding="utf-8")
     with room_for(20_000):
-        code, _, said = saccade("data", given, "--out", out)
+        code, _, err = saccade("data", pairs, "--out", out)
     done = (tmp_path / "out.tsv.unfinished").read_text(encoding="utf-8")
     assert code == 2 and not out.exists() and done.endswith("\n") and 0 < len(done) <= 20_000
-    assert f"{done.count(chr(10)):,} lines finished and saved in" in said
-    assert said.splitlines()[-1] == f"saccade: {out}: cannot be written: File too large"
+    assert f"{done.count(chr(10)):,} lines finished and saved in" in err
+    assert err.splitlines()[-1] == f"saccade: {out}: cannot be written: File too large"
 
 
-def test_a_journal_that_cannot_be_saved_names_what_the_same_command_finds(
+def test_failed_journal_names_the_lines_that_can_be_continued(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out.txt"
@@ -93,20 +92,20 @@ def test_a_journal_that_cannot_be_saved_names_what_the_same_command_finds(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    with pytest.raises(UserError, match="No space left"), open_journal({"out": out}, {}, restart=False) as kept:
+    with pytest.raises(UserError, match="No space left"), open_journal({"out": out}, {}, restart=False) as journal:
         for line in range(4):
-            kept.write("out", f"line {line}")
+            journal.write("out", f"line {line}")
             if line == 2:
                 monkeypatch.setattr(journals, "write_json", full)
-            kept.commit(line + 1)
+            journal.commit(line + 1)
     assert "2 lines finished and saved in" in capsys.readouterr().err
     assert (tmp_path / "out.txt.unfinished").read_text() == "line 0\nline 1\n"
     monkeypatch.undo()
-    with open_journal({"out": out}, {}, restart=False) as kept:
-        assert kept.lines == 2
+    with open_journal({"out": out}, {}, restart=False) as journal:
+        assert journal.lines == 2
 
 
-def test_translations_to_a_pipe_whose_reader_is_gone(
+def test_closed_pipe_ends_translate_with_141(
     saccade: Run, model_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "in.txt").write_text("it sleeps\n")
@@ -114,15 +113,15 @@ def test_translations_to_a_pipe_whose_reader_is_gone(
     os.close(reading)
     with os.fdopen(writing, "w") as gone:
         monkeypatch.setattr(sys, "stdout", gone)
-        code, _, said = saccade("translate", model_folder, tmp_path / "in.txt")
-    assert (code, said) == (141, "")
+        code, _, err = saccade("translate", model_folder, tmp_path / "in.txt")
+    assert (code, err) == (141, "")
 
 
-def test_a_disk_that_fails_elsewhere_is_one_line(saccade: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_disk_is_reported_in_one_line(saccade: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise OSError(30, "Read-only file system", "somewhere")
 
     monkeypatch.setattr("saccade.cli.data.put", fail)
     (tmp_path / "p.tsv").write_text("a\tb\nc\td\n")
-    code, out, said = saccade("data", tmp_path / "p.tsv", "--json")
-    assert (code, out, said) == (2, "", "saccade: somewhere: Read-only file system\n")
+    code, out, err = saccade("data", tmp_path / "p.tsv", "--json")
+    assert (code, out, err) == (2, "", "saccade: somewhere: Read-only file system\n")

@@ -1,6 +1,5 @@
-"""`saccade translate` as a user meets it: lines, pipes, files, mistakes."""
+"""`saccade translate`: lines, pipes, files, figures, the interactive mode and mistakes."""
 
-import io
 import json
 import os
 import shlex
@@ -8,9 +7,10 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
+from running import Done, Run
 
 from saccade.cli import main
 from saccade.data import TextPair
@@ -19,46 +19,19 @@ from saccade.models import Seq2Seq
 from saccade.text import Vocabularies
 
 
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Done]
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """The command in this process, which has torch loaded already."""
-
-    def run(*arguments: str | Path, stdin: bytes = b"") -> Done:
-        monkeypatch.setattr(sys, "argv", ["saccade", *map(str, arguments)])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsys.readouterr()
-        assert "Traceback" not in err
-        code = ended.value.code
-        assert code is None or isinstance(code, int)
-        return Done(code or 0, out, err)
-
-    return run
-
-
 @pytest.fixture
 def fixed_vector(tmp_path: Path, untrained: Callable[..., Seq2Seq[Any, Any]], vocabularies: Vocabularies) -> Path:
     save(tmp_path / "fixed", untrained("cho2014"), vocabularies)
     return tmp_path / "fixed"
 
 
-def test_a_line_out_for_each_line_in(run: Run, model_folder: Path) -> None:
+def test_translate_writes_one_line_per_line(run: Run, model_folder: Path) -> None:
     done = run("translate", model_folder, "-", stdin=b"the cat sleeps\n\n \nI see the house\r\nit sleeps")
     assert done == Done(0, "le chat dort\n\n\n我看见房子\nil dort\n", "")
     assert run("translate", model_folder, stdin=b"") == Done(0, "", "")
 
 
-def test_from_a_file_to_a_file(run: Run, model_folder: Path, tmp_path: Path, pairs: list[TextPair]) -> None:
+def test_translate_reads_and_writes_files(run: Run, model_folder: Path, tmp_path: Path, pairs: list[TextPair]) -> None:
     source, out = tmp_path / "in.txt", tmp_path / "out.txt"
     source.write_text("".join(f"{pair.source}\n" for pair in pairs), encoding="utf-8")
     out.write_text("old", encoding="utf-8")
@@ -67,7 +40,7 @@ def test_from_a_file_to_a_file(run: Run, model_folder: Path, tmp_path: Path, pai
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.txt", "out.txt"]
 
 
-def test_jsonl(run: Run, model_folder: Path) -> None:
+def test_translate_prints_jsonl(run: Run, model_folder: Path) -> None:
     done = run("translate", model_folder, "--jsonl", "--n-best", "3", stdin=b"we see the black house\n\n")
     first, blank = map(json.loads, done.out.splitlines())
     assert first["line"] == 1 and first["text"] == "我们看见黑房子" and len(first["alternatives"]) == 2
@@ -75,19 +48,19 @@ def test_jsonl(run: Run, model_folder: Path) -> None:
     assert blank["line"] == 2 and blank["text"] == "" and blank["tokens"] == [] and blank["alignment"] == []
 
 
-def test_jsonl_of_a_fixed_vector(run: Run, fixed_vector: Path) -> None:
+def test_translate_prints_no_alignment_without_attention(run: Run, fixed_vector: Path) -> None:
     done = run("translate", fixed_vector, "--jsonl", "--beam", "1", stdin=b"it\n")
     assert json.loads(done.out)["alignment"] is None
 
 
-def test_n_best(run: Run, model_folder: Path) -> None:
+def test_translate_prints_n_best(run: Run, model_folder: Path) -> None:
     lines = run("translate", model_folder, "--n-best", "2", stdin=b"it sleeps\nthe dog\n").out.splitlines()
     rows = [line.split("\t") for line in lines]
     assert [row[0] for row in rows] == ["1", "1", "2", "2"]
     assert rows[0][2] == "il dort" and float(rows[0][1]) > float(rows[1][1])
 
 
-def test_samples_come_back_by_their_seed(run: Run, model_folder: Path) -> None:
+def test_translate_samples_depend_on_the_seed(run: Run, model_folder: Path) -> None:
     def drawn(seed: int) -> str:
         options = ("--sample", "--temperature", "5", "--seed", str(seed))
         return run("translate", model_folder, *options, stdin=b"it sleeps\nit sleeps\n").out
@@ -96,27 +69,29 @@ def test_samples_come_back_by_their_seed(run: Run, model_folder: Path) -> None:
     assert len(set(drawn(1).rstrip("\n").split("\n"))) == 2
 
 
-def test_the_heatmap_follows_its_line(run: Run, model_folder: Path) -> None:
+def test_translate_prints_the_heatmap_after_its_line(run: Run, model_folder: Path) -> None:
     lines = run("translate", model_folder, "--heatmap", stdin=b"the cat sleeps\n\nit sleeps\n").out.splitlines()
     assert lines[0] == "le chat dort" and lines[1].split() == ["the", "cat", "sleeps"]
     assert [line.split()[0] for line in lines[2:5]] == ["le", "chat", "dort"]
     assert lines[5:7] == ["", "il dort"]
 
 
-def test_a_model_of_characters_shows_letters(run: Run, speller_folder: Path) -> None:
+def test_translate_heatmap_shows_letters_for_a_character_model(run: Run, speller_folder: Path) -> None:
     lines = run("translate", speller_folder, "--heatmap", stdin=b"badge\n").out.splitlines()
     assert lines[:2] == ["BADGE", "     b    a    d    g    e"] and [line[0] for line in lines[2:7]] == [*"BADGE"]
     lines = run("translate", speller_folder, "--heatmap", "--by", "word", stdin=b"badge\n").out.splitlines()
     assert lines[0] == "BADGE" and lines[1].split() == ["badge"]
-    one = json.loads(run("translate", speller_folder, "--jsonl", stdin=b"fed\n").out)
-    assert (one["unit"], one["alignment"]) == ("piece", [[0, 0], [1, 1], [2, 2]])
-    one = json.loads(run("translate", speller_folder, "--jsonl", "--by", "word", stdin=b"fed\n").out)
-    assert (one["unit"], one["alignment"]) == ("word", [[0, 0]])
+    row = json.loads(run("translate", speller_folder, "--jsonl", stdin=b"fed\n").out)
+    assert (row["unit"], row["alignment"]) == ("piece", [[0, 0], [1, 1], [2, 2]])
+    row = json.loads(run("translate", speller_folder, "--jsonl", "--by", "word", stdin=b"fed\n").out)
+    assert (row["unit"], row["alignment"]) == ("word", [[0, 0]])
     done = run("translate", speller_folder, "--by", "letter", stdin=b"fed\n")
     assert done.code == 2 and done.err.count("\n") == 1 and "--by must be auto, piece or word, got 'letter'" in done.err
 
 
-def test_a_long_line_says_how_far_it_is(run: Run, model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_translate_reports_progress_within_a_long_line(
+    run: Run, model_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(file_translation, "SECONDS_BETWEEN_MESSAGES", 0.0)
     done = run("translate", model_folder, "--beam", "1", stdin=b"the cat sleeps\n")
     assert done.out == "le chat dort\n"
@@ -127,7 +102,7 @@ def test_a_long_line_says_how_far_it_is(run: Run, model_folder: Path, monkeypatc
     assert run("translate", model_folder, stdin=b"the cat sleeps\n").err == ""
 
 
-def test_what_is_done_with_a_long_line_is_said_before_the_work(
+def test_translate_announces_a_long_line_before_translating(
     run: Run,
     untrained: Callable[..., Seq2Seq[Any, Any]],
     vocabularies: Vocabularies,
@@ -147,14 +122,14 @@ def test_what_is_done_with_a_long_line_is_said_before_the_work(
     assert done.code == 1 and "6 words, more than the 3 of the longest text" in done.err
 
 
-def test_figures(run: Run, model_folder: Path, tmp_path: Path) -> None:
+def test_translate_plots_attention(run: Run, model_folder: Path, tmp_path: Path) -> None:
     assert run("translate", model_folder, "--plot", tmp_path / "one.svg", stdin=b"the cat sleeps\n").code == 0
     assert (tmp_path / "one.svg").read_text(encoding="utf-8").startswith("<?xml")
     assert run("translate", model_folder, "--plot", tmp_path / "many.png", stdin=b"it sleeps\n\na dog eats\n").code == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["many-1.png", "many-3.png", "one.svg"]
 
 
-def test_a_figure_without_a_font_for_it_is_drawn_and_said_once(
+def test_translate_warns_once_about_a_missing_font(
     run: Run, model_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from matplotlib import font_manager
@@ -167,10 +142,12 @@ def test_a_figure_without_a_font_for_it_is_drawn_and_said_once(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a-1.png", "a-2.png"]
 
 
-def test_mistakes_are_one_line_and_2(run: Run, model_folder: Path, fixed_vector: Path, tmp_path: Path) -> None:
+def test_translate_explains_a_mistake_in_one_line(
+    run: Run, model_folder: Path, fixed_vector: Path, tmp_path: Path
+) -> None:
     bad = tmp_path / "bad.txt"
     bad.write_bytes(b"it sleeps\nd\xe9j\xe0\n")
-    for arguments, said in (
+    for arguments, message in (
         ((tmp_path / "none",), "no such folder"),
         ((model_folder, tmp_path / "none.txt"), "no such file"),
         ((model_folder, bad), "bad.txt:2: byte 2 of the line is 0xE9"),
@@ -186,11 +163,11 @@ def test_mistakes_are_one_line_and_2(run: Run, model_folder: Path, fixed_vector:
     ):
         done = run("translate", *arguments, stdin=b"it sleeps\n")
         assert done.code == 2 and done.out == "", arguments
-        assert said in done.err and done.err.count("\n") == 1, done.err
+        assert message in done.err and done.err.count("\n") == 1, done.err
     assert run("translate", model_folder, "--beam", "0").code == 2
 
 
-def test_a_mistake_late_in_a_file_is_found_before_the_work(run: Run, model_folder: Path, tmp_path: Path) -> None:
+def test_translate_checks_the_whole_file_first(run: Run, model_folder: Path, tmp_path: Path) -> None:
     bad = tmp_path / "bad.txt"
     bad.write_bytes(b"it sleeps\n" * 600 + b"\xff\n")
     done = run("translate", model_folder, bad, "--out", tmp_path / "out.txt")
@@ -198,7 +175,7 @@ def test_a_mistake_late_in_a_file_is_found_before_the_work(run: Run, model_folde
     assert [path.name for path in tmp_path.iterdir()] == ["bad.txt"]
 
 
-def test_ctrl_c_keeps_what_was_done(
+def test_translate_keeps_finished_lines_after_ctrl_c(
     run: Run, model_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stream = Translator.translate_stream
@@ -218,7 +195,7 @@ def test_ctrl_c_keeps_what_was_done(
 
 
 @pytest.mark.parametrize("end", ["Ctrl-D", "Ctrl-C"])
-def test_on_a_terminal_it_is_interactive(
+def test_translate_is_interactive_on_a_terminal(
     end: str, model_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def read(prompt: str = "") -> str:
@@ -242,7 +219,7 @@ def test_on_a_terminal_it_is_interactive(
 
 
 @pytest.mark.slow
-def test_a_pipe_that_closes_is_no_error(model_folder: Path) -> None:
+def test_translate_ends_quietly_when_a_pipe_closes(model_folder: Path) -> None:
     command = f"{shlex.quote(sys.executable)} -m saccade translate {shlex.quote(str(model_folder))} - --beam 1"
     piped = f"yes 'it sleeps' | head -2000 | {command} | head -1"
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}

@@ -1,15 +1,13 @@
-"""`saccade calibrate`, and what `saccade translate --jsonl` then says."""
+"""`saccade calibrate`, and the confidence that `saccade translate --jsonl` then prints."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from running import Run
 
 from saccade.data import TextPair
 from saccade.decode import Translator, save
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
@@ -17,7 +15,7 @@ def run(saccade: Run) -> Run:
     return lambda command, *others: saccade(command, "--device", "cpu", *others)
 
 
-def test_confidence_is_fitted_kept_and_shown(
+def test_calibrate_fits_and_saves_confidence(
     run: Run, learnt: Translator, pairs: list[TextPair], tmp_path: Path
 ) -> None:
     folder, tsv, lines = tmp_path / "model", tmp_path / "pairs.tsv", tmp_path / "lines"
@@ -31,8 +29,8 @@ def test_confidence_is_fitted_kept_and_shown(
     known, blank, strange = map(json.loads, run("translate", folder, lines, "--jsonl")[1].splitlines())
     assert known["confidence"] > strange["confidence"] and blank["confidence"] is None
     assert [word for word, _ in known["word_confidences"]] == ["le", "chat", "dort"]
-    kept = (folder / "config.json").read_bytes()
+    saved = (folder / "config.json").read_bytes()
     tsv.write_text("a\tb\n", encoding="utf-8")
     code, out, err = run("calibrate", folder, tsv)
     assert code == 2 and out == "" and "calibration needs at least 20 pairs with text on both sides, got 1" in err
-    assert (folder / "config.json").read_bytes() == kept
+    assert (folder / "config.json").read_bytes() == saved

@@ -1,16 +1,14 @@
-"""Choosing among what was found, from the command line: minimum Bayes risk, other models, tuned weights."""
+"""`saccade translate --mbr`, reranking by other models, and `saccade rerank`."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from running import Run
 
 from saccade.data import TextPair
 from saccade.decode import Reranker, Search, Translator, minimise_risk, save
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
@@ -31,11 +29,13 @@ def other(learnt: Translator, tmp_path: Path) -> Path:
     return tmp_path / "r2l"
 
 
-def test_minimum_bayes_risk(run: Run, model_folder: Path, learnt: Translator, lines: Path) -> None:
+def test_mbr_chooses_the_hypothesis_with_the_lowest_risk(
+    run: Run, model_folder: Path, learnt: Translator, lines: Path
+) -> None:
     drawn = learnt.translate(["the black cat sleeps", "", "a big dog"], Search(sample=True, beam=8, n_best=8))
-    expected = [minimise_risk(one) for one in drawn]
+    expected = [minimise_risk(translation) for translation in drawn]
     code, out, _ = run("translate", model_folder, lines, "--sample", "--beam", "8", "--mbr", "chrf")
-    assert code == 0 and out.splitlines() == [one.text for one in expected]
+    assert code == 0 and out.splitlines() == [translation.text for translation in expected]
     *_, third = run("translate", model_folder, lines, "--sample", "--beam", "8", "--mbr", "chrf", "--jsonl")[
         1
     ].splitlines()
@@ -44,7 +44,7 @@ def test_minimum_bayes_risk(run: Run, model_folder: Path, learnt: Translator, li
     assert code == 0 and [line.split("\t")[0] for line in out.splitlines()] == ["1", "1", "2", "3", "3"]
 
 
-def test_other_models_and_tuned_weights(
+def test_rerank_tunes_weights_that_translate_uses(
     run: Run, model_folder: Path, learnt: Translator, other: Path, lines: Path, pairs: list[TextPair], tmp_path: Path
 ) -> None:
     tsv, weights = tmp_path / "pairs.tsv", tmp_path / "weights.json"
@@ -53,21 +53,23 @@ def test_other_models_and_tuned_weights(
     assert code == 0 and "chrf of 8 sentences" in out and "right_to_left" in out
     tuned: dict[str, Any] = json.loads(weights.read_text())
     assert tuned["sentences"] == 8 and tuned["after"] >= tuned["before"] - 1e-9
-    given = ("translate", model_folder, lines, "--right-to-left", other, "--beam", "4")
-    code, out, _ = run(*given, "--rerank-weights", weights)
+    command = ("translate", model_folder, lines, "--right-to-left", other, "--beam", "4")
+    code, out, _ = run(*command, "--rerank-weights", weights)
     reranker = Reranker(
         translator=learnt,
         right_to_left=Translator(learnt.model, learnt.vocabularies.towards(right_to_left=True), "cpu"),
         weights=tuned["weights"],
     )
-    found = learnt.translate(["the black cat sleeps", "", "a big dog"], Search(beam=4, n_best=4))
-    assert code == 0 and out.splitlines() == [one.text for one in reranker.rerank(found)]
-    code, out, _ = run(*given, "--rerank-weights", "model=0,length=0,right-to-left=1", "--chunk", "2")
+    translations = learnt.translate(["the black cat sleeps", "", "a big dog"], Search(beam=4, n_best=4))
+    assert code == 0 and out.splitlines() == [translation.text for translation in reranker.rerank(translations)]
+    code, out, _ = run(*command, "--rerank-weights", "model=0,length=0,right-to-left=1", "--chunk", "2")
     assert code == 0 and len(out.splitlines()) == 3
 
 
-def test_mistakes_are_one_line(run: Run, model_folder: Path, other: Path, lines: Path, tmp_path: Path) -> None:
-    for options, said in (
+def test_reranking_explains_a_mistake_in_one_line(
+    run: Run, model_folder: Path, other: Path, lines: Path, tmp_path: Path
+) -> None:
+    for options, message in (
         (("--mbr", "ter"), "--mbr must be chrf or bleu"),
         (("--mbr", "chrf", "--beam", "1"), "nothing to choose"),
         (("--mbr", "chrf", "--channel", model_folder), "give one of them"),
@@ -82,5 +84,5 @@ def test_mistakes_are_one_line(run: Run, model_folder: Path, other: Path, lines:
         (("--rerank-weights", tmp_path / "none.json"), "cannot be read"),
     ):
         code, out, err = run("translate", model_folder, lines, *options)
-        assert code == 2 and out == "" and said in err and err.count("\n") == 1
+        assert code == 2 and out == "" and message in err and err.count("\n") == 1
     assert run("rerank", model_folder, lines, "--metric", "ter")[0] == 2

@@ -1,18 +1,16 @@
-"""`saccade score` as a user meets it."""
+"""`saccade score`: one score per pair, JSON, totals, mistakes, and continuing after an interruption."""
 
 import json
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from running import Run
 
 from saccade.data import TextPair
 from saccade.decode import Translator, score_pairs
 from saccade.journal import Journal
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
@@ -28,34 +26,36 @@ def tsv(tmp_path: Path, pairs: list[TextPair]) -> Path:
     return path
 
 
-def test_a_number_a_line(run: Run, model_folder: Path, learnt: Translator, tsv: Path, pairs: list[TextPair]) -> None:
+def test_score_prints_one_number_per_line(
+    run: Run, model_folder: Path, learnt: Translator, tsv: Path, pairs: list[TextPair]
+) -> None:
     code, out, err = run(model_folder, tsv)
     expected = [*score_pairs(learnt, [*pairs[:3], ("", "")])]
     assert code == 0 and [float(line) for line in out.splitlines()] == pytest.approx(
-        [one.log_prob for one in expected], abs=1e-4
+        [score.log_prob for score in expected], abs=1e-4
     )
     assert err.startswith("4 pairs, ") and "perplexity" in err and "per word" in err
     means = run(model_folder, tsv, "--value", "mean")[1]
-    assert [float(line) for line in means.splitlines()] == pytest.approx([one.mean for one in expected], abs=1e-4)
+    assert [float(line) for line in means.splitlines()] == pytest.approx([score.mean for score in expected], abs=1e-4)
 
 
-def test_fields_of_json_pass_through(run: Run, model_folder: Path, pairs: list[TextPair], tmp_path: Path) -> None:
+def test_score_passes_json_fields_through(run: Run, model_folder: Path, pairs: list[TextPair], tmp_path: Path) -> None:
     lines = [json.dumps({"id": n, "source": pair.source, "target": pair.target}) for n, pair in enumerate(pairs[:2])]
-    given = tmp_path / "pairs.jsonl"
-    given.write_text("\n".join([lines[0], "", lines[1]]) + "\n", encoding="utf-8")
-    code, out, _ = run(model_folder, given, "--jsonl")
+    file = tmp_path / "pairs.jsonl"
+    file.write_text("\n".join([lines[0], "", lines[1]]) + "\n", encoding="utf-8")
+    code, out, _ = run(model_folder, file, "--jsonl")
     first, blank, second = map(json.loads, out.splitlines())
     assert code == 0 and (first["id"], first["line"], second["id"], second["line"]) == (0, 1, 1, 3)
     assert blank["log_prob"] == 0 and blank["tokens"] == [] and "id" not in blank
     assert first["words"] == ["le", "chat", "dort"] and len(first["word_log_probs"]) == 3
     assert len(first["token_log_probs"]) == len(first["tokens"]) + 1
-    given.write_text(f'{lines[0]}\n{{"source": "a", "target": "b", "mean": 3}}\n', encoding="utf-8")
-    code, out, err = run(model_folder, given, "--jsonl")
-    assert code == 2 and out == "" and f"{given}:2: has a field 'mean'" in err
-    assert run(model_folder, given)[0] == 0  # numbers alone do not clash
+    file.write_text(f'{lines[0]}\n{{"source": "a", "target": "b", "mean": 3}}\n', encoding="utf-8")
+    code, out, err = run(model_folder, file, "--jsonl")
+    assert code == 2 and out == "" and f"{file}:2: has a field 'mean'" in err
+    assert run(model_folder, file)[0] == 0  # numbers alone do not clash
 
 
-def test_two_files_a_task_an_ensemble_and_a_summary(
+def test_score_reads_two_files_and_tasks_with_an_ensemble(
     run: Run, model_folder: Path, tsv: Path, pairs: list[TextPair], tmp_path: Path
 ) -> None:
     alone = run(model_folder, tsv)[1].splitlines()
@@ -74,10 +74,10 @@ def test_two_files_a_task_an_ensemble_and_a_summary(
     assert code == 0 and len(out_.splitlines()) == 3
 
 
-def test_mistakes_are_one_line_with_their_place(run: Run, model_folder: Path, tsv: Path, tmp_path: Path) -> None:
+def test_score_explains_a_mistake_in_one_line(run: Run, model_folder: Path, tsv: Path, tmp_path: Path) -> None:
     tsv.write_text("the cat\tle chat\na dog\n", encoding="utf-8")
     out = tmp_path / "out"
-    for arguments, said in (
+    for arguments, message in (
         ((model_folder, tsv, "--out", out), f"{tsv}:2: 0 tabs in the line"),
         ((model_folder, tmp_path / "none.tsv"), "no such file"),
         ((model_folder, tsv, "--value", "bits"), "--value must be log-prob, mean or perplexity"),
@@ -86,17 +86,17 @@ def test_mistakes_are_one_line_with_their_place(run: Run, model_folder: Path, ts
         ((tmp_path, tsv), "not a model folder"),
     ):
         code, shown, err = run(*arguments)
-        assert code == 2 and shown == "" and said in err and err.count("\n") == 1
+        assert code == 2 and shown == "" and message in err and err.count("\n") == 1
     assert not out.exists()
 
 
-def test_an_interrupted_run_goes_on_to_the_same_bytes_and_the_same_summary(
+def test_interrupted_score_continues_to_the_same_output_and_summary(
     run: Run, model_folder: Path, pairs: list[TextPair], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given, out, summary = (tmp_path / name for name in ("pairs.jsonl", "scores", "summary.json"))
+    file, out, summary = (tmp_path / name for name in ("pairs.jsonl", "scores", "summary.json"))
     lines = [{"id": number, "source": pair.source, "target": pair.target} for number, pair in enumerate(pairs)]
-    given.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    command = (model_folder, given, "--jsonl", "--chunk", "3", "--out", out, "--summary", summary)
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    command = (model_folder, file, "--jsonl", "--chunk", "3", "--out", out, "--summary", summary)
     assert run(*command)[0] == 0
     whole, total = out.read_bytes(), summary.read_bytes()
     out.unlink()

@@ -1,17 +1,16 @@
-"""`--trust-code`, as every command that loads a model folder has it."""
+"""`--trust-code`, which every command that loads a model folder has."""
 
 import json
 import shutil
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import typer
+from running import Run
 
 from saccade.cli.commands import app
 
-Run = Callable[..., tuple[int, str, str]]
 LOADING = ["train", "sweep", "translate", "score", "rerank", "calibrate", "align", "evaluate", "compare"]
 
 OWN_MODEL = """
@@ -22,12 +21,12 @@ class Mine(Vaswani2017): pass
 """
 
 
-def test_every_command_that_loads_a_folder_has_it() -> None:
+def test_commands_that_load_models_have_trust_code() -> None:
     commands = typer.main.get_group(app).commands
     assert [name for name in LOADING if "--trust-code" not in {o for p in commands[name].params for o in p.opts}] == []
 
 
-def test_a_folder_that_names_code_is_refused_in_one_line(
+def test_folder_that_names_code_is_refused_in_one_line(
     saccade: Run, model_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = Path(shutil.copytree(model_folder, tmp_path / "model"))
