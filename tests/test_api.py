@@ -85,7 +85,7 @@ def test_files_are_translated_and_scored_line_by_line(model: saccade.Model, tmp_
     assert float(lines[-1]) == pytest.approx(score.perplexity, abs=1e-5) and totals.pairs == 1
 
 
-def test_a_model_is_evaluated_and_aligned(model: saccade.Model, pairs: list[TextPair], tmp_path: Path) -> None:
+def test_model_evaluates_and_aligns(model: saccade.Model, pairs: list[TextPair], tmp_path: Path) -> None:
     chosen = pairs[:8]
     result = model.evaluate(chosen, metrics="bleu,chrf", resamples=0, beam=2)
     assert set(result.runs[0].evaluation.scores.measured) == {"bleu", "chrf"}
@@ -98,7 +98,7 @@ def test_a_model_is_evaluated_and_aligned(model: saccade.Model, pairs: list[Text
     assert {tuple(map(int, link.split("-"))) for link in links[0].split()} == set(aligned.links)
 
 
-def test_data_is_described(pairs: list[TextPair], tmp_path: Path) -> None:
+def test_describe_data_counts_and_writes_the_remaining_pairs(pairs: list[TextPair], tmp_path: Path) -> None:
     report = saccade.describe_data([*pairs, pairs[0]], clean=["duplicates"], out=tmp_path / "clean.tsv")
     assert report.report.kept == len(set(pairs)) and (tmp_path / "clean.tsv").is_file()
     assert {"attentions", "models", "tasks"} <= {name.removeprefix("list_") for name in dir(saccade)}
@@ -137,7 +137,7 @@ RENAMED = {"folder": "model", "systems": "system", "as_json": "", "help": "", "t
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_every_option_of_a_command_is_one_of_the_call(name: str) -> None:
+def test_every_option_of_a_command_is_an_option_of_the_call(name: str) -> None:
     import typer.main
 
     group: Any = typer.main.get_command(app)

@@ -32,7 +32,7 @@ def test_new_files_replace_the_old_and_the_others_stay(tmp_path: Path) -> None:
     assert sorted(path.name for path in folder.iterdir()) == ["a", "b", "log", "sub"]
 
 
-def test_an_error_inside_changes_nothing(tmp_path: Path) -> None:
+def test_error_inside_a_write_changes_nothing(tmp_path: Path) -> None:
     save(tmp_path, "old")
     with pytest.raises(KeyboardInterrupt), files.atomic_folder(tmp_path) as new:
         (new / "a").write_text("new")
@@ -41,7 +41,7 @@ def test_an_error_inside_changes_nothing(tmp_path: Path) -> None:
     assert not list(tmp_path.glob(".*"))
 
 
-def test_a_nested_write_is_part_of_the_outer_one(tmp_path: Path) -> None:
+def test_nested_write_is_part_of_the_outer_one(tmp_path: Path) -> None:
     save(tmp_path, "old")
     with pytest.raises(ZeroDivisionError), files.atomic_folder(tmp_path) as new:
         save(new, "new")
@@ -173,7 +173,7 @@ def test_no_link_in_a_folder_is_followed(tmp_path: Path, committed: Path) -> Non
     assert contents(victim) == before
 
 
-def test_the_folder_itself_may_be_a_link(tmp_path: Path, committed: Path) -> None:
+def test_folder_itself_may_be_a_link(tmp_path: Path, committed: Path) -> None:
     (tmp_path / "link").symlink_to(committed)
     assert files.read(tmp_path / "link", "a") == b"new"
     save(tmp_path / "link", "newer")

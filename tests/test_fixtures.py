@@ -1,4 +1,4 @@
-"""Model folders that earlier versions wrote: every later version loads them, and they say what they said."""
+"""Model folders that earlier versions wrote: every later version loads them, and they translate as before."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ SAID = {  # what it was trained on, and the log-probability that version 0.1 gav
 }
 
 
-def test_a_model_of_version_0_1() -> None:
+def test_model_of_version_0_1_translates_as_before() -> None:
     translator = saccade.load(VERSION_0_1, device="cpu").translator
     found = translator.translate(list(SAID), saccade.Search(beam=2))
     assert [translation.text for translation in found] == [text for text, _ in SAID.values()]
@@ -26,7 +26,7 @@ def test_a_model_of_version_0_1() -> None:
     assert translator.vocabularies.placeholders is not None and "<fr>" in translator.vocabularies.source.tags
 
 
-def test_a_training_state_of_version_0_1() -> None:
+def test_training_state_of_version_0_1_loads() -> None:
     state = model_folder.load_training(VERSION_0_1)
     assert state["step"] == 300 and state["best"] == float("-inf")
     assert state["optimiser"]["param_groups"][0]["lr"] == 0.01 and 0 in state["optimiser"]["state"]

@@ -1,4 +1,4 @@
-"""One writer at a time, told apart by the operating system, so that a dead process holds nothing."""
+"""One writer at a time: the operating system keeps the lock, so that a dead process holds none."""
 
 import os
 import signal
@@ -104,7 +104,7 @@ def test_blocks_are_nested_and_the_outermost_releases(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["made"]
 
 
-def test_a_link_in_place_of_the_lock_is_not_followed(tmp_path: Path) -> None:
+def test_link_in_place_of_the_lock_is_not_followed(tmp_path: Path) -> None:
     run, victim = tmp_path / "run", tmp_path / "victim"
     run.mkdir()
     victim.write_text("mine")

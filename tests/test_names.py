@@ -56,7 +56,7 @@ def test_missing_module_or_factory_is_named(here: Path) -> None:
         resolve("math:pi", TABLE, "attention")
 
 
-def test_the_table_comes_before_modules(here: Path) -> None:
+def test_table_entry_comes_before_a_module(here: Path) -> None:
     assert resolve("math:pi", {"math:pi": 4}, "number") == 4
 
 
@@ -67,7 +67,7 @@ def test_incomplete_name_is_reported(name: str, here: Path) -> None:
 
 
 @pytest.mark.parametrize("line", ["import no_such_module_inside", "1 / 0", "def ("])
-def test_a_broken_module_is_a_users_mistake(line: str, here: Path) -> None:
+def test_broken_module_is_reported_in_one_line(line: str, here: Path) -> None:
     name = f"names_that_break_{len(line)}"
     (here / f"{name}.py").write_text(line + "\n")
     with pytest.raises(UserError, match=f"module '{name}' cannot be imported"):

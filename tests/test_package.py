@@ -178,7 +178,7 @@ def kept(project: Path) -> set[str]:
 
 
 @pytest.mark.slow
-def test_the_wheel_installs_in_an_empty_environment(tmp_path: Path) -> None:
+def test_wheel_installs_in_an_empty_environment(tmp_path: Path) -> None:
     project = ROOT.parent
     run = subprocess.run
     run([sys.executable, "-m", "build", "--wheel", "--outdir", tmp_path, project], check=True, capture_output=True)
@@ -207,7 +207,7 @@ def test_the_wheel_installs_in_an_empty_environment(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_type_checker_finds_an_editable_install(tmp_path: Path) -> None:
+def test_type_checker_finds_an_editable_install(tmp_path: Path) -> None:
     """Neither by an import hook, which only Python follows, nor without py.typed."""
     run = subprocess.run
     run([sys.executable, "-m", "venv", tmp_path / "fresh"], check=True)

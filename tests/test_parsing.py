@@ -25,7 +25,7 @@ def test_json_survives_a_round_trip(value: Any) -> None:
 
 @given(st.text('[]{}",:\\ud8c0 1e-x\n=') | st.binary())
 @settings(deadline=None, max_examples=300)
-def test_no_other_error_is_raised(text: str | bytes) -> None:
+def test_parsers_raise_nothing_but_value_errors(text: str | bytes) -> None:
     with contextlib.suppress(ValueError):
         json.dumps(parse_json(text), ensure_ascii=False).encode()
     with contextlib.suppress(ValueError):
@@ -33,7 +33,7 @@ def test_no_other_error_is_raised(text: str | bytes) -> None:
 
 
 @pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a": ', "}")], ids=["lists", "tables"])
-def test_the_depth_has_a_limit(opening: str, closing: str) -> None:
+def test_parsers_limit_the_depth(opening: str, closing: str) -> None:
     def nested(depth: int) -> str:
         return opening * depth + "1" + closing * depth
 
@@ -44,7 +44,7 @@ def test_the_depth_has_a_limit(opening: str, closing: str) -> None:
     assert len(parse_json("[" + ", ".join(["[1]"] * 1_000) + "]")) == 1_000
 
 
-def test_half_of_a_surrogate_pair_is_refused() -> None:
+def test_half_a_surrogate_pair_is_refused() -> None:
     for text in (r'"\ud800"', r'{"\uDFFF": 1}', r'["\ude00\ud83d"]'):
         with pytest.raises(ValueError, match=r"\\ud\w{3} is half of a surrogate pair"):
             parse_json(text)

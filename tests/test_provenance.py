@@ -33,14 +33,14 @@ def test_provenance_is_complete_and_fits_json() -> None:
     assert found["date"].endswith("+00:00")
 
 
-def test_command_defaults_to_that_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_command_is_by_default_that_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["/somewhere/bin/saccade", "train", "my pairs.tsv"])
     assert provenance()["command"] == "saccade train 'my pairs.tsv'"
     monkeypatch.setattr(sys, "argv", ["/somewhere/saccade/__main__.py", "try"])  # python -m saccade try
     assert provenance()["command"] == "saccade try"
 
 
-def test_a_call_from_python_records_its_own_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_call_from_python_records_its_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["/somewhere/ipykernel_launcher.py", "-f", "kernel.json"])
 
     @recording_call
@@ -54,12 +54,12 @@ def test_a_call_from_python_records_its_own_arguments(monkeypatch: pytest.Monkey
     assert outer() == "saccade.compare()"
 
 
-def test_it_does_not_import_torch() -> None:
+def test_provenance_imports_no_torch() -> None:
     code = "import sys, saccade.provenance as p; p.provenance(); sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_the_commit_is_marked_when_files_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commit_is_marked_dirty_when_files_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SACCADE_COMMIT", raising=False)
     monkeypatch.setattr(saccade.provenance, "_CHECKOUT", tmp_path)
     assert provenance()["commit"] is None
