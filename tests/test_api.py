@@ -89,8 +89,10 @@ def test_model_evaluates_and_aligns(model: saccade.Model, pairs: list[TextPair],
     chosen = pairs[:8]
     result = model.evaluate(chosen, metrics="bleu,chrf", resamples=0, beam=2)
     assert set(result.runs[0].evaluation.scores.measured) == {"bleu", "chrf"}
-    again = saccade.evaluate([model], chosen, metrics="bleu,chrf", resamples=0, beam=2)
+    report = tmp_path / "report.html"
+    again = saccade.evaluate([model], chosen, metrics="bleu,chrf", resamples=0, beam=2, report=report)
     assert again.to_dict() == result.to_dict()
+    assert "saccade.evaluate([&lt;Model " in report.read_text(encoding="utf-8")  # not the command line of this process
     (aligned,) = model.align([CAT], ["le chat noir dort"], by="word")
     assert aligned.source == ("the", "black", "cat", "sleeps") and aligned.links
     links: list[str] = []

@@ -39,14 +39,11 @@ def main() -> None:
         sys.exit(error.code)
     except OSError as error:
         _end(error)
-    except SystemExit as ending:
+    except (KeyboardInterrupt, SystemExit) as ending:
         if isinstance(ending.__context__, BrokenPipeError):  # typer turns it into exit code 1
             _end(ending.__context__)
-        if ending.code != _TYPER_INTERRUPTED:
+        if isinstance(ending, SystemExit) and ending.code != _TYPER_INTERRUPTED:
             raise
-        _say("interrupted")
-        sys.exit(_INTERRUPTED)
-    except KeyboardInterrupt:
         _say("interrupted")
         sys.exit(_INTERRUPTED)
 

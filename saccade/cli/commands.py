@@ -1,7 +1,5 @@
 """All commands. `saccade --help` loads no torch: the API imports it when a command runs."""
 
-from collections.abc import Callable
-
 import typer
 
 from saccade.cli.align import align
@@ -10,7 +8,7 @@ from saccade.cli.compare import compare
 from saccade.cli.data import data
 from saccade.cli.evaluate import evaluate
 from saccade.cli.list import attentions, models, tasks
-from saccade.cli.options import common_options
+from saccade.cli.options import Command, common_options
 from saccade.cli.rerank import rerank
 from saccade.cli.score import score
 from saccade.cli.sweep import sweep
@@ -26,11 +24,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("try")(try_)
-app.command()(data)
-commands: list[Callable[..., None]] = [
-    *(train, sweep, translate, score, rerank, calibrate, align, evaluate, compare),
-    *(tasks, models, attentions),
-]
-for function in commands:
+MODEL_COMMANDS: list[Command] = [train, sweep, translate, score, rerank, calibrate, align, evaluate, compare]
+LISTS: list[Command] = [tasks, models, attentions]
+for function in (data, *MODEL_COMMANDS, *LISTS):
     app.command()(function)
 app.callback()(common_options)
