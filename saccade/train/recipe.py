@@ -84,13 +84,13 @@ class WeightedCorpus(Checked):
 @dataclass(frozen=True, kw_only=True)
 class Data(Checked):
     pairs: Annotated[
-        str, Help("A file (TSV, JSONL, CSV), the source side of two files, - for standard input, task:NAME or hf:NAME.")
+        str, Help("A file (TSV, JSONL, CSV), the sources of two files, - for standard input, task:NAME or hf:NAME.")
     ] = ""
     targets: Annotated[str | None, Help("The targets of two parallel files.")] = None
     fields: Annotated[Fields | None, Help("Names of the source's and target's fields, or column numbers.")] = None
     corpora: tuple[WeightedCorpus, ...] = ()  # several corpora to mix, instead of data.pairs
     valid: Annotated[str | None, Help("Validation pairs; by default, some of the pairs are held out.")] = None
-    valid_targets: Annotated[str | None, Help("The target side of the validation pairs, in two files.")] = None
+    valid_targets: Annotated[str | None, Help("The targets of the validation pairs, if in two files.")] = None
     valid_share: Annotated[BetweenZeroAndOne, Help("Share of the pairs to hold out for validation.")] = 0.05
     valid_most: Annotated[Count, Help("Maximum number of pairs to hold out.")] = 2000
     count: Annotated[Count, Help("Number of pairs to draw from a task.")] = 100_000
@@ -109,7 +109,7 @@ class Data(Checked):
         tuple[str, ...], Help("Texts to copy unchanged: markup, url, email, number, or regular expressions.")
     ] = ()
     sampling: Annotated[Share, Help("Subword sampling: unigram's smoothing or BPE's dropout. 0 disables this.")] = 0.0
-    streaming: Annotated[bool | _Auto, Help("Read pairs when needed; auto: if more than a gigabyte.")] = "auto"
+    streaming: Annotated[bool | _Auto, Help("Read pairs during training; auto: if the files exceed 1 GiB.")] = "auto"
     buffer: Annotated[Count, Help("Number of pairs that are shuffled together when streaming.")] = 50_000
     processes: Annotated[
         CountOrZero | _Auto, Help("Processes that prepare batches when streaming; auto: at most 8.")
@@ -197,7 +197,7 @@ MEASURED = ("tokens", "threads")  # settings of Training that the run decides on
 @dataclass(frozen=True, kw_only=True)
 class Training(Checked):
     optimiser: Annotated[Literal["adamw", "adadelta", "sgd", "muon"], Help("The optimiser.")] = "adamw"
-    lr: Annotated[Positive, Help("Highest learning rate; usual: 1 for Adadelta, 0.1 to 1 for SGD.")] = 1e-3
+    lr: Annotated[Positive, Help("Highest learning rate; usually 1 for Adadelta, 0.1 to 1 for SGD.")] = 1e-3
     momentum: Annotated[Share | None, Help("Momentum; none: 0 for SGD, 0.95 for Muon.")] = None
     nesterov: Annotated[bool, Help("Use Nesterov momentum with SGD; Muon always uses it.")] = False
     betas: Annotated[tuple[Share, Share], Help("Decay rates of AdamW's averages of gradient and square.")] = (0.9, 0.98)
@@ -207,45 +207,45 @@ class Training(Checked):
     decay: Annotated[BetweenZeroAndOne, Help("Factor by which a staircase or plateau lowers the rate.")] = 0.5
     decay_after: Annotated[NotNegative, Help("Epochs before a staircase first lowers the rate.")] = 5.0
     decay_every: Annotated[float, Range(least=0.001), Help("Epochs between further steps of a staircase.")] = 1.0
-    decay_patience: Annotated[Count, Help("Validations without a lower loss that make a plateau.")] = 1
+    decay_patience: Annotated[Count, Help("Validations without a lower loss before a plateau lowers the rate.")] = 1
     least_lr: Annotated[Positive, Help("A plateau that would lower the rate below this ends the run.")] = 1e-5
     clip: Annotated[Positive | None, Help("Maximum norm of the gradient.")] = 1.0
     smoothing: Annotated[Share, Help("Label smoothing.")] = 0.1
-    sampling: Annotated[_ScheduledSampling | None, Help("Schedule of scheduled sampling; none disables it.")] = None
+    sampling: Annotated[_ScheduledSampling | None, Help("Curve of scheduled sampling; none disables it.")] = None
     sampling_half: Annotated[Count, Help("Updates until half of the words that the decoder reads are its own.")] = 5000
     sampling_least: Annotated[Share, Help("Minimum share of true words that the decoder reads.")] = 0.0
     guided: Annotated[NotNegative, Help("Weight of the loss that draws attention to data.alignments.")] = 0.0
-    guided_decay: Annotated[UpToOne, Help("Factor of that weight after each epoch.")] = 1.0
+    guided_decay: Annotated[UpToOne, Help("Factor by which train.guided falls after each epoch.")] = 1.0
     guided_layer: Annotated[
         _Place | None, Help("Which decoder attention to guide, from 0; -1: the last; none: their mean.")
     ] = None
-    guided_head: Annotated[_Place | None, Help("Which of its heads, in the same way.")] = None
+    guided_head: Annotated[_Place | None, Help("Which of its heads to guide; none: their mean.")] = None
     reinforce: Annotated[NotNegative, Help("Weight of REINFORCE, which trains a sampled attention.")] = 0.1
-    reinforce_entropy: Annotated[NotNegative, Help("Weight of the entropy of its distribution.")] = 0.002
-    reinforce_expected: Annotated[Share, Help("Share of sentences read by the expected value, not a draw.")] = 0.5
+    reinforce_entropy: Annotated[NotNegative, Help("Weight of the entropy of a sampled attention.")] = 0.002
+    reinforce_expected: Annotated[Share, Help("Share of sentences that read the expected value, not a sample.")] = 0.5
     init_from: Annotated[str | None, Help("Start with the weights of this model folder.")] = None
     freeze: Annotated[tuple[str, ...], Help('Parameters that do not change, by name or pattern: "encoder.*".')] = ()
     tokens: Annotated[
-        Count | _Auto, Help("Batch size of all workers: pairs × longest side; auto: what fits in memory.")
+        Count | _Auto, Help("Batch size of all workers: pairs × longest side; auto: all that fits in memory.")
     ] = 4096
     accumulate: Annotated[int, Range(least=1, most=10_000), Help("Batches per update.")] = 1
     ema: Annotated[
         BetweenZeroAndOne | None, Help("Decay of a running average of the weights, which is validated and saved.")
     ] = None
-    average: Annotated[CountOrZero, Help("At the end, try the mean weights of this many last validations.")] = 0
+    average: Annotated[CountOrZero, Help("Try the mean weights of the last N validations; 0 disables this.")] = 0
     max_steps: Annotated[CountOrZero | None, Help("Maximum number of updates; the first limit ends the run.")] = None
     max_epochs: Annotated[CountOrZero | None, Help("Maximum number of epochs; 30 if no limit is set.")] = None
     max_minutes: Annotated[NotNegative | None, Help("Maximum minutes of updates and validations.")] = None
     check_every: Annotated[Count, Help("Updates between validations; each also saves the run.")] = 500
     patience: Annotated[Count, Help("Validations without a better score before the run ends.")] = 10
     judge: Annotated[Literal["bleu", "chrf", "exact", "loss"], Help("The metric that chooses the best model.")] = "bleu"
-    judge_on: Annotated[Count, Help("Number of validation sentences to translate for it.")] = 200
+    judge_on: Annotated[Count, Help("Number of validation sentences to translate for the metric.")] = 200
     precision: Annotated[_Precision, Help("Number format; auto: bf16 on a GPU that has it, else fp32.")] = "auto"
     compile: Annotated[bool, Help("Compile the forward pass with torch.compile.")] = False
     tensorboard: Annotated[bool, Help("Also write the metrics for TensorBoard, to tensorboard/.")] = False
-    device: Annotated[str, Help("auto, cpu, cuda, cuda:N or mps.")] = "auto"
+    device: Annotated[str, Help("The device: auto, cpu, cuda, cuda:N or mps.")] = "auto"
     threads: Annotated[_Threads, Help("CPU threads; auto: one or all, whichever is faster; none: all.")] = "auto"
-    seed: Annotated[Seed, Help("Seed of everything random in the run.")] = 1
+    seed: Annotated[Seed, Help("Seed for all random numbers of the run.")] = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
