@@ -41,6 +41,11 @@ class Help:
     argument: bool = False  # a positional argument of the command
 
 
+def option(default: Any, text: str, **help_options: Any) -> Any:
+    """A dataclass field with a default and a Help: `beam: Beam = option(5, "Number of hypotheses.")`."""
+    return dataclasses.field(default=default, metadata={"help": Help(text, **help_options)})
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Range:
     """Finite numbers; `least` and `most` belong to the range, `above` and `below` do not."""
@@ -131,7 +136,10 @@ def describe_option(hint: Any) -> str:
 def field_hints(cls: type[Any]) -> dict[str, Any]:
     """The type of each field, with its metadata."""
     hints = get_type_hints(cls, include_extras=True)
-    return {field.name: hints[field.name] for field in dataclasses.fields(cls)}
+    return {
+        field.name: Annotated[hints[field.name], field.metadata["help"]] if field.metadata else hints[field.name]
+        for field in dataclasses.fields(cls)
+    }
 
 
 def without_metadata(hint: Any) -> Any:

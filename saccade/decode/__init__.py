@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from saccade.lazy import import_on_first_use
 
 if TYPE_CHECKING:
-    from saccade.decode.calibrating import calibrate as calibrate
     from saccade.decode.confidence import Calibration as Calibration
+    from saccade.decode.confidence import calibrate as calibrate
     from saccade.decode.ensemble import Ensemble as Ensemble
     from saccade.decode.ensemble import combine as combine
     from saccade.decode.loading import load as load

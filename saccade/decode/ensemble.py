@@ -5,16 +5,16 @@ An ensemble has the contract of a model, so that every search accepts it. Its Fi
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast, get_args
+from typing import Any, cast, get_args
 
 import torch
 from torch import Tensor, nn
 
+from saccade.decode.options import Average
 from saccade.decode.translator import Translator
 from saccade.errors import UserError
 from saccade.models.contract import PaperInfo, Seq2Seq
 
-Average = Literal["probabilities", "log-probabilities"]
 State = tuple[Any, ...]
 
 
@@ -44,9 +44,8 @@ class Ensemble(Seq2Seq[State, State]):
             raise UserError(f"average: expected {' or '.join(get_args(Average))}, got {config.average!r}")
         weights = config.weights or (1.0,) * len(members)
         if len(weights) != len(members) or min(weights) < 0 or not 0 < sum(weights) < float("inf"):
-            raise UserError(
-                f"weights of an ensemble: expected {len(members)}, one per model, none negative; got {weights}"
-            )
+            expected = f"{len(members)}, one per model, none negative"
+            raise UserError(f"weights of an ensemble: expected {expected}; got {weights}")
         super().__init__(config, *sizes.pop())
         self.members = nn.ModuleList(members)
         self.weights = [weight / sum(weights) for weight in weights]
@@ -91,17 +90,11 @@ def combine(
     (lead, first), *others = translators.items()
     for name, other in others:
         if other.vocabularies.hash != first.vocabularies.hash:
-            raise UserError(
-                f"{name}: its vocabulary differs from that of {lead}; train the models of an ensemble with the same one"
-            )
-    ensemble = Ensemble(
-        [each.model for each in translators.values()], EnsembleConfig(average=average, weights=tuple(weights))
-    )
-    known = [each.limits.words for each in translators.values() if each.limits.words is not None]
-    return Translator(
-        ensemble,
-        first.vocabularies,
-        first.device,
-        longest_trained=min(known, default=None),
-        alignment_head=next((each.alignment_head for each in translators.values() if each.attends), None),
-    )
+            advice = "train the models of an ensemble with the same one"
+            raise UserError(f"{name}: its vocabulary differs from that of {lead}; {advice}")
+    members = translators.values()
+    config = EnsembleConfig(average=average, weights=tuple(weights))
+    ensemble = Ensemble([member.model for member in members], config)
+    longest = min((each.limits.words for each in members if each.limits.words is not None), default=None)
+    head = next((member.alignment_head for member in members if member.attends), None)
+    return Translator(ensemble, first.vocabularies, first.device, longest_trained=longest, alignment_head=head)

@@ -8,6 +8,7 @@ import dataclasses
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -78,17 +79,7 @@ def load(folder: Path | str, *, device: str | torch.device = "auto", trust_code:
     attention of your own, as `my_module:Class`, is imported only with `trust_code=True`.
     """
     with names.trusting_code(trust_code):
-        model, vocabularies, extra, where = model_folder.open_model(Path(folder), _build)
-    values = {field.name: extra[field.name] for field in dataclasses.fields(_TranslatorSettings) if field.name in extra}
-    settings = config.from_dict(_TranslatorSettings, values, where=where, at="extra")
-    return Translator(
-        model.eval(),
-        vocabularies,
-        device,
-        longest_trained=settings.longest_trained,
-        calibration=settings.calibration,
-        alignment_head=settings.reader,
-    )
+        return model_folder.open_model(Path(folder), partial(_build, device=device))
 
 
 def load_vocabularies(folder: Path | str) -> Vocabularies:
@@ -101,9 +92,8 @@ def load_vocabularies(folder: Path | str) -> Vocabularies:
 
 def model_name(model_class: type[Seq2Seq[Any, Any]]) -> str:
     """The name with which `find_model` returns the class."""
-    for name, known in MODELS.items():
-        if known is model_class:
-            return name
+    if (name := next((name for name, known in MODELS.items() if known is model_class), None)) is not None:
+        return name
     if model_class.__module__ == "__main__" or "<locals>" in model_class.__qualname__:
         raise UserError(
             f"{model_class.__qualname__} could not be imported when its folder is loaded: define it at the top level "
@@ -112,8 +102,7 @@ def model_name(model_class: type[Seq2Seq[Any, Any]]) -> str:
     return f"{model_class.__module__}:{model_class.__qualname__}"
 
 
-def _build(stored: StoredModel) -> tuple[Seq2Seq[Any, Any], Vocabularies, dict[str, Any], str]:
-    """The model, its vocabularies, the extra values stored with them, and the path of config.json."""
+def _build(stored: StoredModel, device: str | torch.device) -> Translator:
     folder, described, where = stored.folder, stored.config, str(stored.folder / "config.json")
     vocabularies = Vocabularies.from_files(stored.vocabularies, folder)
     model_class = find_model(described.model)
@@ -124,7 +113,10 @@ def _build(stored: StoredModel) -> tuple[Seq2Seq[Any, Any], Vocabularies, dict[s
     with torch.random.fork_rng(devices=[]), nullcontext() if trusted else _limit_resources(stored):
         model = model_class(settings, len(vocabularies.source), len(vocabularies.target))
     _set_weights(model, stored.tensors(), folder)
-    return model, vocabularies, described.extra, where
+    fields = [field.name for field in dataclasses.fields(_TranslatorSettings)]
+    values = {name: described.extra[name] for name in fields if name in described.extra}
+    extra = {**vars(config.from_dict(_TranslatorSettings, values, where=where, at="extra"))}
+    return Translator(model.eval(), vocabularies, device, alignment_head=extra.pop("reader"), **extra)
 
 
 @contextmanager

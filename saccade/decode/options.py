@@ -2,6 +2,7 @@
 torch."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -23,6 +24,7 @@ from saccade.ranges import (
     Seed,
     Temperature,
     UpToOne,
+    option,
 )
 
 LengthNorm = Literal["wu", "mean", "none"]
@@ -36,14 +38,14 @@ GAP = "…"
 FIGURES = (".svg", ".png", ".pdf")
 _SLACK = 10  # tokens that may be written in addition to `longest_ratio`, so that a short source has room
 
-_search = partial(Help, group="Search")
-_sampling = partial(Help, group="Sampling")
-_length = partial(Help, group="Length and repetition")
-_words = partial(Help, group="Required and excluded words")
-_json = partial(Help, group="JSON")
-_unknown = partial(Help, group="Unknown words")
-_choice = partial(Help, group="Choosing among the hypotheses")
-_ensemble = partial(Help, group="Ensemble")
+_search: Callable[..., Any] = partial(option, group="Search")
+_sampling: Callable[..., Any] = partial(option, group="Sampling")
+_length: Callable[..., Any] = partial(option, group="Length and repetition")
+_words: Callable[..., Any] = partial(option, group="Required and excluded words")
+_json: Callable[..., Any] = partial(option, group="JSON")
+_unknown: Callable[..., Any] = partial(option, group="Unknown words")
+_choice: Callable[..., Any] = partial(option, group="Choosing among the hypotheses")
+_ensemble: Callable[..., Any] = partial(option, group="Ensemble")
 
 Out = Annotated[
     Path | None, Help("Write to this file at the end. Repeat an interrupted command to continue where it stopped.")
@@ -66,51 +68,33 @@ class Search(Checked):
     cp = Σ_j log min(1, Σ_i a_ij), where a_ij is the attention of step i to source token j
     """
 
-    beam: Annotated[
-        Beam, _search("Number of hypotheses per sentence; 1 is greedy search. When sampling, number of samples.")
-    ] = 1
-    n_best: Annotated[
-        Beam, _search("Number of translations per sentence; above 1, printed as: line TAB score TAB text.")
-    ] = 1
-    length_norm: Annotated[LengthNorm, _search("Normalisation of scores by length: wu (Wu 2016), mean, or none.")] = (
-        "wu"
+    beam: Beam = _search(1, "Number of hypotheses per sentence; 1 is greedy search. When sampling, number of samples.")
+    n_best: Beam = _search(1, "Number of translations per sentence; above 1, printed as: line TAB score TAB text.")
+    length_norm: LengthNorm = _search("wu", "Normalisation of scores by length: wu (Wu 2016), mean, or none.")
+    length_penalty: Exponent = _search(1.0, "Exponent α of the length normalisation; 0 is the plain log-probability.")
+    coverage_penalty: NotNegative = _search(
+        0.0, "Weight β of the coverage penalty (Wu 2016): unread source tokens lower the score."
     )
-    length_penalty: Annotated[
-        Exponent, _search("Exponent α of the length normalisation; 0 is the plain log-probability.")
-    ] = 1.0
-    coverage_penalty: Annotated[
-        NotNegative, _search("Weight β of the coverage penalty (Wu 2016): unread source tokens lower the score.")
-    ] = 0.0
-    groups: Annotated[
-        Beam, _search("Number of groups in diverse beam search (Vijayakumar 2016); must divide the beam.")
-    ] = 1
-    diversity: Annotated[
-        NotNegative,
-        _search("Penalty of a token for each hypothesis of an earlier group that chose it at the same step."),
-    ] = 0.5
-    sample: Annotated[bool, _sampling("Sample translations at random instead of searching for the best.")] = False
-    temperature: Annotated[
-        Temperature, _sampling("Sampling temperature; below 1, probable tokens become more probable.")
-    ] = 1.0
-    top_k: Annotated[Count | None, _sampling("Sample among the K most probable tokens.")] = None
-    top_p: Annotated[
-        UpToOne, _sampling("Sample among the most probable tokens that together reach this probability.")
-    ] = 1.0
-    min_p: Annotated[
-        Probability,
-        _sampling("Sample among tokens with at least this fraction of the most probable token's probability."),
-    ] = 0.0
-    seed: Annotated[
-        Seed, _sampling("Seed for sampling. The samples of a line depend only on the seed and the line's number.")
-    ] = 1
-    no_repeat: Annotated[Length | None, _length("Never write a sequence of N tokens twice.")] = None
-    repeats: Annotated[LengthOrZero, _length("Maximum repetitions of a token or phrase in a row; 0 disables this.")] = 0
-    shortest: Annotated[LengthOrZero, _length("Minimum output length in tokens.")] = 0
-    shortest_ratio: Annotated[Ratio, _length("Minimum output length per source token.")] = 0.0
-    longest: Annotated[Length | None, _length("Maximum output length in tokens, including the end symbol.")] = None
-    longest_ratio: Annotated[
-        Ratio, _length(f"Maximum output length per source token, plus {_SLACK}, unless `longest` is set.")
-    ] = 2.0
+    groups: Beam = _search(1, "Number of groups in diverse beam search (Vijayakumar 2016); must divide the beam.")
+    diversity: NotNegative = _search(
+        0.5, "Penalty of a token for each hypothesis of an earlier group that chose it at the same step."
+    )
+    sample: bool = _sampling(False, "Sample translations at random instead of searching for the best.")
+    temperature: Temperature = _sampling(1.0, "Sampling temperature; below 1, probable tokens become more probable.")
+    top_k: Count | None = _sampling(None, "Sample among the K most probable tokens.")
+    top_p: UpToOne = _sampling(1.0, "Sample among the most probable tokens that together reach this probability.")
+    min_p: Probability = _sampling(
+        0.0, "Sample among tokens with at least this fraction of the most probable token's probability."
+    )
+    seed: Seed = _sampling(1, "Seed for sampling. The samples of a line depend only on the seed and the line's number.")
+    no_repeat: Length | None = _length(None, "Never write a sequence of N tokens twice.")
+    repeats: LengthOrZero = _length(0, "Maximum repetitions of a token or phrase in a row; 0 disables this.")
+    shortest: LengthOrZero = _length(0, "Minimum output length in tokens.")
+    shortest_ratio: Ratio = _length(0.0, "Minimum output length per source token.")
+    longest: Length | None = _length(None, "Maximum output length in tokens, including the end symbol.")
+    longest_ratio: Ratio = _length(
+        2.0, f"Maximum output length per source token, plus {_SLACK}, unless `longest` is set."
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -168,10 +152,10 @@ class Constraints:
     "le … dort …" may continue after it.
     """
 
-    prefix: Annotated[str, _words("Begin the translation with exactly this text.")] = ""
-    outline: Annotated[str, _words(f'Keep these words in order and fill each gap {GAP}: "le {GAP} dort".')] = ""
-    include: Annotated[tuple[str, ...], _words("A phrase that the translation must contain. Can be repeated.")] = ()
-    exclude: Annotated[tuple[str, ...], _words("A phrase that the translation must not contain. Can be repeated.")] = ()
+    prefix: str = _words("", "Begin the translation with exactly this text.")
+    outline: str = _words("", f'Keep these words in order and fill each gap {GAP}: "le {GAP} dort".')
+    include: tuple[str, ...] = _words((), "A phrase that the translation must contain. Can be repeated.")
+    exclude: tuple[str, ...] = _words((), "A phrase that the translation must not contain. Can be repeated.")
 
     def __post_init__(self) -> None:
         if self.prefix and self.outline:
@@ -214,20 +198,18 @@ class PairOptions(Checked):
     pairs: Annotated[
         str, Help("A TSV file, the sources of two parallel files, - for standard input, or task:NAME.", argument=True)
     ]
-    targets: Annotated[Path | None, Help("The targets, if PAIRS has only the sources.", argument=True)] = None
-    count: Annotated[Count, Help("Number of test pairs, if they come from a task.")] = 500
-    seed: Annotated[Seed, Help("Seed for the test pairs, if they come from a task.")] = 1
+    targets: Path | None = option(None, "The targets, if PAIRS has only the sources.", argument=True)
+    count: Count = option(500, "Number of test pairs, if they come from a task.")
+    seed: Seed = option(1, "Seed for the test pairs, if they come from a task.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class EnsembleOptions(Checked):
-    ensemble: Annotated[
-        tuple[Path, ...], _ensemble("The folder of another model to combine with MODEL. Can be repeated.")
-    ] = ()
-    average: Annotated[Average, _ensemble("What to average over the models: probabilities or log-probabilities.")] = (
-        "probabilities"
+    ensemble: tuple[Path, ...] = _ensemble((), "The folder of another model to combine with MODEL. Can be repeated.")
+    average: Average = _ensemble(
+        "probabilities", "What to average over the models: probabilities or log-probabilities."
     )
-    weights: Annotated[str, _ensemble("Weights of the models in order, such as 0.7,0.3 (default: equal weights).")] = ""
+    weights: str = _ensemble("", "Weights of the models in order, such as 0.7,0.3 (default: equal weights).")
 
     @property
     def shares(self) -> tuple[float, ...]:
@@ -241,12 +223,10 @@ class EnsembleOptions(Checked):
 class RerankingModels(Checked):
     """Models that judge the hypotheses of another model."""
 
-    right_to_left: Annotated[Path | None, _choice("A model trained with data.right_to_left.")] = None
-    channel: Annotated[Path | None, _choice("A model for the reverse direction, for log p(source | translation).")] = (
-        None
-    )
-    prior: Annotated[Path | None, _choice("A model of the targets alone, trained with one fixed source.")] = None
-    prior_source: Annotated[str, _choice("The fixed source that the --prior model was trained with.")] = ""
+    right_to_left: Path | None = _choice(None, "A model trained with data.right_to_left.")
+    channel: Path | None = _choice(None, "A model for the reverse direction, for log p(source | translation).")
+    prior: Path | None = _choice(None, "A model of the targets alone, trained with one fixed source.")
+    prior_source: str = _choice("", "The fixed source that the --prior model was trained with.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -260,46 +240,41 @@ class FileOptions(Checked):
 
     out: Out = None
     restart: Restart = False
-    too_long: Annotated[
-        TooLong,
-        Help(
-            "What to do with a text that is longer than every training text: split (into sentences), "
-            "split-or-refuse, refuse or keep."
-        ),
-    ] = "split"
-    heatmap: Annotated[bool, Help("Show the attention after each translation.")] = False
-    plot: Annotated[
-        Path | None, Help("Draw the attention to this .svg, .png or .pdf file, numbered if there are several lines.")
-    ] = None
+    too_long: TooLong = option(
+        "split",
+        "What to do with a text that is longer than every training text: split (into sentences), "
+        "split-or-refuse, refuse or keep.",
+    )
+    heatmap: bool = option(False, "Show the attention after each translation.")
+    plot: Path | None = option(
+        None, "Draw the attention to this .svg, .png or .pdf file, numbered if there are several lines."
+    )
     by: By = "auto"
     tag: Tag = None
-    tree: Annotated[Path | None, Help("Write the search trees to this file, one JSON object per line.")] = None
+    tree: Path | None = option(None, "Write the search trees to this file, one JSON object per line.")
     batch_tokens: BatchTokens = 8192
     chunk: Chunk = 512
-    jsonl_in: Annotated[bool, _json("Read one JSON object per line, whatever the file's name.")] = False
-    field: Annotated[str, _json("The JSON field to translate; a.b is the field b inside a.")] = "source"
-    jsonl: Annotated[bool, _json("Print one JSON object per line, with scores, tokens and the alignment.")] = False
-    into: Annotated[str | None, _json("Put all new fields into this field of the object.")] = None
-    constraints_file: Annotated[
-        Path | None,
-        _words(
-            'A file with one JSON object of constraints per line, such as {"include": ["cat"]}; a blank line has none.',
-            flags=("--constraints",),
-        ),
-    ] = None
-    replace_unknown: Annotated[
-        bool, _unknown("Replace each unknown token with the source word that the model attended to.")
-    ] = False
-    dictionary: Annotated[
-        Path | None, _unknown("Replace unknown tokens by the translations in this file: word TAB translation.")
-    ] = None
-    mbr: Annotated[
-        Metric | None, _choice("Choose the hypothesis most similar to the others by chrF or BLEU (minimum Bayes risk).")
-    ] = None
-    rerank_weights: Annotated[
-        str | None,
-        _choice("Reranking weights: a file written by `saccade rerank`, or model=1,length=0,channel=0.5."),
-    ] = None
+    jsonl_in: bool = _json(False, "Read one JSON object per line, whatever the file's name.")
+    field: str = _json("source", "The JSON field to translate; a.b is the field b inside a.")
+    jsonl: bool = _json(False, "Print one JSON object per line, with scores, tokens and the alignment.")
+    into: str | None = _json(None, "Put all new fields into this field of the object.")
+    constraints_file: Path | None = _words(
+        None,
+        'A file with one JSON object of constraints per line, such as {"include": ["cat"]}; a blank line has none.',
+        flags=("--constraints",),
+    )
+    replace_unknown: bool = _unknown(
+        False, "Replace each unknown token with the source word that the model attended to."
+    )
+    dictionary: Path | None = _unknown(
+        None, "Replace unknown tokens by the translations in this file: word TAB translation."
+    )
+    mbr: Metric | None = _choice(
+        None, "Choose the hypothesis most similar to the others by chrF or BLEU (minimum Bayes risk)."
+    )
+    rerank_weights: str | None = _choice(
+        None, "Reranking weights: a file written by `saccade rerank`, or model=1,length=0,channel=0.5."
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -319,12 +294,11 @@ class ScoreOptions(Checked):
 
     out: Out = None
     restart: Restart = False
-    value: Annotated[
-        Literal["log-prob", "mean", "perplexity"],
-        Help("The score to print: log-prob (of the whole target), mean (per token) or perplexity."),
-    ] = "log-prob"
-    jsonl: Annotated[bool, Help("Print one JSON object per line, with all scores of tokens and words.")] = False
-    summary: Annotated[Path | None, Help("Write the totals to this file, as JSON.")] = None
+    value: Literal["log-prob", "mean", "perplexity"] = option(
+        "log-prob", "The score to print: log-prob (of the whole target), mean (per token) or perplexity."
+    )
+    jsonl: bool = option(False, "Print one JSON object per line, with all scores of tokens and words.")
+    summary: Path | None = option(None, "Write the totals to this file, as JSON.")
     tag: Tag = None
     batch_tokens: BatchTokens = 4096
     chunk: Chunk = 512

@@ -17,7 +17,6 @@ from itertools import islice, repeat
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy
@@ -28,7 +27,7 @@ from saccade.data import PairFiles
 from saccade.data.batching import Batch
 from saccade.data.text_files import line_error
 from saccade.decode.options import ScoreOptions
-from saccade.decode.translator import CHUNK, Translator
+from saccade.decode.translator import CHUNK, IdPair, Translator
 from saccade.errors import Progress
 from saccade.files import write_json
 from saccade.journal import open_output, refuse_folder
@@ -37,7 +36,6 @@ BATCH_TOKENS = 4096  # target tokens per batch, each with one probability per vo
 
 _BLANK = SegmentedText(ids=(), tokens=(), spans=(), words=())
 TextPair = tuple[str, str]
-IdPair = tuple[Sequence[int], Sequence[int]]
 Array = NDArray[np.float32]
 
 
@@ -203,20 +201,14 @@ def force_targets(
 ) -> list[Array]:
     """The values of `read`, (T + 1, …) per pair, at each token of the target and its end, when the model is forced to
     write the target."""
-    results: list[Array] = [np.empty(0, np.float32)] * len(pairs)
 
-    def read_batch(places: list[int]) -> Array:
-        sources, targets = zip(*(pairs[i] for i in places), strict=True)
-        batch = Batch.of(sources, targets, places).to(translator.device)
-        with torch.inference_mode():
-            logits = translator.model(batch.source, batch.source_readable, batch.target_in)
-            return np.asarray(read(logits.float(), batch.target_out).cpu().numpy())
+    def read_batch(batch: Batch) -> list[Array]:
+        logits = translator.model(batch.source, batch.source_readable, batch.target_in)
+        rows = read(logits.float(), batch.target_out).cpu().numpy()
+        # A view would keep the whole batch in memory.
+        return [row[:length].copy() for row, length in zip(rows, batch.target_readable.sum(1).tolist(), strict=True)]
 
-    lengths = [max(len(source), len(target)) + 1 for source, target in pairs]
-    for places, rows in translator.map_batches(lengths, batch_tokens, read_batch):
-        for i, row in zip(places, rows, strict=True):
-            results[i] = row[: len(pairs[i][1]) + 1].copy()  # a view would keep the whole batch in memory
-    return results
+    return translator.force(pairs, read_batch, batch_tokens)
 
 
 def log_probs(logits: Tensor, targets: Tensor) -> Tensor:

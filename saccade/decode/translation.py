@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from saccade.align import Links
 from saccade.align.attention import NO_ATTENTION, PairAttention, SegmentedText, TokenWeights
-from saccade.decode.confidence import Calibration
 from saccade.decode.search.recording import SearchTree
 from saccade.errors import UserError
 from saccade.text.words import TextUnit, UnitChoice
@@ -18,6 +17,8 @@ from saccade.text.words import TextUnit, UnitChoice
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from rich.console import Console
+
+    from saccade.decode.confidence import Calibration
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +54,7 @@ class Translation:
     tree: SearchTree | None = field(default=None, repr=False, compare=False)  # of the search, if recorded
     attend: Callable[[], PairAttention] | None = field(default=None, repr=False, compare=False)
     segment: Callable[[], SegmentedText] | None = field(default=None, repr=False, compare=False)
-    calibration: Calibration | None = field(default=None, repr=False, compare=False)  # of the model that wrote it
+    calibration: "Calibration | None" = field(default=None, repr=False, compare=False)  # of the model that wrote it
 
     @cached_property
     def attention(self) -> PairAttention | None:

@@ -5,22 +5,18 @@ not depend on the other texts.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-import numpy as np
-import numpy.typing as npt
 import torch
 
 from saccade.align.attention import NO_ATTENTION, AlignmentHead, PairAttention, SegmentedText
 from saccade.data.batching import Batch, batch_by_length, pad_sources
-from saccade.decode.confidence import Calibration
 from saccade.decode.constraints.choice import Rules
 from saccade.decode.constraints.outline import TokenBytes
-from saccade.decode.long_texts import LengthLimits, SplitText, join_parts, split_text
+from saccade.decode.long_texts import LengthLimits, join_parts, split_text
 from saccade.decode.options import DEFAULT_SEARCH, Constraints, Search, TooLong
 from saccade.decode.search.expansion import Hypothesis
 from saccade.decode.search.loop import OnStep, run_search
@@ -31,11 +27,15 @@ from saccade.errors import UserError, check_same_length
 from saccade.models.contract import Seq2Seq
 from saccade.text import Masked, Vocabularies
 
+if TYPE_CHECKING:
+    from saccade.decode.confidence import Calibration
+
 BATCH_TOKENS = 8192  # source tokens × hypotheses in a batch, which decide its memory
 CHUNK = 512  # texts of a stream that are sorted and translated together
 _PART_BITS = 40  # the parts of a long text are sampled by numbers that no whole text has
 
 Item = tuple[str, Constraints | None]
+IdPair = tuple[Sequence[int], Sequence[int]]
 Result = TypeVar("Result")
 OnProgress = Callable[[int], None]  # called with the number of texts that were finished since the last call
 
@@ -51,7 +51,7 @@ class Translator:
         device: str | torch.device = "auto",
         *,
         longest_trained: int | None = None,  # in source words
-        calibration: Calibration | None = None,
+        calibration: "Calibration | None" = None,
         alignment_head: AlignmentHead | None = None,  # None: the default for such a model
     ) -> None:
         sizes = len(vocabularies.source), len(vocabularies.target)
@@ -60,10 +60,8 @@ class Translator:
                 f"vocabularies of {sizes[0]} and {sizes[1]} tokens do not fit a model of "
                 f"{model.source_size} and {model.target_size}; expected those that it was trained with"
             )
-        self.device = find_device(device)
+        self.device, self.vocabularies, self.calibration = find_device(device), vocabularies, calibration
         self.model = model.to(self.device)
-        self.vocabularies = vocabularies
-        self.calibration = calibration
         self.alignment_head = alignment_head or AlignmentHead(shift=model.alignment_shift)
         self.limits = LengthLimits.from_model(model, words=longest_trained)
 
@@ -77,10 +75,6 @@ class Translator:
         if tag is not None and tag not in (tags := self.vocabularies.source.tags):
             raise UserError(f"--tag {tag}: the tags that the model was trained with are {', '.join(tags) or 'none'}")
         return lambda text: text if tag is None or not text.strip() else f"{tag} {text}"
-
-    def split(self, text: str, too_long: TooLong, constraints: Constraints | None) -> SplitText:
-        """The parts of a text to translate. A text within the model's limits has one."""
-        return split_text(text, too_long, self.limits, self.vocabularies, constraints)
 
     def translate(
         self,
@@ -141,7 +135,7 @@ class Translator:
     def attend(
         self, sources: Sequence[str], targets: Sequence[str], *, batch_tokens: int = BATCH_TOKENS
     ) -> list[PairAttention]:
-        """The attention of the model when it is forced to write each target: one teacher-forced pass."""
+        """The attention of the model when it is forced to write each target."""
         check_same_length(sources=sources, targets=targets)
         return self._attend([self.segments(*pair) for pair in zip(sources, targets, strict=True)], batch_tokens)
 
@@ -158,13 +152,37 @@ class Translator:
     ) -> Iterator[tuple[list[int], Result]]:
         """Call `work` on the places of texts of similar length, in smaller batches where memory does not suffice."""
         for places in batch_by_length(lengths, tokens):
-            with self._evaluation_mode():
+            training = self.model.training
+            self.model.eval()
+            try:
                 results = run_in_halves(places, work, split_in_half, self.device)
+            except RuntimeError as error:
+                if not is_out_of_memory(error):
+                    raise
+                advice = "split it into sentences, search with a smaller --beam, or use --device cpu"
+                reason = f"{self.device} does not have enough memory for a single text of this length"
+                raise UserError(f"{reason}; {advice}") from error
+            finally:
+                self.model.train(training)
             yield from results
+
+    def force(self, pairs: Sequence[IdPair], read: Callable[[Batch], list[Result]], tokens: int) -> list[Result]:
+        """The results of `read`, one per pair, which it gets in batches of at most so many tokens: teacher forcing."""
+
+        def run(places: list[int]) -> list[Result]:
+            sources, targets = zip(*(pairs[i] for i in places), strict=True)
+            with torch.inference_mode():
+                return read(Batch.of(sources, targets, places).to(self.device))
+
+        lengths = [max(len(source), len(target)) + 1 for source, target in pairs]
+        results: dict[int, Result] = {}
+        for places, rows in self.map_batches(lengths, tokens, run):
+            results |= zip(places, rows, strict=True)
+        return [results[i] for i in range(len(pairs))]
 
     def _translate(self, items: Sequence[Item], first: int, options: "_Options") -> list[Translation]:
         """`first` is the number of items[0] in the whole input."""
-        texts = [self.split(text, options.too_long, constraints) for text, constraints in items]
+        texts = [split_text(text, options.too_long, self.limits, self.vocabularies, rules) for text, rules in items]
         for number, text in enumerate(texts, first + 1):
             if text.refused is not None:
                 raise UserError(f"text {number}: {text.refused}; cut it, or give too_long='split'")
@@ -242,23 +260,20 @@ class Translator:
         (best, *others), target, shown = hypotheses, self.vocabularies.target, part.masked.shown
         written = target.decode(best.tokens)
         is_best = best is part.hypotheses[0]
-        attend: Callable[[], PairAttention] | None = None
-        if self.attends:
-            known = part.attention if is_best else None
-            attend = partial(self._attend_one, part.masked, best.tokens) if known is None else lambda: known
+
+        def attend() -> PairAttention:
+            if is_best and part.attention is not None:
+                return part.attention
+            return self._attend([self._segments(part.masked, best.tokens)], BATCH_TOKENS)[0]
+
         return Translation(
+            **{**vars(best), "tokens": tuple(target.tokens(best.tokens, shown))},
             source=part.text,
             text=part.masked.restore(written),
-            tokens=tuple(target.tokens(best.tokens, shown)),
-            score=best.score,
-            log_prob=best.log_prob,
-            token_log_probs=best.token_log_probs,
-            ended=best.ended,
             alternatives=tuple(self._translation(part, [other]) for other in others),
             notes=part.masked.notes(written),
-            unmet=best.unmet,
             tree=part.tree if is_best else None,
-            attend=attend,
+            attend=attend if self.attends else None,
             segment=partial(SegmentedText.from_ids, best.tokens, target, shown),
             calibration=self.calibration,
         )
@@ -269,48 +284,21 @@ class Translator:
             SegmentedText.from_ids(target, self.vocabularies.target, source.shown),
         )
 
-    def _attend_one(self, source: Masked, target: Sequence[int]) -> PairAttention:
-        (attention,) = self._attend([self._segments(source, target)], BATCH_TOKENS)
-        return attention
-
     def _attend(self, pairs: Sequence[tuple[SegmentedText, SegmentedText]], batch_tokens: int) -> list[PairAttention]:
         if not self.attends:
             raise UserError(NO_ATTENTION)
-        attentions: dict[int, PairAttention] = {}
 
-        def read(places: list[int]) -> list[npt.NDArray[np.float32]]:
-            sources, targets = zip(*(pairs[i] for i in places), strict=True)
-            batch = Batch.of([s.ids for s in sources], [t.ids for t in targets], places).to(self.device)
-            with torch.inference_mode(), self.model.trace() as trace:
+        def read(batch: Batch) -> list[PairAttention]:
+            with self.model.trace() as trace:
                 self.model(batch.source, batch.source_readable, batch.target_in)
-            return [trace[name].float().cpu().numpy() for name in self.model.cross]  # each (B, H, T + 1, S + 1)
+            layers = [trace[name].float().cpu().numpy() for name in self.model.cross]  # each (B, H, T + 1, S + 1)
+            build = partial(
+                PairAttention.from_batch, default_head=self.alignment_head, tokeniser=self.vocabularies.source
+            )
+            places: list[int] = batch.indices.tolist()
+            return [build(*pairs[i], [layer[row] for layer in layers]) for row, i in enumerate(places)]
 
-        lengths = [max(len(source.ids), len(target.ids)) + 1 for source, target in pairs]
-        for places, layers in self.map_batches(lengths, batch_tokens, read):
-            for row, i in enumerate(places):
-                attentions[i] = PairAttention.from_batch(
-                    *pairs[i],
-                    [layer[row] for layer in layers],
-                    default_head=self.alignment_head,
-                    tokeniser=self.vocabularies.source,
-                )
-        return [attentions[i] for i in range(len(pairs))]
-
-    @contextmanager
-    def _evaluation_mode(self) -> Iterator[None]:
-        training = self.model.training
-        self.model.eval()
-        try:
-            yield
-        except RuntimeError as error:
-            if not is_out_of_memory(error):
-                raise
-            raise UserError(
-                f"{self.device} does not have enough memory for a single text of this length; split it into sentences, "
-                "search with a smaller --beam, or use --device cpu"
-            ) from error
-        finally:
-            self.model.train(training)
+        return self.force([(source.ids, target.ids) for source, target in pairs], read, batch_tokens)
 
 
 class _Options(NamedTuple):

@@ -20,8 +20,6 @@ from saccade.errors import UserError
 from saccade.text import UNK, Vocabularies
 from saccade.text.words import word_spans
 
-_NO_ENTRIES: Mapping[str, str] = MappingProxyType({})
-
 
 class _Replacement(NamedTuple):
     """Characters [start, end) of a text, and the text that replaces them."""
@@ -42,7 +40,7 @@ def read_dictionary(path: Path) -> dict[str, str]:
 
 
 def replace_unknown(
-    result: Translation, vocabularies: Vocabularies, dictionary: Mapping[str, str] = _NO_ENTRIES
+    result: Translation, vocabularies: Vocabularies, dictionary: Mapping[str, str] = MappingProxyType({})
 ) -> Translation:
     """Replace the unknown words of a result, its alternatives and its parts, except words without any attention."""
     fill = partial(replace_unknown, vocabularies=vocabularies, dictionary=dictionary)
@@ -64,6 +62,7 @@ def _find_replacements(
     text, weights = result.text, attention.words()
     is_word_vocabulary = vocabularies.target.policy.kind == "word"
     source = vocabularies.source.split_tag(result.source)[1]
+    has_space = [source[start - 1 : start].isspace() for start, _ in word_spans(source)]  # before each source word
     replacements: list[_Replacement] = []
     for (start, end), rows in _find_unknown(text, attention.target, is_word_vocabulary).items():
         read = weights[rows].sum(0)
@@ -72,10 +71,11 @@ def _find_replacements(
         source_word = int(read.argmax())
         word = _look_up(attention.source.words[source_word], dictionary)
         before = replacements[-1].text if replacements and replacements[-1].end == start else text[:start]
-        # An unknown token of a word vocabulary has lost its space.
-        lacks_space = is_word_vocabulary and before and not before[-1].isspace()
-        if lacks_space and (_has_space_before(source, source_word) or _would_merge(before, word)):
-            word = f" {word}"
+        if is_word_vocabulary and before and not before[-1].isspace():  # the unknown token has lost its space
+            last = before.split()[-1]
+            would_merge = any(start < len(last) < end for start, end in word_spans(last + word))
+            if would_merge or any(has_space[source_word : source_word + 1]):
+                word = f" {word}"
         replacements.append(_Replacement(start, end, source_word, word))
     return replacements
 
@@ -95,18 +95,6 @@ def _find_unknown(text: str, target: SegmentedText, is_word_vocabulary: bool) ->
     return words
 
 
-def _has_space_before(text: str, word: int) -> bool:
-    spans = word_spans(text)
-    start = spans[word][0] if word < len(spans) else 0
-    return start > 0 and text[start - 1].isspace()
-
-
-def _would_merge(before: str, word: str) -> bool:
-    """Whether the two would be one word without a space between them."""
-    last = before.split()[-1]
-    return any(start < len(last) < end for start, end in word_spans(last + word))
-
-
 def _look_up(word: str, dictionary: Mapping[str, str]) -> str:
     if word in dictionary or word.lower() not in dictionary:
         return dictionary.get(word, word)
@@ -118,26 +106,20 @@ def _replace(
     text: str, old: SegmentedText, replacements: Sequence[_Replacement]
 ) -> tuple[str, SegmentedText, tuple[ReplacedWord, ...]]:
     """The new text, and the tokens with the words of the new text that they belong to."""
-    written, moved, place = "", [], 0  # moved: the new characters of each replacement
-    for replacement in replacements:
-        written += text[place : replacement.start]
-        moved.append((len(written), len(written) + len(replacement.text)))
-        written += replacement.text
-        place = replacement.end
-    written += text[place:]
+    written, place = "", 0
+    moved: list[tuple[int, int]] = []  # the new characters [start, end) that stand for each old character
+    for start, end, _, new in (*replacements, _Replacement(len(text), len(text), 0, "")):
+        moved += [(i, i + 1) for i in range(len(written), len(written) + start - place)]
+        written += text[place:start]
+        moved += [(len(written), len(written) + len(new))] * (end - start)
+        written += new
+        place = end
     spans = word_spans(written)
     starts, ends = [start for start, _ in spans], [end for _, end in spans]
 
     def new_words(start: int, end: int) -> tuple[int, int]:
         """The words of the new text that old characters belong to."""
-        before = bisect_right([replacement.start for replacement in replacements], start)
-        if before and start < replacements[before - 1].end:
-            start, end = moved[before - 1]
-        else:
-            changes = zip(replacements[:before], moved, strict=False)
-            shift = sum(new[1] - new[0] - (replaced.end - replaced.start) for replaced, new in changes)
-            start, end = start + shift, end + shift
-        return bisect_right(ends, start), bisect_left(starts, end)
+        return bisect_right(ends, moved[start][0]), bisect_left(starts, moved[end - 1][1])
 
     ranges = [new_words(*span) for span in word_spans(text)]
     after = [*(first for first, _ in ranges), len(spans)]

@@ -21,7 +21,7 @@ from saccade.data.batching import Batch, Batches
 from saccade.data.prefetching import choose_processes, prefetch_windows
 from saccade.data.sources import hash_pairs
 from saccade.decode import load_vocabularies, loading
-from saccade.decode.calibrating import FEWEST, calibrate
+from saccade.decode.confidence import FEWEST, calibrate
 from saccade.decode.options import Search
 from saccade.decode.translator import Translator
 from saccade.device import run_in_halves

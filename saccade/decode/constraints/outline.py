@@ -9,7 +9,7 @@ import math
 import unicodedata
 from bisect import bisect_left
 from codecs import getincrementaldecoder
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -141,17 +141,21 @@ def is_settled(after: str) -> bool:
     return len(rest) > 1 or (len(rest) == 1 and rest[0] not in "-.")
 
 
+def find_phrase(
+    line: str, phrase: str, start: int = 0, *, joins: tuple[bool, bool] = (False, False), reverse: bool
+) -> Iterator[int]:
+    """Where the occurrences of a phrase end. They are whole words, except where they join their neighbours."""
+    while (start := line.find(phrase, start)) >= 0:
+        end = start + len(phrase)
+        sides = zip((start, end), joins, strict=True)
+        if all(joined or is_word_boundary(line, side, reverse=reverse) for side, joined in sides):
+            yield end
+        start += 1
+
+
 def contains_phrase(line: str, phrase: str, *, reverse: bool, whole: bool) -> bool:
     """Whether a line contains a phrase, word for word; unless the line is `whole`, whether it does for certain."""
-    start = line.find(phrase)
-    while start >= 0:
-        end = start + len(phrase)
-        if (whole or is_settled(line[end:])) and all(
-            is_word_boundary(line, place, reverse=reverse) for place in (start, end)
-        ):
-            return True
-        start = line.find(phrase, start + 1)
-    return False
+    return any(whole or is_settled(line[end:]) for end in find_phrase(line, phrase, reverse=reverse))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,15 +169,9 @@ class Segment:
 
     def find_end(self, line: str, start: int, *, reverse: bool) -> int | None:
         """Where its first occurrence from `start` on ends, in a line that is whole."""
-        place = len(line) - len(self.line) if self.last else line.find(self.line, start)
-        while place >= start and line.startswith(self.line, place) and not (self.first and place):
-            end = place + len(self.line)
-            sides = zip((place, end), self.joins, strict=True)
-            if all(joins or is_word_boundary(line, side, reverse=reverse) for side, joins in sides):
+        for end in find_phrase(line, self.line, start, joins=self.joins, reverse=reverse):
+            if (end == len(self.line) or not self.first) and (end == len(line) or not self.last):
                 return end
-            if self.first or self.last:
-                return None
-            place = line.find(self.line, place + 1)
         return None
 
 
