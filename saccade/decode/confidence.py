@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 from torch.optim import LBFGS, Optimizer
 
+from saccade import data
 from saccade.decode.options import DEFAULT_SEARCH, Search
 from saccade.decode.scoring import BATCH_TOKENS, TextPair, force_targets
 from saccade.decode.translator import OnProgress, Translator
@@ -92,11 +93,9 @@ class Calibration:
         return float(self.sentence(np.array(np.mean(log_probs))))
 
     def __str__(self) -> str:
-        errors = (
-            f"{name} {a:.3f} → {b:.3f}"
-            for name, (a, b) in (("token", self.token_error), ("sentence", self.sentence_error))
-        )
-        return f"confidence fitted on {self.sentences:,} sentences; calibration errors: {', '.join(errors)}"
+        token, sentence = (f"{before:.3f} → {after:.3f}" for before, after in (self.token_error, self.sentence_error))
+        fitted = f"confidence fitted on {self.sentences:,} sentences"
+        return f"{fitted}; calibration errors: token {token}, sentence {sentence}"
 
 
 def log_odds(log_probs: Array) -> Array:
@@ -127,11 +126,7 @@ def calibrate(
     written = [pair for pair in pairs if all(text.strip() for text in pair)]
     if len(written) < FEWEST:
         raise UserError(f"calibration needs at least {FEWEST} pairs with text on both sides, got {len(written)}")
-    sides = translator.vocabularies
-    ids = [
-        (sides.source.encode(source.text), sides.target.encode(target.text))
-        for source, target in (sides.mask_pair(*pair) for pair in written)
-    ]
+    ids = [translator.vocabularies.encode(data.TextPair(*pair)) for pair in written]
     steps = [row.astype(np.float64) for row in force_targets(translator, ids, _guesses, batch_tokens=batch_tokens)]
     results = translator.translate([source for source, _ in written], search, progress=progress)
     counts = Counts([result.text for result in results], [target for _, target in written], metrics=["chrf"])

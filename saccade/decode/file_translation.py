@@ -20,7 +20,7 @@ from saccade.data.sources import get_text
 from saccade.data.text_files import display_name, is_read_once, line_error
 from saccade.decode.long_texts import SplitText, split_text
 from saccade.decode.options import Constraints, FileOptions, RerankingModels, Search
-from saccade.decode.reranking import rerank_by
+from saccade.decode.reranking import Rank, rerank_by
 from saccade.decode.search.loop import OnStep
 from saccade.decode.translation import Translation
 from saccade.decode.translator import Translator
@@ -161,7 +161,9 @@ class FileTranslation:
     ) -> None:
         self.translator, self.options, self.search = translator, options, search
         self.add_tag = translator.tagger(options.tag)
-        self.rerank = rerank_by(options, rerankers, translator, search)  # among all hypotheses of the search
+        self.rerank: Rank | None = None  # all hypotheses of the search
+        if options.mbr is not None or options.rerank_weights is not None or rerankers != RerankingModels():
+            self.rerank = rerank_by(options, rerankers, translator, search)
         self.dictionary = {} if options.dictionary is None else read_dictionary(options.dictionary)
         self.say_once = cache(lambda note: say(f"saccade: {note}"))
 
@@ -243,7 +245,7 @@ class FileTranslation:
             new = json.dumps(values, ensure_ascii=False, allow_nan=False)
             # The fields of an object stay as they were written.
             return f"{record.line[:-1].rstrip()}, {new[1:]}" if record.fields else new
-        ranked = [(other.score, " ".join(other.text.split("\n"))) for other in result.n_best]
+        ranked = [(other.score, " ".join(other.text.split("\n"))) for other in (result, *result.alternatives)]
         if self.search.n_best == 1:
             return ranked[0][1]
         return "\n".join(f"{record.number}\t{score:.4f}\t{text}" for score, text in ranked)

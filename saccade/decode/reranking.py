@@ -85,14 +85,11 @@ class Reranker:
     batch_tokens: int = BATCH_TOKENS
 
     def __post_init__(self) -> None:
-        directions = [
-            model.vocabularies.target.right_to_left for model in (self.translator, self.right_to_left) if model
-        ]
-        if len(set(directions)) < len(directions):
-            side = "right" if directions[0] else "left"
+        from_right = self.translator.vocabularies.target.right_to_left
+        if self.right_to_left and self.right_to_left.vocabularies.target.right_to_left == from_right:
+            side, needed = ("right", "false") if from_right else ("left", "true")
             raise UserError(
-                f"right_to_left: both models begin at the {side}; train one with data.right_to_left="
-                f"{str(not directions[0]).lower()}"
+                f"right_to_left: both models begin at the {side}; train one with data.right_to_left={needed}"
             )
         if self.weights and set(self.weights) != set(self.names):
             raise UserError(
@@ -207,12 +204,9 @@ def load_reranker(translator: Translator, models: RerankingModels, weights: dict
     return Reranker(translator=translator, prior_source=models.prior_source, weights=weights or {}, **others)
 
 
-def rerank_by(options: FileOptions, models: RerankingModels, translator: Translator, search: Search) -> Rank | None:
-    """A function that ranks all hypotheses of the search again and keeps the best; None: the search's own order."""
-    should_rerank = options.rerank_weights is not None or models != RerankingModels()
-    if options.mbr is None and not should_rerank:
-        return None
-    if options.mbr is not None and should_rerank:
+def rerank_by(options: FileOptions, models: RerankingModels, translator: Translator, search: Search) -> Rank:
+    """A function that ranks all hypotheses of the search again and keeps the best."""
+    if options.mbr is not None and (options.rerank_weights is not None or models != RerankingModels()):
         raise UserError(f"--mbr {options.mbr} and reranking models each choose a translation; give one of them")
     if search.beam == 1:
         raise UserError("--beam 1 finds one hypothesis, and there is nothing to choose from; give --beam 10, say")

@@ -219,21 +219,15 @@ class Translator:
         yield blank
         written = [part for part in parts if part.text.strip()]
         ids = [self.vocabularies.source.encode(part.masked.text) for part in written]
+        search, on_step = options.search, options.on_step
         texts = self.vocabularies.target.tokens(range(self.model.target_size)) if options.record else None
 
         def run(places: list[int]) -> list[list[Hypothesis]]:
-            batch = [written[i] for i in places]
+            batch, recorder = [written[i] for i in places], Recorder(texts) if options.record else None
             source, readable = (rows.to(self.device) for rows in pad_sources([ids[i] for i in places]))
-            recorder = Recorder(texts) if options.record else None
+            indices, rules = [part.index for part in batch], [self._rules(part) for part in batch]
             results = run_search(
-                self.model,
-                source,
-                readable,
-                options.search,
-                indices=[part.index for part in batch],
-                rules=[self._rules(part) for part in batch],
-                recorder=recorder,
-                on_step=options.on_step,
+                self.model, source, readable, search, indices=indices, rules=rules, recorder=recorder, on_step=on_step
             )
             if recorder is not None:
                 for part in batch:
@@ -241,9 +235,9 @@ class Translator:
             return results
 
         lengths = [len(row) + 1 for row in ids]
-        for places, results in self.map_batches(lengths, options.batch_tokens // options.search.beam, run):
+        for places, results in self.map_batches(lengths, options.batch_tokens // search.beam, run):
             for i, hypotheses in zip(places, results, strict=True):
-                written[i].hypotheses = hypotheses[: options.search.n_best]
+                written[i].hypotheses = hypotheses[: search.n_best]
             yield [written[i] for i in places]
 
     def _rules(self, part: "_Part") -> Rules | None:

@@ -11,6 +11,7 @@ within the maximum length.
 
 import math
 from collections.abc import Iterator
+from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
@@ -67,13 +68,8 @@ class Rules:
         `reason`."""
         required = [*self._impossible, *((outline, reason) for outline in self._outlines)]
         missing = [f"{o.label!r}: {why}" for o, why in required if not o.progress(state.written).is_met]
-        line = self._tokens.decode(state.written, whole=True)
-        contained = [
-            f"{phrase!r}, which is excluded: {reason}"
-            for excluded, phrase in self._excluded.items()
-            if self._contains(line, excluded)
-        ]
-        return (*missing, *contained)
+        contained = self._find_excluded(self._tokens.decode(state.written, whole=True))
+        return (*missing, *(f"{phrase!r}, which is excluded: {reason}" for phrase in contained))
 
     def _state(self, written: bytes) -> ConstraintState:
         outlines = [outline.progress(written) for outline in self._outlines]
@@ -94,22 +90,20 @@ class Rules:
         )
 
     def _has_excluded(self, written: bytes, *, whole: bool) -> bool:
-        if not self._excluded:
-            return False
-        line = self._tokens.decode(written, whole=whole)
-        return any(self._contains(line, phrase, whole=whole) for phrase in self._excluded)
+        return bool(self._excluded) and any(self._find_excluded(self._tokens.decode(written, whole=whole), whole=whole))
 
-    def _contains(self, line: str, phrase: str, *, whole: bool = True) -> bool:
-        return contains_phrase(line, phrase, reverse=self._tokens.reverse, whole=whole)
+    def _find_excluded(self, line: str, *, whole: bool = True) -> Iterator[str]:
+        """The excluded phrases that a line contains."""
+        contains = partial(contains_phrase, line, reverse=self._tokens.reverse, whole=whole)
+        return (phrase for excluded, phrase in self._excluded.items() if contains(excluded))
 
     def _why_impossible(self, outline: Outline) -> str | None:
         if outline.fewest == math.inf:
             return "the vocabulary has no tokens to write it with"
         for segment in outline.segments:
             left, right = ("x" if joins else " " for joins in segment.joins)
-            for excluded, phrase in self._excluded.items():
-                if self._contains(left + segment.line + right, excluded):
-                    return f"it contains {phrase!r}, which is excluded"
+            for phrase in self._find_excluded(left + segment.line + right):
+                return f"it contains {phrase!r}, which is excluded"
         return None
 
 
