@@ -13,7 +13,7 @@ from search_models import single
 from test_exhaustive import OUTLINES, PHRASES, SOURCE
 
 from saccade.data import TextPair
-from saccade.decode import Constraints, Search, Translator, run_search
+from saccade.decode import DEFAULT_SEARCH, Constraints, Search, Translator, run_search
 from saccade.decode.constraints.choice import Rules
 from saccade.errors import UserError
 from saccade.models import Seq2Seq
@@ -156,7 +156,7 @@ def test_an_impossible_phrase_that_was_written_is_not_missing() -> None:
     )
 
 
-def translated(translator: Translator, source: str, search: Search | None = None, **constraints: Any) -> str:
+def translated(translator: Translator, source: str, search: Search = DEFAULT_SEARCH, **constraints: Any) -> str:
     (result,) = translator.translate([source], search, constraints=Constraints(**constraints))
     assert result.unmet == (), result.unmet
     return result.text
@@ -209,7 +209,7 @@ def test_each_text_has_its_own_constraints(learnt: Translator, pairs: list[TextP
 
 
 def test_unmet_constraints_have_reasons(learnt: Translator) -> None:
-    def unmet(search: Search | None = None, source: str = "it sleeps", **constraints: Any) -> tuple[str, ...]:
+    def unmet(search: Search = DEFAULT_SEARCH, source: str = "it sleeps", **constraints: Any) -> tuple[str, ...]:
         (result,) = learnt.translate([source], search, constraints=Constraints(**constraints))
         assert result.as_dict()["unmet"] == list(result.unmet)
         return result.unmet
