@@ -22,8 +22,7 @@ from itertools import chain, groupby
 from random import Random
 from typing import TYPE_CHECKING
 
-from saccade.tasks.drawing import Lengths, Pair, RuleTask, missing_package
-from saccade.text.words import words as split_words
+from saccade.tasks.drawing import Lengths, Pair, RuleTask, count_words, missing_package
 
 if TYPE_CHECKING:
     from babel import Locale
@@ -57,7 +56,7 @@ class Dates(RuleTask):
         if not belongs(day.isoformat()):
             return None
         text = form.write(day)
-        return Pair(source=text, target=day.isoformat()) if words[0] <= len(split_words(text)) <= words[1] else None
+        return Pair(source=text, target=day.isoformat()) if words[0] <= count_words(text) <= words[1] else None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -139,16 +139,19 @@ class FiniteTask(Task):
     def load(self) -> Mapping[str, str]:
         """All sources with their targets."""
 
-    @abstractmethod
-    def length(self, source: str) -> int: ...
-
     def _pairs(self, count: int, random: Random, split: str, words: Lengths, error: UserError) -> Iterator[Pair]:
+        length = len if self.unit == "characters" else count_words
         owned = [pair for pair in self.load().items() if split_of(pair[0]) == split]
-        fitting = [pair for pair in owned if words[0] <= self.length(pair[0]) <= words[1]]
+        fitting = [pair for pair in owned if words[0] <= length(pair[0]) <= words[1]]
         if not fitting:
             raise error
         order = nsmallest(count, ((random.random(), *pair) for pair in fitting))
         return (Pair(source=source, target=target) for _, source, target in order)
+
+
+def count_words(text: str) -> int:
+    """Punctuation marks count as words."""
+    return len(split_words(text))
 
 
 def missing_package(task: str, *packages: str) -> UserError:

@@ -29,9 +29,6 @@ class G2P(FiniteTask):
     def load(self) -> Mapping[str, str]:
         return pronunciations(stress=self.stress)
 
-    def length(self, source: str) -> int:
-        return len(source)
-
 
 @lru_cache
 def pronunciations(*, stress: bool = True) -> dict[str, str]:

@@ -14,7 +14,6 @@ from importlib import import_module
 from typing import Any
 
 from saccade.tasks.drawing import FiniteTask, missing_package
-from saccade.text.words import words as split_words
 
 _BRACKETS = str.maketrans("", "", "[]")
 
@@ -27,10 +26,6 @@ class Verses(FiniteTask):
 
     def load(self) -> Mapping[str, str]:
         return verses()
-
-    def length(self, source: str) -> int:
-        """Punctuation marks count as words."""
-        return len(split_words(source))
 
 
 @lru_cache(1)
