@@ -21,7 +21,7 @@ from pathlib import Path
 from .watching import report_outside_writes
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "train"))
-from lives import Death, arm
+from training_processes import KillPoint, kill_self_at
 
 LONGEST = 20.0  # seconds; a command that takes longer hangs
 MEMORY = 3 << 30  # bytes that a command may take beside those of the parent
@@ -43,9 +43,9 @@ class Process:
     """`saccade ARGUMENTS` in `place/folder`; what it says is kept in `place/said`."""
 
     def __init__(
-        self, place: Path, arguments: list[str], *, stdin: bytes = b"", death: Death | None = None, name: str = ""
+        self, place: Path, arguments: list[str], *, stdin: bytes = b"", kill: KillPoint | None = None, name: str = ""
     ) -> None:
-        """`death` is the moment at which the command dies; `name` separates the outputs of commands in one folder."""
+        """`kill` is the moment of a SIGKILL; `name` separates the outputs of commands in one folder."""
         self._said = {
             stream: place / "said" / f"{name}{stream}" for stream in ("in", "out", "err", "outside", "modules")
         }
@@ -57,7 +57,7 @@ class Process:
         self._seconds = 0.0
         self.pid = os.fork()
         if self.pid == 0:
-            _live(place, arguments, self._said, death)
+            _live(place, arguments, self._said, kill)
         with suppress(OSError):  # it has done so itself, or has ended
             os.setpgid(self.pid, self.pid)
 
@@ -126,7 +126,7 @@ def _text(path: Path) -> str:
     return path.read_bytes().decode("utf-8", "replace") if path.exists() else ""
 
 
-def _live(place: Path, arguments: list[str], said: dict[str, Path], death: Death | None) -> None:
+def _live(place: Path, arguments: list[str], said: dict[str, Path], kill: KillPoint | None) -> None:
     """Never returns: whatever happens, the process ends here and does not go on as a second parent."""
     code = CRASHED
     try:
@@ -138,8 +138,8 @@ def _live(place: Path, arguments: list[str], said: dict[str, Path], death: Death
         tempfile.tempdir = None
         sys.dont_write_bytecode = True
         report_outside_writes([place / "folder", place / "tmp", place / "said"], said["outside"])
-        if death is not None:
-            arm(death, Path("out"))
+        if kill is not None:
+            kill_self_at(kill, Path("out"))
         known = set(sys.modules)
         code = _main(arguments)
         said["modules"].write_text("\n".join(name for name in sys.modules if name not in known))

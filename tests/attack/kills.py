@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
-from .child import Death, Ended
+from .child import Ended, KillPoint
 from .jobs import JOBS, LONGEST_JOB, Job, Lone, differences, ended_badly, lone_runs, prepare, start
 from .oracle import Failure
 from .results import Result
@@ -43,17 +43,17 @@ def _killed(random: Random, job: Job, lone: Lone, place: Path) -> tuple[list[Fai
     return [*failures, *(differences(lone, place) if not failures else ())], f"killed at {'; '.join(moments)}"
 
 
-def _moment(random: Random, job: Job, lone: Lone) -> Death | float:
+def _moment(random: Random, job: Job, lone: Lone) -> KillPoint | float:
     """Before a file operation, in the middle of a file, or (a number) so many seconds after the start."""
     drawn = random.random()
     if drawn < 0.6:
-        return Death(operation=random.randint(1, job.operations))
-    return Death(torn=random.randint(1, 5)) if drawn < 0.75 else random.uniform(0, lone.seconds)
+        return KillPoint(operation=random.randint(1, job.operations))
+    return KillPoint(torn=random.randint(1, 5)) if drawn < 0.75 else random.uniform(0, lone.seconds)
 
 
-def _until(moment: Death | float, job: Job, place: Path, name: str) -> Ended:
-    if isinstance(moment, Death):
-        return start(job, place, death=moment, name=name).end(LONGEST_JOB)
+def _until(moment: KillPoint | float, job: Job, place: Path, name: str) -> Ended:
+    if isinstance(moment, KillPoint):
+        return start(job, place, kill=moment, name=name).end(LONGEST_JOB)
     process = start(job, place, name=name)
     while process.running() and process.seconds < moment:
         time.sleep(0.001)

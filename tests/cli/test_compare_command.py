@@ -15,7 +15,7 @@ from saccade.data import TextPair
 from saccade.errors import UserError
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "train"))
-from lives import live
+from training_processes import run_saccade
 
 QUICK = ("--rounds", "0", "--resamples", "20", "--beam", "1", "--device", "cpu")
 SMALL = (
@@ -124,8 +124,8 @@ def test_compare_continues_after_a_kill_to_the_same_results(tsv: Path, tmp_path:
         checks = ("--set", "train.check_every=3", "--set", "train.patience=99")
         return ("compare", *systems, *SMALL, *checks, *QUICK, "--out", out)
 
-    whole = live(*command_line(tmp_path / "whole"), out=tmp_path / "whole")
-    assert whole.code == 0, whole.said
+    whole = run_saccade(*command_line(tmp_path / "whole"), out=tmp_path / "whole")
+    assert whole.code == 0, whole.stderr
     out = tmp_path / "out"
     for number, folder in (
         (signal.SIGKILL, "system=bahdanau2014 align=4".replace(" ", ",") + ",seed=1"),
@@ -136,12 +136,12 @@ def test_compare_continues_after_a_kill_to_the_same_results(tsv: Path, tmp_path:
         def now(noted: Path = noted, number: int = number) -> int | None:
             return number if noted.exists() and noted.read_bytes().count(b"\n") >= 4 else None
 
-        ended = live(*command_line(out), out=out, at=now)
-        assert ended.code == (-signal.SIGKILL if number == signal.SIGKILL else 1), ended.said
+        ended = run_saccade(*command_line(out), out=out, choose_signal=now)
+        assert ended.code == (-signal.SIGKILL if number == signal.SIGKILL else 1), ended.stderr
         assert not (out / "report.html").exists()
-    assert "interrupted; the finished runs are in" in ended.said and "the same command continues" in ended.said
-    continued = live(*command_line(out), out=out)
-    assert continued.code == 0 and continued.said.count("finished already") >= 2, continued.said
+    assert "interrupted; the finished runs are in" in ended.stderr and "the same command continues" in ended.stderr
+    continued = run_saccade(*command_line(out), out=out)
+    assert continued.code == 0 and continued.stderr.count("finished already") >= 2, continued.stderr
     results, expected = (json.loads((row / "results.json").read_text()) for row in (out, tmp_path / "whole"))
     for row, other in zip(results["systems"], expected["systems"]):
         assert row["scores"] == other["scores"]

@@ -14,7 +14,7 @@ from running import Run
 from saccade.locking import locked
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "train"))
-from lives import live
+from training_processes import run_saccade
 
 
 @contextmanager
@@ -107,7 +107,7 @@ def test_two_translations_to_one_file_corrupt_nothing(saccade: Run, place: Path)
     ended = {}
 
     def run(number: int) -> None:
-        ended[number] = live(*commands[number], "--out", place / "o.txt", out=place / f"life-{number}")
+        ended[number] = run_saccade(*commands[number], "--out", place / "o.txt", out=place / f"life-{number}")
 
     threads = [threading.Thread(target=run, args=[number]) for number in range(2)]
     for thread in threads:
@@ -116,5 +116,5 @@ def test_two_translations_to_one_file_corrupt_nothing(saccade: Run, place: Path)
         thread.join()
     codes = sorted(ending.code or 0 for ending in ended.values())
     assert codes in ([0, 2], [0, 0]), ended  # both succeed if one ends before the other begins to write
-    assert all("in use by process" in ending.said for ending in ended.values() if ending.code == 2), ended
+    assert all("in use by process" in ending.stderr for ending in ended.values() if ending.code == 2), ended
     assert Path("o.txt").read_bytes() in expected

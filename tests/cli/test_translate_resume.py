@@ -19,7 +19,7 @@ from saccade.models import MODELS, Seq2Seq
 from saccade.text import Vocabularies
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "train"))
-from lives import Death, live
+from training_processes import KillPoint, run_saccade
 
 TEXTS = [
     "the cat sleeps",
@@ -72,9 +72,9 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def killed(arguments: list[str], folder: Path, moment: int) -> bool:
     """Whether the run lived as long as that."""
-    ended = live(*arguments, out=folder, death=Death(operation=moment))
-    assert ended.code in (0, -signal.SIGKILL), ended.said
-    return ended.code != 0
+    result = run_saccade(*arguments, out=folder, kill=KillPoint(operation=moment))
+    assert result.code in (0, -signal.SIGKILL), result.stderr
+    return result.code != 0
 
 
 @pytest.mark.slow

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 import torch
-from lives import metrics
 from test_guidance import guided
+from training_processes import metrics
 
 import saccade
 from saccade.data.batching import Batch
@@ -74,7 +74,7 @@ def test_a_compiled_run_trains(make_recipe: Callable[..., Recipe], tmp_path: Pat
 
 
 @pytest.fixture
-def both(untrained: Untrained) -> tuple[Seq2Seq[Any, Any], Seq2Seq[Any, Any]]:
+def models(untrained: Untrained) -> tuple[Seq2Seq[Any, Any], Seq2Seq[Any, Any]]:
     """A model whose forward pass is captured but not compiled to machine code, and the same model uncompiled."""
     model = untrained("vaswani2017", **TINY).train()
     plain = copy.deepcopy(model)
@@ -86,25 +86,25 @@ def both(untrained: Untrained) -> tuple[Seq2Seq[Any, Any], Seq2Seq[Any, Any]]:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_compiled_and_plain_models_give_equal_numbers(both: tuple[Seq2Seq[Any, Any], Seq2Seq[Any, Any]]) -> None:
+def test_compiled_and_plain_models_give_equal_numbers(models: tuple[Seq2Seq[Any, Any], Seq2Seq[Any, Any]]) -> None:
     for rows in ([[5, 6, 7], [8]], [[5, 6], [7, 8, 9, 10, 11], [12]], [[5, 6, 7, 8], [9]]):
         batch = Batch.of(rows, rows[::-1], range(len(rows)))
-        losses = [batch_loss(model, batch, Objective(smoothing=0.1))[0] for model in both]
+        losses = [batch_loss(model, batch, Objective(smoothing=0.1))[0] for model in models]
         torch.testing.assert_close(*losses)
         torch.autograd.backward(losses)
-        for (name, compiled), expected in zip(both[0].named_parameters(), both[1].parameters()):
+        for (name, compiled), expected in zip(models[0].named_parameters(), models[1].parameters()):
             torch.testing.assert_close(compiled.grad, expected.grad, msg=name)
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_a_compiled_model_can_be_guided(
-    both: tuple[Seq2Seq[Any, Any], Seq2Seq[Any, Any]], vocabularies: Vocabularies
+    models: tuple[Seq2Seq[Any, Any], Seq2Seq[Any, Any]], vocabularies: Vocabularies
 ) -> None:
     guide, batch = guided(vocabularies, ("a dog eats", "un chien mange", [(0, 0), (1, 1), (2, 2)]))
     objective = Objective(guided=1.0, guide=guide)
-    (compiled, _), (expected, _) = (batch_loss(model, batch, objective) for model in both)
+    (compiled, _), (expected, _) = (batch_loss(model, batch, objective) for model in models)
     torch.testing.assert_close(compiled, expected)
     torch.autograd.backward([compiled, expected])
-    for (name, compiled), plain in zip(both[0].named_parameters(), both[1].parameters()):
+    for (name, compiled), plain in zip(models[0].named_parameters(), models[1].parameters()):
         torch.testing.assert_close(compiled.grad, plain.grad, msg=name)

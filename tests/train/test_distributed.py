@@ -1,4 +1,4 @@
-"""Several workers are one: the same losses, the same weights, one voice; and when one of them is lost, nothing is."""
+"""Several workers learn what one learns, report once, and lose nothing when one of them is lost."""
 
 import json
 import math
@@ -10,14 +10,15 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from lives import Ended, live, live_together, metrics
 from torch import Tensor, nn
+from training_processes import ProcessResult, metrics, run_saccade, run_workers
 
 from saccade import model_folder
 from saccade.errors import UserError
@@ -27,9 +28,9 @@ from saccade.train.recipe import Training
 
 WriteRecipe = Callable[..., Path]
 
-# Plain gradient descent, so that what differs in rounding differs as little in the weights; 60 pieces are fewer pairs
+# Plain gradient descent, so that what differs in rounding differs as little in the weights; 60 tokens are fewer pairs
 # than workers in some batches.
-LIKE_ONE = {
+COMPARABLE = {
     "model.dropout": 0.0,
     "train.optimiser": "sgd",
     "train.lr": 0.5,
@@ -40,18 +41,18 @@ LIKE_ONE = {
 }
 
 
-def run(recipe: Path, out: Path, workers: int = 1, resume: bool = False, **options: Any) -> list[Ended]:
+def run(recipe: Path, out: Path, workers: int = 1, resume: bool = False, **options: Any) -> list[ProcessResult]:
     arguments = ("train", recipe, "--out", out, *(["--resume"] if resume else []))
     if workers == 1:
-        return [live(*arguments, out=out)]
-    return live_together(*arguments, out=out, workers=workers, **options)
+        return [run_saccade(*arguments, out=out)]
+    return run_workers(*arguments, out=out, workers=workers, **options)
 
 
 def assert_alike(out: Path, other: Path) -> None:
-    """To what float32 sums in another order differ by."""
-    lines, others = metrics(out), metrics(other)
-    assert [line["step"] for line in lines] == [line["step"] for line in others] and len(lines) > 10
-    for line, expected in zip(lines, others):
+    """Up to the rounding of float32 sums in another order."""
+    lines, expected_lines = metrics(out), metrics(other)
+    assert [line["step"] for line in lines] == [line["step"] for line in expected_lines] and len(lines) > 10
+    for line, expected in zip(lines, expected_lines):
         for name in expected.keys() & {"loss", "valid_loss"}:
             assert line[name] == pytest.approx(expected[name], abs=1e-5), line
     weights, expected_weights = (model_folder.load_training(folder)["model"] for folder in (out, other))
@@ -59,57 +60,59 @@ def assert_alike(out: Path, other: Path) -> None:
         torch.testing.assert_close(weights[name], tensor, atol=1e-5, rtol=1e-4)
 
 
-def said_by_all(ended: list[Ended]) -> str:
-    return "".join(one.said for one in ended)
+def all_stderr(results: list[ProcessResult]) -> str:
+    return "".join(result.stderr for result in results)
 
 
 @pytest.fixture(scope="module")
-def places(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("distributed")
 
 
 @pytest.fixture
-def by_one(write_recipe: WriteRecipe, places: Path) -> Path:
+def single_run(write_recipe: WriteRecipe, folders: Path) -> Path:
     """The run of LIKE_ONE in one process, made once."""
-    if not (places / "one").exists():
-        assert run(write_recipe(**LIKE_ONE), places / "one")[0].code == 0
-    return places / "one"
+    if not (folders / "one").exists():
+        assert run(write_recipe(**COMPARABLE), folders / "one")[0].code == 0
+    return folders / "one"
 
 
-def test_two_give_the_losses_and_weights_of_one(write_recipe: WriteRecipe, tmp_path: Path, by_one: Path) -> None:
-    recipe = write_recipe(**LIKE_ONE)
+def test_two_workers_compute_the_losses_and_weights_of_one(
+    write_recipe: WriteRecipe, tmp_path: Path, single_run: Path
+) -> None:
+    recipe = write_recipe(**COMPARABLE)
     first, second = run(recipe, tmp_path / "two", workers=2)
-    assert (first.code, second.code) == (0, 0), first.said + second.said
-    assert "one of 2 workers" in first.said and second.said == ""
-    assert_alike(tmp_path / "two", by_one)
+    assert (first.code, second.code) == (0, 0), first.stderr + second.stderr
+    assert "one of 2 workers" in first.stderr and second.stderr == ""
+    assert_alike(tmp_path / "two", single_run)
 
 
-def test_a_mistake_is_said_once_and_leaves_nothing(write_recipe: WriteRecipe, tmp_path: Path) -> None:
+def test_mistake_is_reported_once_and_leaves_no_folder(write_recipe: WriteRecipe, tmp_path: Path) -> None:
     for settings in ({"data.valid": "none.tsv"}, {"train.device": "tpu"}):
-        ended = run(write_recipe(**settings), tmp_path / "run", workers=2)
-        assert [one.code for one in ended] == [2, 2]
-        said = said_by_all(ended)
-        assert said.startswith("saccade: ") and said.count("\n") == 1, said
+        results = run(write_recipe(**settings), tmp_path / "run", workers=2)
+        assert [result.code for result in results] == [2, 2]
+        stderr = all_stderr(results)
+        assert stderr.startswith("saccade: ") and stderr.count("\n") == 1, stderr
         assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("data", [{}, {"data.streaming": True, "data.buffer": 40}], ids=["in memory", "streamed"])
-def test_three_give_the_losses_and_weights_of_one(
+def test_three_workers_compute_the_losses_and_weights_of_one(
     data: dict[str, Any], write_recipe: WriteRecipe, tmp_path: Path
 ) -> None:
-    recipe = write_recipe("vaswani2017", **LIKE_ONE, **data)
+    recipe = write_recipe("vaswani2017", **COMPARABLE, **data)
     assert run(recipe, tmp_path / "one")[0].code == 0
-    assert [one.code for one in run(recipe, tmp_path / "three", workers=3)] == [0, 0, 0]
+    assert [result.code for result in run(recipe, tmp_path / "three", workers=3)] == [0, 0, 0]
     assert_alike(tmp_path / "three", tmp_path / "one")
 
 
-def at_step(out: Path, step: int, rank: int, number: int) -> Callable[[], tuple[int, int] | None]:
-    def now() -> tuple[int, int] | None:
+def signal_at_step(out: Path, step: int, rank: int, number: int) -> Callable[[], tuple[int, int] | None]:
+    def choose_signal() -> tuple[int, int] | None:
         path = out / "metrics.jsonl"
         return (rank, number) if path.exists() and f'"step": {step},' in path.read_text(encoding="utf-8") else None
 
-    return now
+    return choose_signal
 
 
 @pytest.mark.slow
@@ -122,42 +125,41 @@ def at_step(out: Path, step: int, rank: int, number: int) -> Callable[[], tuple[
         pytest.param(3, 2, 2, marks=pytest.mark.long),
     ],
 )
-def test_a_killed_worker_ends_the_run_and_any_number_goes_on(
-    before: int, after: int, killed: int, write_recipe: WriteRecipe, tmp_path: Path, by_one: Path
+def test_killed_worker_ends_the_run_and_any_number_of_workers_resumes_it(
+    before: int, after: int, killed: int, write_recipe: WriteRecipe, tmp_path: Path, single_run: Path
 ) -> None:
-    recipe, out = write_recipe(**LIKE_ONE), tmp_path / "run"
-    ended = run(recipe, out, workers=before, at=at_step(out, 6, killed, signal.SIGKILL))
-    survivors = [one for rank, one in enumerate(ended) if rank != killed]
-    assert ended[killed].code == -signal.SIGKILL and {one.code for one in survivors} == {1}
-    said = [line for one in survivors for line in one.said.splitlines() if line.startswith("saccade: ")]
-    assert len(said) == 1 and "a worker is gone" in said[0] and "--resume" in said[0]
-    assert "Traceback" not in said_by_all(survivors)
+    recipe, out = write_recipe(**COMPARABLE), tmp_path / "run"
+    results = run(recipe, out, workers=before, choose_signal=signal_at_step(out, 6, killed, signal.SIGKILL))
+    survivors = [result for rank, result in enumerate(results) if rank != killed]
+    assert results[killed].code == -signal.SIGKILL and {result.code for result in survivors} == {1}
+    lines = [line for result in survivors for line in result.stderr.splitlines() if line.startswith("saccade: ")]
+    assert len(lines) == 1 and "a worker is gone" in lines[0] and "--resume" in lines[0]
+    assert "Traceback" not in all_stderr(survivors)
     assert model_folder.load_training(out)["progress"]["step"] in (4, 8)
     model_folder.load_model(out)
-    ended = run(recipe, out, workers=after, resume=True)
-    assert {one.code for one in ended} == {0}, said_by_all(ended)
-    assert_alike(out, by_one)
+    results = run(recipe, out, workers=after, resume=True)
+    assert {result.code for result in results} == {0}, all_stderr(results)
+    assert_alike(out, single_run)
 
 
 @pytest.mark.slow
-def test_one_goes_on_as_two(write_recipe: WriteRecipe, tmp_path: Path, by_one: Path) -> None:
-    recipe, out = write_recipe(**LIKE_ONE), tmp_path / "run"
+def test_run_of_one_worker_is_resumed_by_two(write_recipe: WriteRecipe, tmp_path: Path, single_run: Path) -> None:
+    recipe, out = write_recipe(**COMPARABLE), tmp_path / "run"
     arguments = ("train", recipe, "--out", out)
-    live(*arguments, out=out, at=lambda: at[1] if (at := at_step(out, 6, 0, signal.SIGKILL)()) else None)
-    assert [one.code for one in run(recipe, out, workers=2, resume=True)] == [0, 0]
-    assert_alike(out, by_one)
+    is_time = signal_at_step(out, 6, 0, signal.SIGKILL)
+    run_saccade(*arguments, out=out, choose_signal=lambda: signal.SIGKILL if is_time() is not None else None)
+    assert [result.code for result in run(recipe, out, workers=2, resume=True)] == [0, 0]
+    assert_alike(out, single_run)
 
 
 @pytest.mark.slow
-def test_with_dropout_a_killed_and_resumed_run_is_the_run_never_killed(
-    write_recipe: WriteRecipe, tmp_path: Path
-) -> None:
-    """To the bit, with as many workers: each has its own chance, and gets it back."""
+def test_killed_run_with_dropout_resumes_to_the_bit(write_recipe: WriteRecipe, tmp_path: Path) -> None:
+    """With as many workers: each has random numbers of its own, which are restored."""
     recipe = write_recipe(**{"train.max_steps": 12, "train.average": 2})
-    assert [one.code for one in run(recipe, tmp_path / "whole", workers=2)] == [0, 0]
+    assert [result.code for result in run(recipe, tmp_path / "whole", workers=2)] == [0, 0]
     out = tmp_path / "killed"
-    run(recipe, out, workers=2, at=at_step(out, 7, 1, signal.SIGKILL))
-    assert [one.code for one in run(recipe, out, workers=2, resume=True)] == [0, 0]
+    run(recipe, out, workers=2, choose_signal=signal_at_step(out, 7, 1, signal.SIGKILL))
+    assert [result.code for result in run(recipe, out, workers=2, resume=True)] == [0, 0]
     for name in ("metrics.jsonl", "model.safetensors"):
         assert (out / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
     first, second = model_folder.load_training(out)["random"]
@@ -166,17 +168,17 @@ def test_with_dropout_a_killed_and_resumed_run_is_the_run_never_killed(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("rank", "number"), [(0, signal.SIGINT), (1, signal.SIGTERM)])
-def test_what_interrupts_one_ends_all_and_all_is_saved(
+def test_signal_to_one_worker_ends_all_and_saves_the_run(
     rank: int, number: signal.Signals, write_recipe: WriteRecipe, tmp_path: Path
 ) -> None:
-    recipe, out = write_recipe(**LIKE_ONE | {"train.check_every": 50, "train.max_steps": 200}), tmp_path / "run"
-    ended = run(recipe, out, workers=2, at=at_step(out, 5, rank, number))
-    assert [one.code for one in ended] == [1, 1], said_by_all(ended)
-    assert f"interrupted by {number.name} at step" in ended[0].said and ended[1].said == ""
+    recipe, out = write_recipe(**COMPARABLE | {"train.check_every": 50, "train.max_steps": 200}), tmp_path / "run"
+    results = run(recipe, out, workers=2, choose_signal=signal_at_step(out, 5, rank, number))
+    assert [result.code for result in results] == [1, 1], all_stderr(results)
+    assert f"interrupted by {number.name} at step" in results[0].stderr and results[1].stderr == ""
     assert 5 <= model_folder.load_training(out)["progress"]["step"] < 200
 
 
-def spoil_second(rank: int) -> None:
+def spoil_third_loss_of_rank1(rank: int) -> None:
     """Its third loss is not a number."""
     from saccade.train import run
 
@@ -190,59 +192,45 @@ def spoil_second(rank: int) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_not_finite_on_one_is_skipped_by_all(write_recipe: WriteRecipe, tmp_path: Path) -> None:
+def test_update_that_is_not_finite_on_one_worker_is_skipped_by_all(write_recipe: WriteRecipe, tmp_path: Path) -> None:
     recipe = write_recipe(**{"train.max_steps": 6})
-    ended = run(recipe, tmp_path / "run", workers=2, spoil=spoil_second)
-    assert [one.code for one in ended] == [0, 0], said_by_all(ended)
-    assert ended[0].said.count("the loss is not finite") == 1
+    results = run(recipe, tmp_path / "run", workers=2, prepare=spoil_third_loss_of_rank1)
+    assert [result.code for result in results] == [0, 0], all_stderr(results)
+    assert results[0].stderr.count("the loss is not finite") == 1
     state = model_folder.load_training(tmp_path / "run")
     assert state["progress"]["skipped"] == 1 and all(tensor.isfinite().all() for tensor in state["model"].values())
 
 
-def starve_second(rank: int) -> None:
-    """More than three pairs do not fit."""
+def limit_memory_of_rank1(rank: int, *, rows: int, after: int = 0) -> None:
+    """After so many batches, more than so many rows do not fit."""
     from saccade.train import run
 
-    add_gradients = run._add_gradients
+    add_gradients, calls = run._add_gradients, count(1)
 
     def add_scarcely(training_run: Any, batch: Any, tokens: int) -> float:
-        if rank == 1 and len(batch) > 3:
+        if rank == 1 and next(calls) > after and len(batch) > rows:
             raise torch.OutOfMemoryError("CUDA out of memory")
         return add_gradients(training_run, batch, tokens)
 
     run._add_gradients = add_scarcely
 
 
-def starve_second_wholly(rank: int) -> None:
-    """After its fourth batch nothing fits."""
-    from saccade.train import run
-
-    add_gradients, calls = run._add_gradients, count(1)
-
-    def add_scarcely(*arguments: Any) -> float:
-        if rank == 1 and next(calls) > 4:
-            raise torch.OutOfMemoryError("CUDA out of memory")
-        return add_gradients(*arguments)
-
-    run._add_gradients = add_scarcely
-
-
 @pytest.mark.slow
-def test_memory_that_is_scarce_on_one_changes_nothing(write_recipe: WriteRecipe, tmp_path: Path) -> None:
-    recipe = write_recipe(**LIKE_ONE | {"train.tokens": 200, "train.accumulate": 1})
+def test_little_memory_on_one_worker_changes_nothing(write_recipe: WriteRecipe, tmp_path: Path) -> None:
+    recipe = write_recipe(**COMPARABLE | {"train.tokens": 200, "train.accumulate": 1})
     assert run(recipe, tmp_path / "one")[0].code == 0
-    ended = run(recipe, tmp_path / "two", workers=2, spoil=starve_second)
-    assert [one.code for one in ended] == [0, 0], said_by_all(ended)
-    assert "does not fit in memory" in ended[0].said and "from now on" in ended[0].said
+    results = run(recipe, tmp_path / "two", workers=2, prepare=partial(limit_memory_of_rank1, rows=3))
+    assert [result.code for result in results] == [0, 0], all_stderr(results)
+    assert "does not fit in memory" in results[0].stderr and "from now on" in results[0].stderr
     assert_alike(tmp_path / "two", tmp_path / "one")
 
 
 @pytest.mark.slow
-def test_memory_that_is_used_up_on_one_ends_all_with_one_line(write_recipe: WriteRecipe, tmp_path: Path) -> None:
+def test_no_memory_on_one_worker_ends_all_with_one_line(write_recipe: WriteRecipe, tmp_path: Path) -> None:
     recipe, out = write_recipe(**{"train.max_steps": 9, "train.check_every": 50}), tmp_path / "run"
-    ended = run(recipe, out, workers=2, spoil=starve_second_wholly)
-    assert [one.code for one in ended] == [2, 2], said_by_all(ended)
-    lines = [line for line in said_by_all(ended).splitlines() if line.startswith("saccade: ")]
+    results = run(recipe, out, workers=2, prepare=partial(limit_memory_of_rank1, rows=0, after=4))
+    assert [result.code for result in results] == [2, 2], all_stderr(results)
+    lines = [line for line in all_stderr(results).splitlines() if line.startswith("saccade: ")]
     assert len(lines) == 1 and "a single pair of" in lines[0]
     assert model_folder.load_training(out)["progress"]["step"] == 4
 
@@ -259,24 +247,26 @@ def torchrun(*arguments: str | Path) -> "subprocess.Popen[str]":
 
 
 @pytest.mark.slow
-def test_torchrun(write_recipe: WriteRecipe, tmp_path: Path) -> None:
-    """The command of the documentation: its output comes once, and so does a mistake."""
+def test_torchrun_prints_results_and_mistakes_once(write_recipe: WriteRecipe, tmp_path: Path) -> None:
+    """The command of the documentation."""
     recipe = write_recipe(**{"train.max_steps": 3})
     process = torchrun(recipe, "--out", tmp_path / "run", "--json")
-    out, said = process.communicate()
-    assert process.returncode == 0, said
-    assert json.loads(out)["step"] == 3 and said.count("parameters, on cpu, one of 2 workers") == 1
-    again = torchrun(recipe, "--out", tmp_path / "run")
-    assert again.communicate()[1].count("the folder is not empty; add --resume") == 1 and again.returncode != 0
+    out, stderr = process.communicate()
+    assert process.returncode == 0, stderr
+    assert json.loads(out)["step"] == 3 and stderr.count("parameters, on cpu, one of 2 workers") == 1
+    second = torchrun(recipe, "--out", tmp_path / "run")
+    assert second.communicate()[1].count("the folder is not empty; add --resume") == 1 and second.returncode != 0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_torchrun_is_interrupted(number: signal.Signals, write_recipe: WriteRecipe, tmp_path: Path) -> None:
+def test_interrupted_torchrun_reports_once_and_saves_the_run(
+    number: signal.Signals, write_recipe: WriteRecipe, tmp_path: Path
+) -> None:
     """Ctrl-C reaches every process twice, from the terminal and from torchrun; a kill reaches one worker."""
-    recipe, out = write_recipe(**LIKE_ONE | {"train.max_steps": 1000, "train.judge": "loss"}), tmp_path / "run"
+    recipe, out = write_recipe(**COMPARABLE | {"train.max_steps": 1000, "train.judge": "loss"}), tmp_path / "run"
     process = torchrun(recipe, "--out", out)
-    while at_step(out, 6, 0, number)() is None:
+    while signal_at_step(out, 6, 0, number)() is None:
         assert process.poll() is None
         time.sleep(0.01)
     if number is signal.SIGINT:
@@ -284,14 +274,14 @@ def test_torchrun_is_interrupted(number: signal.Signals, write_recipe: WriteReci
     else:
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         os.kill(int(children[-1]), number)
-    _, said = process.communicate()
+    _, stderr = process.communicate()
     assert process.returncode != 0
-    told = "interrupted by SIGINT at step" if number is signal.SIGINT else "saccade: a worker is gone"
-    assert said.count(told) == 1, said
+    message = "interrupted by SIGINT at step" if number is signal.SIGINT else "saccade: a worker is gone"
+    assert stderr.count(message) == 1, stderr
     assert model_folder.load_training(out)["progress"]["step"] >= (5 if number is signal.SIGINT else 4)
 
 
-def test_alone_nothing_is_exchanged() -> None:
+def test_single_worker_exchanges_nothing() -> None:
     alone = Workers()
     assert (
         alone.is_rank0
@@ -301,14 +291,14 @@ def test_alone_nothing_is_exchanged() -> None:
     )
     for call in (alone.gather_results, alone.broadcast, alone.rank0_first):
         with pytest.raises(UserError, match="mine") as raised:
-            call(fail)
+            call(raise_mistake)
         assert not raised.value.elsewhere
     parameter = nn.Parameter(torch.ones(2))
     alone.sum_gradients([parameter])
     assert parameter.grad is None
 
 
-def summed_by_two(*parameters_of: list[nn.Parameter], monkeypatch: pytest.MonkeyPatch) -> None:
+def sum_gradients_of_threads(*parameters_of: list[nn.Parameter], monkeypatch: pytest.MonkeyPatch) -> None:
     """`sum_gradients` of workers that are threads here, and whose exchange is a plain sum."""
     sent: dict[int, Tensor] = {}
     barrier = threading.Barrier(len(parameters_of), timeout=20)
@@ -324,26 +314,27 @@ def summed_by_two(*parameters_of: list[nn.Parameter], monkeypatch: pytest.Monkey
         list(pool.map(lambda worker, parameters: worker.sum_gradients(parameters), workers, parameters_of))
 
 
-def test_gradients_are_summed_and_what_nobody_used_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gradients_are_summed_and_unused_parameters_have_none(monkeypatch: pytest.MonkeyPatch) -> None:
     """A gradient of zeros is not none: the optimiser would let an unused matrix decay."""
     models = [nn.ModuleList(nn.Linear(2, 2, bias=False) for _ in range(4)) for _ in range(2)]
-    for rank, (both, one, _, frozen) in enumerate(models):
-        both.weight.grad = torch.full((2, 2), 1.0 + rank)
-        one.weight.grad = torch.ones(2, 2) if rank else None
+    for rank, (shared, single, _, frozen) in enumerate(models):
+        shared.weight.grad = torch.full((2, 2), 1.0 + rank)
+        single.weight.grad = torch.ones(2, 2) if rank else None
         frozen.weight.requires_grad_(False)
-    summed_by_two(*(list(model.parameters()) for model in models), monkeypatch=monkeypatch)
+    sum_gradients_of_threads(*(list(model.parameters()) for model in models), monkeypatch=monkeypatch)
     for model in models:
-        both, one, unused, frozen = model
-        assert torch.equal(both.weight.grad, torch.full((2, 2), 3.0)) and torch.equal(one.weight.grad, torch.ones(2, 2))
+        shared, single, unused, frozen = model
+        assert torch.equal(shared.weight.grad, torch.full((2, 2), 3.0))
+        assert torch.equal(single.weight.grad, torch.ones(2, 2))
         assert unused.weight.grad is None and frozen.weight.grad is None
         before = unused.weight.detach().clone()
         build_optimiser(Training(weight_decay=0.5, lr=0.1), model).step()
         assert torch.equal(unused.weight, before)
 
 
-def fail() -> int:
+def raise_mistake() -> int:
     raise UserError("mine")
 
 
-def test_every_row_is_somebodys() -> None:
+def test_workers_share_every_row() -> None:
     assert [list(Workers(rank, 3).share(range(7))) for rank in range(3)] == [[0, 3, 6], [1, 4], [2, 5]]

@@ -28,8 +28,8 @@ Untrained = Callable[..., Seq2Seq[Any, Any]]
 def guided(vocabularies: Vocabularies, *pairs: tuple[str, str, list[tuple[int, int]]]) -> tuple[AlignmentGuide, Batch]:
     texts = ListedPairs([TextPair(source, target) for source, target, _ in pairs])
     corpus = Corpus.encode(Selection.of(texts), vocabularies)
-    every = range(len(pairs))
-    batch = Batch.of([corpus.source(i) for i in every], [corpus.target(i) for i in every], every)
+    places = range(len(pairs))
+    batch = Batch.of([corpus.source(i) for i in places], [corpus.target(i) for i in places], places)
     links = {line: as_array(links) for line, (_, _, links) in enumerate(pairs, 1)}
     return AlignmentGuide(links, corpus, vocabularies), batch
 
@@ -152,12 +152,12 @@ def test_mistakes_are_found_before_the_first_step(
 
 
 def test_a_task_supplies_the_links_of_its_pairs(make_recipe: MakeRecipe, tmp_path: Path) -> None:
-    drawn = list(task("phrasebook-en-fr").pairs(30, seed=1, words=(3, 6)))
+    pairs = list(task("phrasebook-en-fr").pairs(30, seed=1, words=(3, 6)))
     of_task = {"data.pairs": "task:phrasebook-en-fr", "data.count": 30, "data.words": [3, 6], "train.guided": 1.0}
     guide = start(make_recipe(**of_task, **{"data.alignments": "task"}), tmp_path / "a").learner.guide
     assert guide is not None
     assert [[tuple(link) for link in guide.links[line].tolist()] for line in range(1, 31)] == [
-        [*pair.alignment] for pair in drawn if pair.alignment is not None
+        [*pair.alignment] for pair in pairs if pair.alignment is not None
     ]
     with pytest.raises(UserError, match=r"data\.alignments = 'task', but data.pairs is"):
         start(make_recipe(**{"data.alignments": "task", "train.guided": 1.0}), tmp_path / "b")

@@ -1,4 +1,4 @@
-"""Signals are noted, a second one interrupts, and afterwards all is as before."""
+"""The first signal is recorded, a second one interrupts, and the handlers are restored afterwards."""
 
 import signal
 from threading import Thread
@@ -9,33 +9,33 @@ from saccade.train.loop import catch_interruptions
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_the_first_is_noted_and_the_second_interrupts(number: signal.Signals) -> None:
+def test_first_signal_is_recorded_and_the_second_interrupts(number: signal.Signals) -> None:
     before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
-    with catch_interruptions() as noted:
-        assert noted == []
+    with catch_interruptions() as names:
+        assert names == []
         signal.raise_signal(number)
-        assert noted == [number.name]
+        assert names == [number.name]
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
 
 
-def test_a_patient_run_notes_once_however_often() -> None:
+def test_patient_run_is_never_interrupted() -> None:
     """Torchrun passes on what the terminal has sent already."""
-    with catch_interruptions(patient=True) as noted:
+    with catch_interruptions(patient=True) as names:
         for number in (signal.SIGINT, signal.SIGINT, signal.SIGTERM):
             signal.raise_signal(number)
-        assert noted[0] == "SIGINT"
+        assert names[0] == "SIGINT"
 
 
-def test_another_thread_cannot_note_and_may_run() -> None:
-    found: list[list[str]] = []
+def test_other_threads_run_without_recording_signals() -> None:
+    names_seen: list[list[str]] = []
 
     def run() -> None:
-        with catch_interruptions() as noted:
-            found.append(noted)
+        with catch_interruptions() as names:
+            names_seen.append(names)
 
     thread = Thread(target=run)
     thread.start()
     thread.join()
-    assert found == [[]]
+    assert names_seen == [[]]

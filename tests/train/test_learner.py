@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from lives import metrics
 from safetensors.torch import load_file, save_file
 from test_resume import assert_same_run
 from torch import Tensor, nn
+from training_processes import metrics
 
 from saccade.train.distributed import Workers
 from saccade.train.learner import Judge, Learner, TensorBatch, TensorBatches, TrainingState, Validation

@@ -46,7 +46,7 @@ def recipe(name: str, steps: int) -> Recipe:
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.long] * (name != "bahdanau2014")) for name in MODELS]
 )
-def test_the_phrasebook_is_learnt(name: str, tmp_path: Path) -> None:
+def test_model_learns_the_phrasebook(name: str, tmp_path: Path) -> None:
     control = train(recipe(name, 0), tmp_path / "untrained").best
     trained = train(recipe(name, 400), tmp_path / "trained").best
     assert control is not None and trained is not None

@@ -1,4 +1,4 @@
-"""One run from top to bottom: budgets, stopping, averaging, what is in the folder at the end."""
+"""A whole run: budgets, stopping, averages, and the files in its folder."""
 
 import json
 import math
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-from lives import metrics
+from training_processes import metrics
 
 import saccade
 from saccade import model_folder
@@ -29,13 +29,13 @@ from saccade.train.translation import TranslationLearner, train
 MakeRecipe = Callable[..., Recipe]
 
 
-def judged_as(monkeypatch: pytest.MonkeyPatch, *losses: float) -> None:
-    """The checks find these losses, whatever the model."""
+def set_losses(monkeypatch: pytest.MonkeyPatch, *losses: float) -> None:
+    """Make the validations return these losses, whatever the model."""
     results = iter(losses)
     monkeypatch.setattr(TranslationLearner, "validate", lambda *_: Validation(scores={"loss": next(results)}))
 
 
-def test_a_run_and_its_folder(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+def test_run_writes_its_folder_and_reports_its_outcome(make_recipe: MakeRecipe, tmp_path: Path) -> None:
     recipe, seen = make_recipe(), []
 
     def observe(state: TrainingState, translator: Any) -> None:
@@ -47,8 +47,8 @@ def test_a_run_and_its_folder(make_recipe: MakeRecipe, tmp_path: Path) -> None:
     assert load_recipe(tmp_path / "run" / "recipe.toml") == recipe
     lines = metrics(tmp_path / "run")
     assert [line["step"] for line in lines if "loss" in line] == list(range(1, 9))
-    checks = [line for line in lines if "valid_loss" in line]
-    assert [line["step"] for line in checks] == [3, 6, 8] and checks[0]["best"] is True
+    validations = [line for line in lines if "valid_loss" in line]
+    assert [line["step"] for line in validations] == [3, 6, 8] and validations[0]["best"] is True
     assert lines[-2]["loss"] < lines[0]["loss"] and all(0 < line["rate"] <= 1e-2 for line in lines if "rate" in line)
     assert outcome.best is not None and f"| step | {outcome.best['step']} |" in (tmp_path / "run/README.md").read_text()
     config = json.loads((tmp_path / "run" / "config.json").read_text())
@@ -57,16 +57,16 @@ def test_a_run_and_its_folder(make_recipe: MakeRecipe, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_the_same_seed_gives_the_same_first_weights(name: str) -> None:
-    settings, made = replace(MODELS[name].PRESETS["tiny"], tie="none"), []
-    for _ in range(8):  # all kept: each lies elsewhere in memory
+def test_equal_seeds_give_equal_first_weights(name: str) -> None:
+    settings, models = replace(MODELS[name].PRESETS["tiny"], tie="none"), []
+    for _ in range(8):  # all stay alive: each is elsewhere in memory
         torch.manual_seed(1)
-        made.append(build_model(name, settings, 50, 50))
-    for model in made[1:]:
-        assert all(torch.equal(a, b) for a, b in zip(made[0].state_dict().values(), model.state_dict().values()))
+        models.append(build_model(name, settings, 50, 50))
+    for model in models[1:]:
+        assert all(torch.equal(a, b) for a, b in zip(models[0].state_dict().values(), model.state_dict().values()))
 
 
-def test_another_seed_is_another_run(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+def test_another_seed_gives_another_run(make_recipe: MakeRecipe, tmp_path: Path) -> None:
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         train(make_recipe(**{"train.seed": seed, "train.max_steps": 2, "train.judge": "loss"}), tmp_path / name)
     a, b, c = (metrics(tmp_path / name) for name in "abc")
@@ -74,7 +74,7 @@ def test_another_seed_is_another_run(make_recipe: MakeRecipe, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("accumulate", [1, 3])
-def test_a_budget_of_epochs(accumulate: int, make_recipe: MakeRecipe, tmp_path: Path) -> None:
+def test_budget_of_epochs_ends_the_run(accumulate: int, make_recipe: MakeRecipe, tmp_path: Path) -> None:
     budget = {"train.max_steps": None, "train.max_epochs": 1, "train.accumulate": accumulate, "train.judge": "loss"}
     recipe = make_recipe(**budget)
     outcome = train(recipe, tmp_path / "run")
@@ -83,32 +83,30 @@ def test_a_budget_of_epochs(accumulate: int, make_recipe: MakeRecipe, tmp_path: 
     assert outcome.reason == "the budget is spent"
 
 
-def test_every_pair_comes_once_an_epoch(
-    make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_epoch_has_every_pair_once(make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
     update = loop.update
 
-    def noting(run: TrainingRun, batches: list[Batch]) -> tuple[float, int]:
+    def recording_update(run: TrainingRun, batches: list[Batch]) -> tuple[float, int]:
         seen.extend(i for batch in batches for i in batch.indices.tolist())
         return update(run, batches)
 
     ordered: list[int] = []
     members = Batches._members
 
-    def ordering(batches: Batches, window: PairWindow) -> list[list[int]]:
+    def recording_members(batches: Batches, window: PairWindow) -> list[list[int]]:
         ordered.append(batches.epoch)
         return members(batches, window)
 
-    monkeypatch.setattr(Batches, "_members", ordering)
-    monkeypatch.setattr(loop, "update", noting)
+    monkeypatch.setattr(Batches, "_members", recording_members)
+    monkeypatch.setattr(loop, "update", recording_update)
     budget = {"train.max_steps": None, "train.max_epochs": 2, "train.judge": "loss", "train.check_every": 100}
     train(make_recipe(**budget), tmp_path / "run")
     assert sorted(seen) == sorted([*range(114), *range(114)])
     assert ordered == [1, 2, 1]  # an epoch's order is drawn once, not at every step; the last is validation's
 
 
-def test_a_budget_of_minutes_counts_over_sittings(
+def test_budget_of_minutes_includes_the_time_before_a_resume(
     make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = iter(range(10**6))
@@ -122,14 +120,14 @@ def test_a_budget_of_minutes_counts_over_sittings(
     assert (second.step, second.seconds, second.reason) == (6, 60.0, "the budget is spent")
 
 
-def test_no_steps_at_all_is_an_untrained_model(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+def test_run_without_updates_saves_an_untrained_model(make_recipe: MakeRecipe, tmp_path: Path) -> None:
     outcome = train(make_recipe(**{"train.max_steps": 0}), tmp_path / "run")
     assert outcome.step == 0 and outcome.finished
     saccade.load(tmp_path / "run", device="cpu")
 
 
-def test_nothing_better_ends_the_run(make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    judged_as(monkeypatch, 5.0, 4.0, 4.0, 4.5, 4.1)
+def test_run_without_improvement_ends(make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    set_losses(monkeypatch, 5.0, 4.0, 4.0, 4.5, 4.1)
     training = {"train.judge": "loss", "train.patience": 3, "train.max_steps": 100, "train.check_every": 1}
     outcome = train(make_recipe(**training), tmp_path / "run")
     assert (outcome.step, outcome.reason) == (5, "no better score in 3 validations")
@@ -150,10 +148,10 @@ def test_judge_prefers_the_better_score_then_the_lower_loss() -> None:
 
 
 @pytest.mark.parametrize("better", [True, False])
-def test_the_mean_of_the_last_checks_is_kept_if_it_is_better(
+def test_average_of_the_last_validations_is_saved_if_it_is_better(
     better: bool, make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    judged_as(monkeypatch, 5.0, 4.0, 3.0, 2.9 if better else 3.1)
+    set_losses(monkeypatch, 5.0, 4.0, 3.0, 2.9 if better else 3.1)
     training = {
         "train.judge": "loss",
         "train.average": 2,
@@ -165,20 +163,20 @@ def test_the_mean_of_the_last_checks_is_kept_if_it_is_better(
     snapshots = model_folder.load_training(tmp_path / "run")["progress"]["snapshots"]
     assert len(snapshots) == 2 and outcome.best is not None
     assert outcome.best.get("averaged") == (2 if better else None) and outcome.best["loss"] == (2.9 if better else 3.0)
-    kept, _ = model_folder.load_model(tmp_path / "run")
+    saved, _ = model_folder.load_model(tmp_path / "run")
     expected = mean_weights(snapshots) if better else snapshots[-1]
-    assert all(torch.equal(kept[name], tensor) for name, tensor in expected.items())
+    assert all(torch.equal(saved[name], tensor) for name, tensor in expected.items())
 
 
-def test_what_is_judged_and_kept_is_the_running_mean(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+def test_running_average_is_judged_and_saved(make_recipe: MakeRecipe, tmp_path: Path) -> None:
     train(make_recipe(**{"train.max_steps": 3, "train.judge": "loss"}), tmp_path / "run")
-    kept, _ = model_folder.load_model(tmp_path / "run")
+    saved, _ = model_folder.load_model(tmp_path / "run")
     state = model_folder.load_training(tmp_path / "run")
-    assert all(torch.equal(kept[name], tensor) for name, tensor in state["mean"]["weights"].items())
-    assert not all(torch.equal(kept[name], tensor) for name, tensor in state["model"].items())
+    assert all(torch.equal(saved[name], tensor) for name, tensor in state["mean"]["weights"].items())
+    assert not all(torch.equal(saved[name], tensor) for name, tensor in state["model"].items())
 
 
-def test_long_ways_between_checks_are_saved_too(
+def test_run_is_saved_between_distant_validations(
     make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loop, "_SAVE_SECONDS", 0.0)
@@ -189,7 +187,7 @@ def test_long_ways_between_checks_are_saved_too(
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         ({"data.joint": False}, "model.tie is 'all'"),
         ({"train.device": "tpu"}, "device 'tpu'"),
@@ -198,20 +196,20 @@ def test_long_ways_between_checks_are_saved_too(
         ({"data.longest": 1}, "no pair is left"),
     ],
 )
-def test_a_false_start_leaves_nothing(
-    settings: dict[str, Any], said: str, make_recipe: MakeRecipe, tmp_path: Path
+def test_failed_start_leaves_nothing(
+    settings: dict[str, Any], message: str, make_recipe: MakeRecipe, tmp_path: Path
 ) -> None:
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=message):
         train(make_recipe(**settings), tmp_path / "run")
     assert not (tmp_path / "run").exists()
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "pairs.tsv").write_text("kept\t")
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=message):
         train(make_recipe(**settings), tmp_path / "run")
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["pairs.tsv"]
 
 
-def test_a_used_folder_is_refused(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+def test_used_folder_is_refused(make_recipe: MakeRecipe, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(UserError, match="the folder is not empty; add --resume"):
         train(make_recipe(), tmp_path)

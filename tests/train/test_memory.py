@@ -10,9 +10,9 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lives import metrics
-from test_robustness import Heard
+from test_failures import RecordingLog
 from torch import Tensor
+from training_processes import metrics
 
 from saccade import model_folder
 from saccade.data.batching import Batch
@@ -49,9 +49,9 @@ def state_of(run: TrainingRun) -> tuple[Any, Tensor]:
 
 
 def assert_untouched(run: TrainingRun, before: tuple[Any, Tensor]) -> None:
-    weights, chance = before
+    weights, random_state = before
     assert all(torch.equal(value, weights[name]) for name, value in run.model.state_dict().items())
-    assert torch.equal(torch.get_rng_state(), chance)
+    assert torch.equal(torch.get_rng_state(), random_state)
     assert all(parameter.grad is None for parameter in run.model.parameters())
     assert run.model.training
 
@@ -60,7 +60,7 @@ def assert_untouched(run: TrainingRun, before: tuple[Any, Tensor]) -> None:
 def test_trying_batches_changes_nothing(
     look: str, make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log = Heard(tmp_path)
+    log = RecordingLog(tmp_path)
     run = start(make_recipe(), tmp_path / "run", log=log)
     before = state_of(run)
     monkeypatch.setattr(resources, "_estimate_rows", getattr(resources, look))  # on a CPU, too
@@ -68,13 +68,13 @@ def test_trying_batches_changes_nothing(
     assert_untouched(run, before)
     source, target = run.learner.dataset.corpus.longest
     rows = 200 // (max(source, target) + 1)
-    assert f"memory: the longest batch, {rows} pairs of {source + 1} and {target + 1} tokens, fits" in log.said
+    assert f"memory: the longest batch, {rows} pairs of {source + 1} and {target + 1} tokens, fits" in log.text
 
 
 def test_the_longest_batches_are_tried_and_halved_until_they_fit(
     make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log = Heard(tmp_path)
+    log = RecordingLog(tmp_path)
     run = start(make_recipe(**{"train.tokens": 1000}), tmp_path / "run", log=log)
     monkeypatch.setattr(resources, "_estimate_rows", resources._try_rows)
     tried, before = scarce(monkeypatch, 300), state_of(run)
@@ -83,7 +83,7 @@ def test_the_longest_batches_are_tried_and_halved_until_they_fit(
     longest = max(run.learner.dataset.corpus.longest) + 1
     assert tried[0] == 1000 // longest * longest and min(tried) <= 300
     assert run.state.room is not None and 150 - longest < run.state.room <= 300
-    assert f"does not fit; batches are read in parts of at most {run.state.room} tokens" in log.said
+    assert f"does not fit; batches are read in parts of at most {run.state.room} tokens" in log.text
 
 
 def test_the_longest_sources_and_targets_are_tried(make_recipe: MakeRecipe, tmp_path: Path) -> None:
@@ -123,10 +123,10 @@ def test_a_run_in_little_memory_gives_the_same_scores(
     a_pair = resources._saved_bytes(run, shape, 2) - resources._saved_bytes(run, shape, 1)
     monkeypatch.setattr(resources, "available", lambda: 2 * (2.5 * 2 * a_pair + 3 * resources._weights(run)))
     tried = scarce(monkeypatch, 10**9)
-    log = Heard(tmp_path)
+    log = RecordingLog(tmp_path)
     train(recipe, tmp_path / "parts", log=log)
     room = model_folder.load_training(tmp_path / "parts")["progress"]["room"]
-    assert max(shape) <= max(tried) <= room <= 2 * max(shape) and f"at most {room} tokens" in log.said
+    assert max(shape) <= max(tried) <= room <= 2 * max(shape) and f"at most {room} tokens" in log.text
     for line, expected in zip(metrics(tmp_path), metrics(tmp_path / "whole")):
         assert line == pytest.approx(expected, abs=1e-4)
 
@@ -144,15 +144,15 @@ def test_automatic_tokens_are_saved_as_a_number(
 ) -> None:
     monkeypatch.setattr(resources, "_LEAST", 300)
     monkeypatch.setattr(resources, "_estimate_rows", resources._try_rows)
-    recipe, log = make_recipe(**{"train.tokens": "auto", "train.max_steps": 4}), Heard(tmp_path)
+    recipe, log = make_recipe(**{"train.tokens": "auto", "train.max_steps": 4}), RecordingLog(tmp_path)
     train(recipe, tmp_path / "ample", log=log)
     ample = load_recipe(tmp_path / "ample" / "recipe.toml").train.tokens
-    assert isinstance(ample, int) and f"train.tokens = {ample}, which fits" in log.said
+    assert isinstance(ample, int) and f"train.tokens = {ample}, which fits" in log.text
     tried = scarce(monkeypatch, ample // 3)
     train(recipe, tmp_path / "scarce", log=log)
     little = load_recipe(tmp_path / "scarce" / "recipe.toml").train.tokens
     assert (
-        isinstance(little, int) and little <= ample // 3 and f"train.tokens = {little}, the most that fits" in log.said
+        isinstance(little, int) and little <= ample // 3 and f"train.tokens = {little}, the most that fits" in log.text
     )
     state = model_folder.load_training(tmp_path / "scarce")
     assert state["progress"]["room"] is None and state["progress"]["splits"] == 0
@@ -166,11 +166,11 @@ def test_automatic_tokens_are_saved_as_a_number(
 def test_after_three_splits_all_batches_are_split_also_when_resumed(
     make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log, training = Heard(tmp_path), {"train.schedule": "constant", "train.judge": "loss"}
+    log, training = RecordingLog(tmp_path), {"train.schedule": "constant", "train.judge": "loss"}
     tried = scarce(monkeypatch, 120)
     whole = make_recipe(**training)
     train(whole, tmp_path / "whole", log=log)
-    assert log.said.count("does not fit in memory; it was read in parts") == 3 and log.said.count("from now on") == 1
+    assert log.text.count("does not fit in memory; it was read in parts") == 3 and log.text.count("from now on") == 1
     assert len([size for size in tried if size > 120]) == 3
     train(make_recipe(**training, **{"train.max_steps": 5}), tmp_path / "cut")
     del tried[:]
@@ -239,7 +239,7 @@ def test_a_small_part_of_a_gpu_is_enough(
 ) -> None:
     """In half a gigabyte, a run whose longest batches would need several times that."""
     monkeypatch.setattr(resources, "_UPDATES", 1)
-    device, log = torch.device("cuda", 0), Heard(tmp_path)
+    device, log = torch.device("cuda", 0), RecordingLog(tmp_path)
     training = {
         "train.device": "cuda",
         "train.tokens": tokens,
@@ -254,7 +254,7 @@ def test_a_small_part_of_a_gpu_is_enough(
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0, device)
     assert outcome.finished and outcome.step == 6
-    assert ("the most that fits" if tokens == "auto" else "read in parts") in log.said
+    assert ("the most that fits" if tokens == "auto" else "read in parts") in log.text
     state = model_folder.load_training(tmp_path / "run")["progress"]
     assert state["splits"] == 0, "batches that fitted before the first update did not fit in it"
     assert (state["room"] is None) is (tokens == "auto")
@@ -263,7 +263,7 @@ def test_a_small_part_of_a_gpu_is_enough(
 @pytest.mark.gpu
 def test_trying_batches_changes_nothing_on_a_gpu(make_recipe: MakeRecipe, tmp_path: Path) -> None:
     run = start(make_recipe(**{"train.device": "cuda"}), tmp_path / "run")
-    before, chance = state_of(run), torch.cuda.get_rng_state()
+    before, random_state = state_of(run), torch.cuda.get_rng_state()
     fit_to_memory(run)
     assert_untouched(run, before)
-    assert torch.equal(torch.cuda.get_rng_state(), chance)
+    assert torch.equal(torch.cuda.get_rng_state(), random_state)

@@ -1,4 +1,4 @@
-"""Numbers of 16 bits: what is scaled, what is skipped, and that it is resumed."""
+"""Training in 16 bits: scaled losses, skipped updates, and exact resume."""
 
 import math
 from collections.abc import Callable
@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from lives import metrics
 from torch import nn
+from training_processes import metrics
 
 from saccade import model_folder
 from saccade.errors import UserError
@@ -19,21 +19,21 @@ CPU = torch.device("cpu")
 MakeRecipe = Callable[..., Recipe]
 
 
-def test_which_numbers() -> None:
-    found = {name: Precision(name, CPU).dtype for name in ("auto", "fp32", "bf16", "fp16")}
-    assert found == {"auto": torch.float32, "fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-    for name, dtype in found.items():
+def test_precision_chooses_the_dtype() -> None:
+    dtypes = {name: Precision(name, CPU).dtype for name in ("auto", "fp32", "bf16", "fp16")}
+    assert dtypes == {"auto": torch.float32, "fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+    for name, dtype in dtypes.items():
         with Precision(name, CPU).autocast():
             assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == dtype
 
 
-def test_where_there_is_no_fp16() -> None:
+def test_fp16_is_refused_on_other_devices() -> None:
     with pytest.raises(UserError, match="'fp16' trains on CUDA and CPU, not on mps"):
         Precision("fp16", torch.device("mps"))
 
 
 @pytest.mark.parametrize("name", ["fp32", "fp16"])
-def test_one_update_by_hand(name: str) -> None:
+def test_update_by_hand(name: str) -> None:
     precision, model = Precision(name, CPU), nn.Linear(1, 1, bias=False)
     nn.init.constant_(model.weight, 2.0)
     optimiser = torch.optim.SGD(model.parameters(), lr=1.0)
@@ -46,7 +46,7 @@ def test_one_update_by_hand(name: str) -> None:
     assert float(model.weight.detach()) == pytest.approx(1.5, rel=1e-4)
 
 
-def test_an_overflow_halves_the_scale_and_only_a_hopeless_one_is_bad() -> None:
+def test_overflow_halves_the_scale_until_it_is_too_small() -> None:
     precision, model = Precision("fp16", CPU), nn.Linear(1, 1, bias=False)
     optimiser = torch.optim.SGD(model.parameters(), lr=1.0)
     before = model.weight.detach().clone()

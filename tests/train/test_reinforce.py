@@ -36,7 +36,7 @@ def two_pairs() -> Batch:
     return Batch.of([[4], [5, 6]], [[4, 6], [5]], [0, 1])  # 3 and 2 target tokens, the end included
 
 
-def test_the_term_by_hand() -> None:
+def test_reinforce_loss_by_hand() -> None:
     log_prob = torch.tensor([[[-0.1, -0.2, -0.3]], [[-0.4, -0.5, -9.0]]])  # (B, H, T); the last is of padding
     entropy = torch.tensor([[[1.0, 2.0, 3.0]], [[4.0, 5.0, 9.0]]])
     trace: Any = SimpleNamespace(draws=lambda: {"attention": (log_prob, entropy)})
@@ -46,7 +46,7 @@ def test_the_term_by_hand() -> None:
     assert float(TERM.loss(two_pairs(), tokens, trace)) == pytest.approx(expected)
 
 
-def test_the_first_baseline_is_what_the_batch_reaches() -> None:
+def test_first_baseline_is_the_mean_of_the_batch() -> None:
     log_prob = torch.ones(2, 1, 3, requires_grad=True)
     trace: Any = SimpleNamespace(draws=lambda: {"attention": (log_prob, torch.zeros(2, 1, 3))})
     first = Reinforce(Training(reinforce=1.0, reinforce_entropy=0.0, reinforce_expected=0.0), baseline=None)
@@ -57,13 +57,13 @@ def test_the_first_baseline_is_what_the_batch_reaches() -> None:
     assert log_prob.grad.tolist() == [[[-1.0, -1.0, -1.0]], [[1.5, 1.5, 0.0]]]
 
 
-def test_the_baseline_is_a_moving_average() -> None:
+def test_baseline_is_a_moving_average() -> None:
     assert next_baseline(None, -2.0) == -2.0
     assert next_baseline(-2.0, -1.0) == pytest.approx(-1.9)
 
 
 @pytest.mark.parametrize("name", ["bahdanau2014", "vaswani2017"])
-def test_gradients_reach_what_decides_where_to_look(name: str, untrained: Untrained) -> None:
+def test_gradients_reach_the_attention_scores(name: str, untrained: Untrained) -> None:
     """By the draws alone, none of which the logits have a gradient for."""
     option = {"bahdanau2014": "attention", "vaswani2017": "cross_attention"}[name]
     model = untrained(name, **{option: "xu2015"}).train()
@@ -82,40 +82,40 @@ def test_gradients_reach_what_decides_where_to_look(name: str, untrained: Untrai
     assert all(value.grad is not None and bool(value.grad.abs().max() > 0) for value in scores.values())
 
 
-def test_sentences_read_by_expectation_are_read_softly(untrained: Untrained) -> None:
+def test_expected_reading_equals_soft_attention(untrained: Untrained) -> None:
     hard, soft = untrained("bahdanau2014", attention="xu2015").train(), untrained("bahdanau2014", dropout=0.0).train()
     hard.load_state_dict(soft.state_dict())
     for module in hard.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = 0.0
     batch = two_pairs()
-    given = (batch.source, batch.source_readable, batch.target_in)
+    inputs = (batch.source, batch.source_readable, batch.target_in)
     with traced(hard, weights=False) as trace, expecting(torch.tensor([True, False])):
-        logits = hard(*given)
-    torch.testing.assert_close(logits[0], soft(*given)[0])
-    assert not torch.allclose(logits[1], soft(*given)[1])
+        logits = hard(*inputs)
+    torch.testing.assert_close(logits[0], soft(*inputs)[0])
+    assert not torch.allclose(logits[1], soft(*inputs)[1])
     ((log_prob, entropy),) = trace.draws().values()
     assert log_prob[0].abs().max() == 0 and log_prob[1].abs().min() > 0 and entropy.min() > 0
-    assert len(trace) == 0  # nobody asked for weights
+    assert len(trace) == 0  # no weights were requested
 
 
-def test_a_trace_of_draws_alone_keeps_kernels_fused(untrained: Untrained, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trace_of_draws_alone_requests_no_weights(untrained: Untrained, monkeypatch: pytest.MonkeyPatch) -> None:
     model, batch = untrained("vaswani2017"), two_pairs()
-    asked: list[bool] = []
+    requested: list[bool] = []
     attention = model.get_submodule(model.cross[0])
     read = attention._read_suitably
-    monkeypatch.setattr(attention, "_read_suitably", lambda *given: asked.append(given[-1]) or read(*given))
+    monkeypatch.setattr(attention, "_read_suitably", lambda *inputs: requested.append(inputs[-1]) or read(*inputs))
     for weights in (False, True):
         with traced(model, weights=weights):
             model(batch.source, batch.source_readable, batch.target_in)
-    assert asked == [False, True]
+    assert requested == [False, True]
 
 
-def test_the_baseline_is_saved_and_resumed(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+def test_baseline_is_saved_and_resumed(make_recipe: MakeRecipe, tmp_path: Path) -> None:
     def baseline(folder: Path) -> float:
         return float(model_folder.load_training(folder)["progress"]["numbers"]["baseline"])
 
-    def noted(folder: Path) -> list[dict[str, Any]]:
+    def entries(folder: Path) -> list[dict[str, Any]]:
         return [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
 
     train(make_recipe(**{"model.attention": "xu2015", "train.schedule": "constant"}), tmp_path / "constant")
@@ -124,32 +124,34 @@ def test_the_baseline_is_saved_and_resumed(make_recipe: MakeRecipe, tmp_path: Pa
     halfway = baseline(tmp_path / "parts")
     train(make_recipe(**short | {"train.max_steps": 8}), tmp_path / "parts", resume=True)
     assert baseline(tmp_path / "parts") == baseline(tmp_path / "constant") != halfway
-    assert noted(tmp_path / "parts") == noted(tmp_path / "constant")
+    assert entries(tmp_path / "parts") == entries(tmp_path / "constant")
 
 
-def hard_without_a_word(part: Sampled, scores: Tensor, allowed: Tensor | None, history: object) -> tuple[Tensor, None]:
+def draw_without_log_probability(
+    part: Sampled, scores: Tensor, allowed: Tensor | None, history: object
+) -> tuple[Tensor, None]:
     return torch.zeros_like(scores).scatter(-1, scores.argmax(-1, keepdim=True), 1.0), None
 
 
-def test_what_cannot_learn_is_refused(
+def test_attention_that_cannot_learn_is_refused(
     make_recipe: MakeRecipe, untrained: Untrained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("bahdanau2014", "xu2015", "jang2017"):
         refuse_untrainable_attention(untrained("bahdanau2014", attention=name).train(), two_pairs())
-    monkeypatch.setattr(Sampled, "weigh", hard_without_a_word)
+    monkeypatch.setattr(Sampled, "weigh", draw_without_log_probability)
     with pytest.raises(UserError, match="'sampled' passes no gradient on and gives no log-probability"):
         train(make_recipe(**{"model.attention": "xu2015"}), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
-def test_weights_by_which_nothing_is_learnt_are_refused(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+def test_reinforce_weights_of_zero_are_refused(make_recipe: MakeRecipe, tmp_path: Path) -> None:
     nothing = {"model.attention": "xu2015", "train.reinforce": 0.0, "train.reinforce_expected": 0.0}
     with pytest.raises(UserError, match=r"train.reinforce and train.reinforce_expected are both 0"):
         train(make_recipe(**nothing), tmp_path / "run")
 
 
 @pytest.mark.slow
-def test_xu2015_learns_where_to_look_by_reinforce_alone(tmp_path: Path) -> None:
+def test_xu2015_learns_to_reverse_by_reinforce_alone(tmp_path: Path) -> None:
     """To reverse, every word is read at another place: without a gradient for the choice, 60 % are right."""
     recipe = recipe_of(
         {

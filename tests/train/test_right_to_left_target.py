@@ -18,7 +18,7 @@ from saccade.train.translation import train
 WORDS = {"one": "un", "two": "deux", "three": "trois", "four": "quatre", "five": "cinq", "six": "sechs"}
 
 
-def translated(source: str) -> str:
+def translate(source: str) -> str:
     """Word by word, but the first word comes last."""
     first, *rest = source.split()
     return " ".join(WORDS[word] for word in (*rest, first))
@@ -49,7 +49,7 @@ def recipe(pairs: Path, steps: int) -> Recipe:
 def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path, draw = tmp_path_factory.mktemp("right-to-left") / "pairs.tsv", random.Random(1)
     sources = [" ".join(draw.choices([*WORDS], k=draw.randint(2, 4))) for _ in range(1000)]
-    path.write_text("".join(f"{source}\t{translated(source)}\n" for source in sources), encoding="utf-8")
+    path.write_text("".join(f"{source}\t{translate(source)}\n" for source in sources), encoding="utf-8")
     return path
 
 
@@ -60,12 +60,12 @@ def model(pairs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return outcome.folder
 
 
-def test_it_writes_the_right_way_round_and_aligns_the_right_words(model: Path) -> None:
+def test_right_to_left_model_translates_and_aligns_as_usual(model: Path) -> None:
     translator = load(model, device="cpu")
     assert translator.vocabularies.joint and translator.vocabularies.target.right_to_left
     source = "six one four two"
     (result,) = translator.translate([source], Search(beam=3, n_best=2))
-    assert result.text == translated(source) == "un quatre deux sechs"
+    assert result.text == translate(source) == "un quatre deux sechs"
     assert result.tokens == ("▁sechs", "▁deux", "▁quatre", "▁un")  # as they were written
     assert result.alignment == {(0, 3), (1, 0), (2, 1), (3, 2)}
     assert result.as_dict()["target_words"] == ["un", "quatre", "deux", "sechs"]
@@ -75,21 +75,21 @@ def test_it_writes_the_right_way_round_and_aligns_the_right_words(model: Path) -
     assert forced.alignment() == result.alignment
 
 
-def test_the_command_line_sees_nothing_of_it(model: Path, tmp_path: Path) -> None:
+def test_command_line_shows_usual_order(model: Path, tmp_path: Path) -> None:
     (tmp_path / "lines").write_text("two six one\n", encoding="utf-8")
-    done = CliRunner().invoke(app, ["translate", str(model), str(tmp_path / "lines"), "--jsonl", "--device", "cpu"])
-    written = json.loads(done.stdout)
+    result = CliRunner().invoke(app, ["translate", str(model), str(tmp_path / "lines"), "--jsonl", "--device", "cpu"])
+    written = json.loads(result.stdout)
     assert (written["text"], written["alignment"]) == ("sechs un deux", [[1, 0], [2, 1], [0, 2]])
 
 
-def test_a_borrowed_vocabulary_is_turned_as_the_recipe_says(model: Path, pairs: Path, tmp_path: Path) -> None:
+def test_borrowed_vocabulary_takes_the_direction_of_the_recipe(model: Path, pairs: Path, tmp_path: Path) -> None:
     data: Data = replace(recipe(pairs, 0).data, vocab_from=str(model))
-    same, turned = (
+    same, left_to_right = (
         load_dataset(replace(data, right_to_left=right_to_left), tmp_path / str(right_to_left), 1)
         for right_to_left in (True, False)
     )
-    assert same.vocabularies.hash == Vocabularies.load(model).hash != turned.vocabularies.hash
-    assert same.corpus.target(0).tolist() == turned.corpus.target(0).tolist()[::-1]
-    assert same.corpus.source(0).tolist() == turned.corpus.source(0).tolist()
+    assert same.vocabularies.hash == Vocabularies.load(model).hash != left_to_right.vocabularies.hash
+    assert same.corpus.target(0).tolist() == left_to_right.corpus.target(0).tolist()[::-1]
+    assert same.corpus.source(0).tolist() == left_to_right.corpus.source(0).tolist()
     line = pairs.read_text(encoding="utf-8").splitlines()[same.corpus.lines[0] - 1]
     assert line.endswith("\t" + same.vocabularies.target.decode(same.corpus.target(0).tolist()))

@@ -1,4 +1,4 @@
-"""A run's folder when it is taken up again: what is kept, and what must be as it was."""
+"""The folder of a run: its lock, recipe and card, and when it is resumed."""
 
 import errno
 import shutil
@@ -21,7 +21,7 @@ MakeRecipe = Callable[..., Recipe]
 SHORT = {"train.judge": "loss", "train.max_steps": 2}
 
 
-def test_the_budget_that_a_resumed_run_is_given_is_kept(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+def test_budget_of_a_resumed_run_is_saved(make_recipe: MakeRecipe, tmp_path: Path) -> None:
     out = tmp_path / "run"
     train(make_recipe(**SHORT), out)
     longer = make_recipe(**{**SHORT, "train.max_steps": 4, "train.patience": 7})
@@ -29,7 +29,7 @@ def test_the_budget_that_a_resumed_run_is_given_is_kept(make_recipe: MakeRecipe,
     assert load_recipe(out / "recipe.toml") == longer
 
 
-def test_a_recipe_that_does_not_fit_is_not_kept(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+def test_recipe_that_does_not_fit_is_not_saved(make_recipe: MakeRecipe, tmp_path: Path) -> None:
     out = tmp_path / "run"
     train(make_recipe(**SHORT), out)
     before = (out / "recipe.toml").read_bytes()
@@ -38,23 +38,23 @@ def test_a_recipe_that_does_not_fit_is_not_kept(make_recipe: MakeRecipe, tmp_pat
     assert (out / "recipe.toml").read_bytes() == before
 
 
-def test_pairs_that_have_changed_are_noticed(make_recipe: MakeRecipe, pairs_file: Path, tmp_path: Path) -> None:
-    mine, out = tmp_path / "mine.tsv", tmp_path / "run"
-    shutil.copy(pairs_file, mine)
-    train(make_recipe(**SHORT, **{"data.pairs": str(mine)}), out)
-    longer = make_recipe(**{**SHORT, "data.pairs": str(mine), "train.max_steps": 4})
-    with mine.open("a") as stream:
+def test_changed_pairs_are_refused(make_recipe: MakeRecipe, pairs_file: Path, tmp_path: Path) -> None:
+    own_file, out = tmp_path / "mine.tsv", tmp_path / "run"
+    shutil.copy(pairs_file, own_file)
+    train(make_recipe(**SHORT, **{"data.pairs": str(own_file)}), out)
+    longer = make_recipe(**{**SHORT, "data.pairs": str(own_file), "train.max_steps": 4})
+    with own_file.open("a") as stream:
         stream.write("one more pair\tencore une paire\n")
     files = {path: path.read_bytes() for path in out.iterdir() if path.is_file()}
-    with pytest.raises(UserError, match=rf"{mine}: not the pairs that the run in {out} began with; put them back"):
+    with pytest.raises(UserError, match=rf"{own_file}: not the pairs that the run in {out} began with; put them back"):
         train(longer, out, resume=True)
     assert all(path.read_bytes() == content for path, content in files.items())
-    shutil.copy(pairs_file, mine)
+    shutil.copy(pairs_file, own_file)
     assert train(longer, out, resume=True).step == 4
 
 
 @pytest.mark.parametrize("mistake", [UserError("a mistake"), OSError(errno.ENAMETOOLONG, "File name too long")])
-def test_whatever_ends_a_run_before_its_first_step_leaves_nothing(mistake: Exception, tmp_path: Path) -> None:
+def test_mistake_before_the_first_step_leaves_nothing(mistake: Exception, tmp_path: Path) -> None:
     out = tmp_path / "run"
     with pytest.raises(type(mistake)), claim_folder(Workers(), out):
         (out / "cache").mkdir(parents=True)
@@ -62,7 +62,7 @@ def test_whatever_ends_a_run_before_its_first_step_leaves_nothing(mistake: Excep
     assert not out.exists()
 
 
-def test_a_folder_with_a_link_is_not_resumed(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+def test_folder_with_a_link_is_not_resumed(make_recipe: MakeRecipe, tmp_path: Path) -> None:
     """The log of a run that somebody else made could be a link to any file of the user's."""
     out, precious = tmp_path / "run", tmp_path / "precious"
     train(make_recipe(**SHORT), out)
@@ -82,14 +82,14 @@ build = ATTENTIONS["bahdanau2014"]
 """
 
 
-def test_a_kept_recipe_runs_no_code_that_nobody_asked_for(
+def test_saved_recipe_runs_no_untrusted_code(
     make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out, name = tmp_path / "run", "own_attention_of_a_run:build"
     out.mkdir()
     recipe = make_recipe(**SHORT)
-    kept = recipe.to_toml().replace('attention = "bahdanau2014"', f'attention = "{name}"')
-    (out / "recipe.toml").write_text(kept, encoding="utf-8")
+    text = recipe.to_toml().replace('attention = "bahdanau2014"', f'attention = "{name}"')
+    (out / "recipe.toml").write_text(text, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     (tmp_path / f"{name.partition(':')[0]}.py").write_text(OWN_ATTENTION, encoding="utf-8")
@@ -101,20 +101,20 @@ def test_a_kept_recipe_runs_no_code_that_nobody_asked_for(
     assert not (tmp_path / "ran").exists()
 
     # The user's own recipe may name it, and its run loads what it has saved, and goes on.
-    (tmp_path / "mine.toml").write_text(kept, encoding="utf-8")
-    mine = load_recipe(tmp_path / "mine.toml")
-    train(mine, tmp_path / "mine")
+    (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
+    own_recipe = load_recipe(tmp_path / "mine.toml")
+    train(own_recipe, tmp_path / "mine")
     assert (tmp_path / "ran").exists()
     assert load(tmp_path / "mine", device="cpu").model.config.attention == name
-    assert load_saved_recipe(tmp_path / "mine") == mine
+    assert load_saved_recipe(tmp_path / "mine") == own_recipe
     monkeypatch.setattr(names, "_resolved", set())  # as in another process
     with pytest.raises(UserError, match="--trust-code"):
         load(tmp_path / "mine")
     with names.trusting_code(True):
-        assert load_saved_recipe(tmp_path / "mine") == mine
+        assert load_saved_recipe(tmp_path / "mine") == own_recipe
 
 
-def test_the_leader_holds_the_folder_for_all_workers(tmp_path: Path) -> None:
+def test_rank0_locks_the_folder_for_all_workers(tmp_path: Path) -> None:
     with claim_folder(Workers(rank=1), tmp_path / "run"):
         assert not (tmp_path / "run").exists()
         with claim_folder(Workers(rank=0), tmp_path / "run"):
@@ -122,7 +122,7 @@ def test_the_leader_holds_the_folder_for_all_workers(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
-def test_what_a_kill_left_behind_is_removed_at_the_next_start(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+def test_leftovers_of_a_kill_are_removed_at_the_next_start(make_recipe: MakeRecipe, tmp_path: Path) -> None:
     out = tmp_path / "run"
     train(make_recipe(**SHORT), out)
     whole = sorted(path.name for path in out.iterdir())

@@ -1,4 +1,4 @@
-"""What changes in the course of a run, against hand computations and the papers."""
+"""Schedules of the learning rate and of scheduled sampling, against hand computations and the papers."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ rates = st.builds(
     epochs=st.floats(0, 100),
     falls=st.integers(0, 9),
 )
-def test_a_rate_is_positive_and_at_most_lr(
+def test_learning_rate_is_positive_and_at_most_lr(
     training: Training, step: int, progress: float, epochs: float, falls: int
 ) -> None:
     assert 0 < learning_rate(training, step, progress, epochs, falls) <= training.lr
@@ -34,7 +34,7 @@ def test_a_rate_is_positive_and_at_most_lr(
 
 @settings(deadline=None, max_examples=100)
 @given(training=rates, step=st.integers(0, 998))
-def test_the_rate_rises_in_the_warm_up(training: Training, step: int) -> None:
+def test_learning_rate_rises_in_the_warm_up(training: Training, step: int) -> None:
     now, later = (learning_rate(training, at, 0.0) for at in (step, step + 1))
     if step + 1 < training.warmup:
         assert now < later == pytest.approx(training.lr * (step + 2) / training.warmup)
@@ -44,7 +44,7 @@ def test_the_rate_rises_in_the_warm_up(training: Training, step: int) -> None:
         assert now == later == training.lr
 
 
-def test_rates_by_hand() -> None:
+def test_learning_rates_by_hand() -> None:
     training = Training(lr=1.0, warmup=4, schedule="inverse-sqrt")
     assert [learning_rate(training, step, 0.0) for step in (0, 3, 15)] == [0.25, 1.0, 0.5]
     cosine = replace(training, schedule="cosine")
@@ -72,19 +72,19 @@ def test_rates_by_hand() -> None:
         ),
     ],
 )
-def test_staircases_of_the_papers(paper: Training, expected: dict[float, float]) -> None:
-    found = {epochs: learning_rate(paper, 10_000, 0.5, epochs) for epochs in expected}
-    assert found == pytest.approx(expected)
+def test_staircases_equal_those_of_the_papers(paper: Training, expected: dict[float, float]) -> None:
+    rates_by_epoch = {epochs: learning_rate(paper, 10_000, 0.5, epochs) for epochs in expected}
+    assert rates_by_epoch == pytest.approx(expected)
 
 
-def test_a_plateau_lowers_the_rate_as_often_as_it_fell() -> None:
+def test_plateau_lowers_the_learning_rate_by_each_fall() -> None:
     training = Training(optimiser="sgd", lr=0.25, schedule="plateau", decay=0.1, warmup=0)  # Gehring 2017
     assert [learning_rate(training, 9, 0.5, 3.0, falls) for falls in range(3)] == pytest.approx([0.25, 0.025, 0.0025])
 
 
 @pytest.mark.parametrize("sampling", ["linear", "exponential", "inverse-sigmoid"])
 @pytest.mark.parametrize("half", [1, 20, 5000])
-def test_the_truth_is_read_less_and_less(sampling: str, half: int) -> None:
+def test_share_of_true_words_falls(sampling: str, half: int) -> None:
     training = Training(sampling=sampling, sampling_half=half, sampling_least=0.1)
     shares = [truth_share(training, step) for step in range(0, 4 * half + 40, max(1, half // 20))]
     assert shares == sorted(shares, reverse=True) and shares[0] > 0.5 and shares[-1] == pytest.approx(0.1, abs=0.03)
@@ -92,7 +92,7 @@ def test_the_truth_is_read_less_and_less(sampling: str, half: int) -> None:
     assert truth_share(training, 10**9) == 0.1 and truth_share(replace(training, sampling=None), 10**9) == 1.0
 
 
-def test_shares_as_the_paper_writes_them() -> None:
+def test_shares_of_true_words_equal_the_paper() -> None:
     import math
 
     k = 100.0

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lives import metrics
+from training_processes import metrics
 
 from saccade.model_folder import load_training
 from saccade.train.recipe import Recipe, load_recipe
@@ -20,13 +20,13 @@ def settings(pairs: Path, **more: Any) -> dict[str, Any]:
         {"pairs": str(pairs), "tag": "<fr>", "weight": 1.5},
         {"pairs": str(pairs), "reverse": True, "tag": "<en>"},
     ]
-    own = {"data.pairs": "", "data.corpora": corpora, "data.sampling": 0.2, "data.buffer": 60}
-    return {**own, "data.placeholders": ["number"], "train.schedule": "constant", "train.judge": "loss", **more}
+    options = {"data.pairs": "", "data.corpora": corpora, "data.sampling": 0.2, "data.buffer": 60}
+    return {**options, "data.placeholders": ["number"], "train.schedule": "constant", "train.judge": "loss", **more}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cut", [1, 7])
-def test_resumed_in_any_window_it_is_the_same_run(
+def test_streamed_run_resumes_in_any_window(
     cut: int, make_recipe: MakeRecipe, pairs_file: Path, tmp_path: Path
 ) -> None:
     whole = make_recipe(**settings(pairs_file, **{"train.max_steps": 10}))
@@ -34,17 +34,17 @@ def test_resumed_in_any_window_it_is_the_same_run(
     assert load_recipe(tmp_path / "whole" / "recipe.toml").data == whole.data
     train(make_recipe(**settings(pairs_file, **{"train.max_steps": cut})), tmp_path / "cut")
     train(whole, tmp_path / "cut", resume=True)
-    at = {line["step"]: line["loss"] for line in metrics(tmp_path / "whole") if "loss" in line}
-    again = {line["step"]: line["loss"] for line in metrics(tmp_path / "cut") if "loss" in line}
-    assert again == at and len(at) == 10
+    losses = {line["step"]: line["loss"] for line in metrics(tmp_path / "whole") if "loss" in line}
+    resumed_losses = {line["step"]: line["loss"] for line in metrics(tmp_path / "cut") if "loss" in line}
+    assert resumed_losses == losses and len(losses) == 10
     card = (tmp_path / "cut" / "README.md").read_text(encoding="utf-8")
     assert "tagged <fr>, 1.5 times: kept" in card and "windows of 60 pairs per epoch" in card
 
 
-def test_it_does_not_matter_who_draws(make_recipe: MakeRecipe, pairs_file: Path, tmp_path: Path) -> None:
+def test_number_of_processes_changes_nothing(make_recipe: MakeRecipe, pairs_file: Path, tmp_path: Path) -> None:
     for processes in (0, 2):
-        own = settings(pairs_file, **{"data.processes": processes, "train.max_steps": 6, "train.check_every": 6})
-        train(make_recipe(**own), tmp_path / str(processes))
+        options = settings(pairs_file, **{"data.processes": processes, "train.max_steps": 6, "train.check_every": 6})
+        train(make_recipe(**options), tmp_path / str(processes))
     assert metrics(tmp_path / "0") == metrics(tmp_path / "2")
     restored = [load_training(tmp_path / name)["batches"] for name in ("0", "2")]
     assert restored[0] == restored[1]  # where the run was, not how far others had drawn
@@ -52,9 +52,7 @@ def test_it_does_not_matter_who_draws(make_recipe: MakeRecipe, pairs_file: Path,
     assert resumed.data.processes == 0  # which a resumed run may change, since it changes nothing else
 
 
-def test_an_epoch_ends_when_every_corpus_was_passed_over(
-    make_recipe: MakeRecipe, pairs_file: Path, tmp_path: Path
-) -> None:
+def test_epoch_of_several_streams_ends_the_run(make_recipe: MakeRecipe, pairs_file: Path, tmp_path: Path) -> None:
     recipe = make_recipe(
         **settings(pairs_file, **{"train.max_steps": None, "train.max_epochs": 1, "data.sampling": 0.0})
     )

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lives import live
+from training_processes import run_saccade
 
 from saccade.errors import UserError
 from saccade.train.recipe import load_recipe
@@ -158,18 +158,18 @@ def test_an_interrupted_or_killed_sweep_continues(write_recipe: WriteRecipe, tmp
     def command(out: Path) -> tuple[str | Path, ...]:
         return ("sweep", recipe, "--grid", "train.lr=1e-2,1e-3", "--out", out)
 
-    assert live(*command(tmp_path / "whole"), out=tmp_path / "whole").code == 0
+    assert run_saccade(*command(tmp_path / "whole"), out=tmp_path / "whole").code == 0
     out = tmp_path / "out"
     for number, folder in ((signal.SIGKILL, "train.lr=1e-2,seed=1"), (signal.SIGINT, "train.lr=1e-3,seed=1")):
-        noted = out / folder / "metrics.jsonl"
+        entries = out / folder / "metrics.jsonl"
 
-        def now(noted: Path = noted, number: int = number) -> int | None:
-            return number if noted.exists() and noted.read_bytes().count(b"\n") >= 4 else None
+        def now(entries: Path = entries, number: int = number) -> int | None:
+            return number if entries.exists() and entries.read_bytes().count(b"\n") >= 4 else None
 
-        ended = live(*command(out), out=out, at=now)
-        assert ended.code == (-signal.SIGKILL if number == signal.SIGKILL else 1), ended.said
-    assert "interrupted after 1 of 2 runs; the same command continues" in ended.said
-    assert live(*command(out), out=out).code == 0
+        result = run_saccade(*command(out), out=out, choose_signal=now)
+        assert result.code == (-signal.SIGKILL if number == signal.SIGKILL else 1), result.stderr
+    assert "interrupted after 1 of 2 runs; the same command continues" in result.stderr
+    assert run_saccade(*command(out), out=out).code == 0
     for name in ("train.lr=1e-2,seed=1", "train.lr=1e-3,seed=1"):
         for file in ("metrics.jsonl", "model.safetensors"):
             assert (out / name / file).read_bytes() == (tmp_path / "whole" / name / file).read_bytes()

@@ -1,4 +1,4 @@
-"""One update: of several batches, of one, and of what is lowered besides."""
+"""One update: from one or several batches, and after an attempt that did not fit in memory."""
 
 import math
 import weakref
@@ -19,7 +19,9 @@ from saccade.train.run import try_gradients, update
 from saccade.train.translation import start
 
 
-def test_two_batches_an_update_are_one_of_twice_the_size(make_recipe: Callable[..., Recipe], tmp_path: Path) -> None:
+def test_update_from_two_batches_equals_one_of_twice_the_size(
+    make_recipe: Callable[..., Recipe], tmp_path: Path
+) -> None:
     recipe = make_recipe(**{"model.dropout": 0.0, "train.clip": 0.5})
     updated = []
     for number in (1, 2):
@@ -33,13 +35,13 @@ def test_two_batches_an_update_are_one_of_twice_the_size(make_recipe: Callable[.
     assert updated[0][1] == pytest.approx(updated[1][1]) and 1 < updated[0][1] < 2 * math.log(size)
 
 
-def test_an_attempt_that_does_not_fit_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_attempt_leaves_no_gradients_and_no_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
     """The second part runs out of memory: the gradient of the first is forgotten, and all that the second made."""
-    model, made, released = nn.Linear(2, 2), [], []
+    model, activations_made, released = nn.Linear(2, 2), [], []
 
     def scarce_loss(model: nn.Module, part: int, state: None) -> tuple[Tensor, Tensor]:
         activations = model(torch.ones(3, 2))
-        made.append(weakref.ref(activations))
+        activations_made.append(weakref.ref(activations))
         if part == 2:
             raise torch.OutOfMemoryError("CUDA out of memory")
         return activations.sum(), activations.sum().detach()
@@ -56,7 +58,7 @@ def test_an_attempt_that_does_not_fit_leaves_nothing_behind(monkeypatch: pytest.
     parts: Any = [1, 2]
     assert try_gradients(run, parts, tokens=1) is None
     assert [parameter.grad for parameter in model.parameters()] == [None, None]
-    assert [reference() for reference in made] == [None, None] and released == ["the device"]
+    assert [reference() for reference in activations_made] == [None, None] and released == ["the device"]
 
     parts = [1]
     assert try_gradients(run, parts, tokens=1) is not None

@@ -36,8 +36,8 @@ def faster_with(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def losses(folder: Path) -> list[float]:
-    noted = map(json.loads, (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines())
-    return [line["loss"] for line in noted if "loss" in line]
+    entries = map(json.loads, (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines())
+    return [line["loss"] for line in entries if "loss" in line]
 
 
 @pytest.mark.parametrize("optimiser", ["adamw", "muon"])
@@ -61,12 +61,12 @@ def test_measuring_does_not_change_the_run(optimiser: str, make_recipe: MakeReci
 
 def test_measured_batches_are_read_again(make_recipe: MakeRecipe, tmp_path: Path) -> None:
     run = start(make_recipe(**{"train.accumulate": 2}), tmp_path / "run")
-    looked = first_updates(run, 40)  # over the end of an epoch
+    first = first_updates(run, 40)  # over the end of an epoch
     assert run.learner.batches.state() == {"epoch": 1, "window": 0, "index": 0}
-    again = first_updates(run, 40)
-    assert [len(batches) for batches in looked] == [2] * 40
-    for batches, others in zip(looked, again, strict=True):
-        assert all(torch.equal(one.source, other.source) for one, other in zip(batches, others, strict=True))
+    second = first_updates(run, 40)
+    assert [len(batches) for batches in first] == [2] * 40
+    for batches, other_batches in zip(first, second, strict=True):
+        assert all(torch.equal(batch.source, other.source) for batch, other in zip(batches, other_batches, strict=True))
 
 
 @pytest.mark.parametrize("fastest", [1, 2])

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 import torch
-from lives import live, metrics
 from rich.console import Console
 from torch import nn
+from training_processes import metrics, run_saccade
 
 import saccade
 from saccade import model_folder
@@ -33,19 +33,19 @@ from saccade.train.translation import start, train
 MakeRecipe = Callable[..., Recipe]
 
 
-class Heard(Log):
-    """A log that keeps what was said."""
+class RecordingLog(Log):
+    """A log whose text can be read."""
 
     def __init__(self, folder: Path) -> None:
         self.written = io.StringIO()
         super().__init__(folder, Console(file=self.written))
 
     @property
-    def said(self) -> str:
+    def text(self) -> str:
         return self.written.getvalue()
 
 
-def spoil(monkeypatch: pytest.MonkeyPatch, is_bad: Callable[[int], bool]) -> None:
+def spoil_losses(monkeypatch: pytest.MonkeyPatch, is_bad: Callable[[int], bool]) -> None:
     calls = count(1)
 
     def add_spoilt(run: TrainingRun, batch: Batch, tokens: int) -> float:
@@ -55,20 +55,20 @@ def spoil(monkeypatch: pytest.MonkeyPatch, is_bad: Callable[[int], bool]) -> Non
     monkeypatch.setattr("saccade.train.run._add_gradients", add_spoilt)
 
 
-def forget_more_than(monkeypatch: pytest.MonkeyPatch, most: int, error: Exception | None = None) -> list[Any]:
+def limit_memory(monkeypatch: pytest.MonkeyPatch, most: int, error: Exception | None = None) -> list[Any]:
     """Batches of more than `most` pairs do not fit. Returns weak references to what the failed attempts had made."""
-    made: list[Any] = []
+    activations_made: list[Any] = []
 
     def add_scarcely(run: TrainingRun, batch: Batch, tokens: int) -> float:
         activations = torch.ones(3, requires_grad=True) * 2
-        assert all(reference() is None for reference in made), "a failed attempt still holds its memory"
-        made.append(weakref.ref(activations))
+        assert all(reference() is None for reference in activations_made), "a failed attempt still holds its memory"
+        activations_made.append(weakref.ref(activations))
         if len(batch) > most:
             raise error or torch.OutOfMemoryError("CUDA out of memory")
         return add_gradients(run, batch, tokens)
 
     monkeypatch.setattr("saccade.train.run._add_gradients", add_scarcely)
-    return made
+    return activations_made
 
 
 @pytest.fixture
@@ -77,69 +77,71 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 
     def run(*arguments: str | Path) -> tuple[int, str]:
         monkeypatch.setattr(sys, "argv", ["saccade", "train", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
+        with pytest.raises(SystemExit) as exited:
             main()
-        assert ended.value.code is None or isinstance(ended.value.code, int)
-        return ended.value.code or 0, capsys.readouterr().err
+        assert exited.value.code is None or isinstance(exited.value.code, int)
+        return exited.value.code or 0, capsys.readouterr().err
 
     return run
 
 
-def test_an_update_that_is_not_finite_is_skipped_said_and_counted(
+def test_update_that_is_not_finite_is_skipped_reported_and_counted(
     make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spoil(monkeypatch, lambda step: step in (2, 3, 7))
-    log = Heard(tmp_path)
+    spoil_losses(monkeypatch, lambda step: step in (2, 3, 7))
+    log = RecordingLog(tmp_path)
     outcome = train(make_recipe(), tmp_path / "run", log=log)
     assert outcome.finished and outcome.step == 8
-    assert [f"step {step}: the loss is not finite" in log.said for step in (1, 2, 3, 7, 8)] == [0, 1, 1, 1, 0]
+    assert [f"step {step}: the loss is not finite" in log.text for step in (1, 2, 3, 7, 8)] == [0, 1, 1, 1, 0]
     state = model_folder.load_training(tmp_path / "run")
     assert (state["progress"]["skipped"], state["progress"]["bad"]) == (3, 0)
     assert all(tensor.isfinite().all() for tensor in state["model"].values())
     assert all(math.isfinite(line["loss"]) for line in metrics(tmp_path) if "loss" in line)
 
 
-def test_twenty_in_a_row_end_the_run_and_the_best_model_is_kept(
+def test_twenty_bad_updates_in_a_row_end_the_run_and_keep_the_best_model(
     make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spoil(monkeypatch, lambda step: step > 5)
+    spoil_losses(monkeypatch, lambda step: step > 5)
     outcome = train(make_recipe(**{"train.max_steps": 100, "train.judge": "loss"}), tmp_path / "run")
     assert outcome.step == 25 and "20 updates in a row were not finite: lower train.lr" in outcome.reason
     assert outcome.best is not None and outcome.best["step"] == 6  # the weights of step 5, as they still were
     assert len(saccade.load(tmp_path / "run", device="cpu").translate(["the cook works."])) == 1
 
 
-def test_a_run_that_diverged_ends_with_2_and_one_line(
+def test_diverged_run_exits_with_2_and_one_line(
     run: Callable[..., tuple[int, str]],
     write_recipe: Callable[..., Path],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    spoil(monkeypatch, lambda step: step > 2)
+    spoil_losses(monkeypatch, lambda step: step > 2)
     recipe = write_recipe(**{"train.max_steps": 100, "train.judge": "loss"})
-    code, said = run(recipe, "--out", tmp_path / "run")
+    code, stderr = run(recipe, "--out", tmp_path / "run")
     assert code == 2
-    assert said.splitlines()[-1].startswith(f"saccade: {tmp_path / 'run'}: 20 updates in a row were not finite: lower")
-    assert "the best model so far is in" in said and said.count("in a row") == 1
+    assert stderr.splitlines()[-1].startswith(
+        f"saccade: {tmp_path / 'run'}: 20 updates in a row were not finite: lower"
+    )
+    assert "the best model so far is in" in stderr and stderr.count("in a row") == 1
     assert saccade.load(tmp_path / "run", device="cpu").translate(["the cook works."])
 
 
-def test_a_model_whose_validation_loss_is_not_finite_is_not_kept(
+def test_model_whose_validation_loss_is_not_finite_is_not_saved(
     run: Callable[..., tuple[int, str]], write_recipe: Callable[..., Path], tmp_path: Path
 ) -> None:
     """One update by a huge rate is finite itself, and its weights are; what they make of a text is not."""
     settings = {"train.max_steps": 2, "train.check_every": 2, "train.lr": 1e30, "train.warmup": 0, "train.ema": None}
-    code, said = run(write_recipe(**settings), "--out", tmp_path / "run")
-    assert code == 2 and said.splitlines()[-1].startswith(
+    code, stderr = run(write_recipe(**settings), "--out", tmp_path / "run")
+    assert code == 2 and stderr.splitlines()[-1].startswith(
         f"saccade: {tmp_path / 'run'}: no validation had a finite loss"
     )
-    assert not (tmp_path / "run" / "model.safetensors").exists() and "best so far" not in said
+    assert not (tmp_path / "run" / "model.safetensors").exists() and "best so far" not in stderr
     assert "NaN" not in (tmp_path / "run" / "metrics.jsonl").read_text(encoding="utf-8")
     assert metrics(tmp_path / "run")[-1]["valid_loss"] is None
 
 
-def test_a_gradient_that_is_not_finite_changes_nothing(make_recipe: MakeRecipe, tmp_path: Path) -> None:
-    run, batch = one_update(make_recipe, tmp_path)
+def test_gradient_that_is_not_finite_changes_nothing(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    run, batch = prepare_update(make_recipe, tmp_path)
     model = run.model
     before = copy.deepcopy(model.state_dict())
     first = next(model.parameters())
@@ -150,9 +152,9 @@ def test_a_gradient_that_is_not_finite_changes_nothing(make_recipe: MakeRecipe, 
     assert all(parameter.grad is None for parameter in model.parameters())
 
 
-def one_update(make_recipe: MakeRecipe, tmp_path: Path) -> tuple[TrainingRun, Batch]:
+def prepare_update(make_recipe: MakeRecipe, tmp_path: Path) -> tuple[TrainingRun, Batch]:
     recipe = make_recipe(**{"model.dropout": 0.0, "train.clip": None})
-    run = start(recipe, tmp_path / "run", log=Heard(tmp_path))
+    run = start(recipe, tmp_path / "run", log=RecordingLog(tmp_path))
     run = replace(run, optimiser=torch.optim.SGD(run.model.parameters(), lr=1.0))
     return run, next(iter(Batches(run.learner.dataset.corpus)))
 
@@ -160,33 +162,36 @@ def one_update(make_recipe: MakeRecipe, tmp_path: Path) -> tuple[TrainingRun, Ba
 @pytest.mark.parametrize(
     "error", [torch.OutOfMemoryError("CUDA out of memory"), RuntimeError("DefaultCPUAllocator: can't allocate memory")]
 )
-def test_what_does_not_fit_in_memory_is_split_and_gives_the_same_update(
+def test_batch_that_does_not_fit_is_split_and_gives_the_same_update(
     error: Exception, make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run, batch = one_update(make_recipe, tmp_path)
+    run, batch = prepare_update(make_recipe, tmp_path)
     updated = []
     for most in (len(batch), 9):
-        forget_more_than(monkeypatch, most, error)
-        own, log = copy.deepcopy(run.model), Heard(tmp_path)
-        optimiser = torch.optim.SGD(own.parameters(), lr=1.0)
-        loss, tokens = update(replace(run, model=own, optimiser=optimiser, log=log), [batch])
-        updated.append((nn.utils.parameters_to_vector(own.parameters()), loss, tokens, log.said))
-    (whole, loss, tokens, nothing), (split, split_loss, split_tokens, said) = updated
+        limit_memory(monkeypatch, most, error)
+        model, log = copy.deepcopy(run.model), RecordingLog(tmp_path)
+        optimiser = torch.optim.SGD(model.parameters(), lr=1.0)
+        loss, tokens = update(replace(run, model=model, optimiser=optimiser, log=log), [batch])
+        updated.append((nn.utils.parameters_to_vector(model.parameters()), loss, tokens, log.text))
+    (whole, loss, tokens, whole_text), (split, split_loss, split_tokens, split_text) = updated
     torch.testing.assert_close(split, whole, atol=1e-6, rtol=1e-5)
     assert split_loss == pytest.approx(loss) and split_tokens == tokens
-    assert nothing == "" and f"a batch of {len(batch)} pairs does not fit in memory; it was read in parts of at" in said
+    assert (
+        whole_text == ""
+        and f"a batch of {len(batch)} pairs does not fit in memory; it was read in parts of at" in split_text
+    )
     assert (whole - nn.utils.parameters_to_vector(run.model.parameters())).abs().max() > 1e-3
 
 
-def test_another_error_is_not_taken_for_one_of_memory(
+def test_other_errors_are_not_taken_for_lack_of_memory(
     make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    forget_more_than(monkeypatch, 0, RuntimeError("shapes cannot be multiplied"))
+    limit_memory(monkeypatch, 0, RuntimeError("shapes cannot be multiplied"))
     with pytest.raises(RuntimeError, match="multiplied"):
         train(make_recipe(), tmp_path / "run")
 
 
-def test_a_single_pair_that_does_not_fit_is_said_and_nothing_is_lost(
+def test_single_pair_that_does_not_fit_is_reported_and_nothing_is_lost(
     make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recipe = make_recipe()
@@ -207,8 +212,8 @@ def test_a_single_pair_that_does_not_fit_is_said_and_nothing_is_lost(
 
 
 @pytest.fixture
-def filling_disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, int], None]]:
-    """filling_disk("state.safetensors", 2): from the second time on, nothing is written to files of this name"""
+def fill_disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, int], None]]:
+    """fill_disk("state.safetensors", 2): from the second time on, nothing is written to files of this name"""
 
     def fill(name: str, time: int) -> None:
         opened, times = io.open, count(1)
@@ -226,21 +231,21 @@ def filling_disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, int
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "time"), [("model.safetensors", 2), ("state.safetensors", 2), ("metrics.jsonl", 7)])
-def test_a_full_disk_ends_the_run_with_the_last_checkpoint_whole(
+def test_full_disk_ends_the_run_and_keeps_the_last_checkpoint(
     name: str,
     time: int,
     write_recipe: Callable[..., Path],
     tmp_path: Path,
     run: Callable[..., tuple[int, str]],
-    filling_disk: Callable[[str, int], None],
+    fill_disk: Callable[[str, int], None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     recipe, out = write_recipe(), tmp_path / "run"
     with monkeypatch.context():
-        filling_disk(name, time)
-        code, said = run(recipe, "--out", out)
-        assert code == 2, said
-        assert "No space left on device" in said.splitlines()[-1] and "intact" in said and str(out) in said
+        fill_disk(name, time)
+        code, stderr = run(recipe, "--out", out)
+        assert code == 2, stderr
+        assert "No space left on device" in stderr.splitlines()[-1] and "intact" in stderr and str(out) in stderr
         monkeypatch.undo()
     assert not [path for path in out.rglob("*") if ".writing-" in path.name or path.name == ".committed"]
     assert model_folder.load_training(out)["progress"]["step"] == 3
@@ -251,7 +256,7 @@ def test_a_full_disk_ends_the_run_with_the_last_checkpoint_whole(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_run_saves_and_goes_on_the_same(
+def test_interrupted_run_is_saved_and_resumes_the_same(
     number: signal.Signals, write_recipe: Callable[..., Path], tmp_path: Path
 ) -> None:
     recipe, out = write_recipe(**{"train.max_steps": 14, "train.check_every": 20}), tmp_path / "run"
@@ -260,23 +265,23 @@ def test_an_interrupted_run_saves_and_goes_on_the_same(
         path = out / "metrics.jsonl"
         return number if path.exists() and path.read_bytes().count(b"\n") >= 1 else None
 
-    ended = live("train", recipe, "--out", out, out=out, at=after_two_steps)
-    assert ended.code == 1 and f"interrupted by {number.name} at step" in ended.said and "--resume" in ended.said
-    assert "Traceback" not in ended.said
+    result = run_saccade("train", recipe, "--out", out, out=out, choose_signal=after_two_steps)
+    assert result.code == 1 and f"interrupted by {number.name} at step" in result.stderr and "--resume" in result.stderr
+    assert "Traceback" not in result.stderr
     assert 2 <= model_folder.load_training(out)["progress"]["step"] < 14
-    assert live("train", recipe, "--out", out, "--resume", out=out).code == 0
-    assert live("train", recipe, "--out", tmp_path / "reference", out=tmp_path / "reference").code == 0
+    assert run_saccade("train", recipe, "--out", out, "--resume", out=out).code == 0
+    assert run_saccade("train", recipe, "--out", tmp_path / "reference", out=tmp_path / "reference").code == 0
     assert metrics(out) == metrics(tmp_path / "reference")
 
 
-def test_a_changed_recipe_cannot_take_up_the_old_weights(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+def test_changed_recipe_does_not_resume_with_the_old_weights(make_recipe: MakeRecipe, tmp_path: Path) -> None:
     train(make_recipe(**{"train.max_steps": 1}), tmp_path / "run")
     for changed in ({"model.hidden": 8}, {"train.optimiser": "adadelta"}):
         with pytest.raises(UserError, match=r"does not fit the model and optimiser that .*recipe\.toml describes"):
             train(make_recipe(**changed), tmp_path / "run", resume=True)
 
 
-def test_a_model_without_its_training_state_is_not_written_over(make_recipe: MakeRecipe, tmp_path: Path) -> None:
+def test_model_without_its_training_state_is_not_overwritten(make_recipe: MakeRecipe, tmp_path: Path) -> None:
     out = tmp_path / "run"
     train(make_recipe(**{"train.max_steps": 1}), out)
     (out / "training").rename(tmp_path / "elsewhere")

@@ -40,7 +40,7 @@ print(json.dumps({
 """
 
 
-def corpus(path: Path, megabytes: int) -> Path:
+def write_corpus(path: Path, megabytes: int) -> Path:
     random = Random(1)
     words = ["".join(random.choices("abcdefghijklmnop", k=random.randint(2, 9))) for _ in range(2000)]
     texts = [" ".join(random.choices(words, k=8)) for _ in range(1000)]
@@ -52,19 +52,21 @@ def corpus(path: Path, megabytes: int) -> Path:
     return path
 
 
-def lived(pairs: Path, out: Path, steps: int) -> dict[str, Any]:
+def measure_training(pairs: Path, out: Path, steps: int) -> dict[str, Any]:
     command = [sys.executable, "-c", PROGRAM, str(pairs), str(out), str(steps)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    measured: dict[str, Any] = json.loads(done.stdout)
+    return measured
 
 
 @pytest.mark.slow
-def test_a_corpus_of_100_mb_needs_no_more_memory_than_one_of_5(tmp_path: Path) -> None:
-    small, large = corpus(tmp_path / "small.tsv", 5), corpus(tmp_path / "large.tsv", 100)
+def test_corpus_of_100_mb_needs_no_more_memory_than_one_of_5(tmp_path: Path) -> None:
+    small, large = write_corpus(tmp_path / "small.tsv", 5), write_corpus(tmp_path / "large.tsv", 100)
     steps = 300  # several windows: an update takes some 40 pairs, so that it is not what fills the memory
-    little = lived(small, tmp_path / "little", steps)
-    much = lived(large, tmp_path / "much", steps)
-    assert much["windows"] > 15 * little["windows"] > 15
+    on_small = measure_training(small, tmp_path / "little", steps)
+    on_large = measure_training(large, tmp_path / "much", steps)
+    assert on_large["windows"] > 15 * on_small["windows"] > 15
     # To keep the text would take 95 MB more; the same run differs by up to 30 from time to time.
-    assert much["peak"] - little["peak"] < 48 << 10, f"{little['peak'] >> 10} MiB became {much['peak'] >> 10}"
+    assert on_large["peak"] - on_small["peak"] < 48 << 10, (
+        f"{on_small['peak'] >> 10} MiB became {on_large['peak'] >> 10}"
+    )
