@@ -15,15 +15,8 @@ import torch
 
 from saccade import files, model_folder
 from saccade.align.attention import PairAttention
+from saccade.comparison import judging
 from saccade.comparison.costs import Cost, Workload, measure_costs
-from saccade.comparison.judging import (
-    METRICS_COMPARED,
-    ComparedRun,
-    ComparedSystem,
-    DifferingSentence,
-    compare_pairs,
-    find_differing_sentences,
-)
 from saccade.comparison.options import CompareOptions
 from saccade.comparison.planning import Plan, make_plan
 from saccade.comparison.result import Comparison
@@ -107,7 +100,7 @@ class Comparer:
             if isinstance(threads, int):
                 torch.set_num_threads(threads)
             systems = self._evaluate(trained)
-            differing = find_differing_sentences(systems, self.pairs, self.options.shown)
+            differing = judging.find_differing_sentences(systems, self.pairs, self.options.shown)
             folders = {system.name: system.runs[0].folder for system in systems}
             return Comparison(
                 plan=self.plan,
@@ -115,7 +108,7 @@ class Comparer:
                 options=self.options,
                 search=self.search,
                 systems=systems,
-                pairwise=compare_pairs(systems, resamples=self.options.resamples),
+                pairwise=judging.compare_pairs(systems, resamples=self.options.resamples),
                 costs=self._measure(folders) if self.options.rounds else {},
                 differing=differing,
                 attention={name: self._attend(name, folder, differing) for name, folder in folders.items()},
@@ -133,7 +126,7 @@ class Comparer:
             )
         return results
 
-    def _evaluate(self, trained: Sequence[Result]) -> list[ComparedSystem]:
+    def _evaluate(self, trained: Sequence[Result]) -> list[judging.ComparedSystem]:
         runs: dict[str, list[tuple[Path, Result | None]]] = {
             system.name: [(folder, None) for folder in system.folders] for system in self.plan.systems
         }
@@ -143,7 +136,7 @@ class Comparer:
             evaluate,
             references=self.pairs.references,
             sources=self.pairs.sources,
-            metrics=[metric for metric in choose_metrics(self.pairs.sources) if metric in METRICS_COMPARED],
+            metrics=[metric for metric in choose_metrics(self.pairs.sources) if metric in judging.METRICS_COMPARED],
             resamples=self.options.resamples,
             longest_trained=shortest_training(folder for folders in runs.values() for folder, _ in folders),
         )
@@ -153,8 +146,8 @@ class Comparer:
             for folder, training in folders:
                 label = f"translating with {name}" + ("" if training is None else f", seed {training.seed}")
                 evaluation = measure(self.translate(folder, label))
-                compared.append(ComparedRun(name=name, evaluation=evaluation, folder=folder, training=training))
-            systems.append(ComparedSystem.of(name, compared, resamples=self.options.resamples))
+                compared.append(judging.ComparedRun(name=name, evaluation=evaluation, folder=folder, training=training))
+            systems.append(judging.ComparedSystem.of(name, compared, resamples=self.options.resamples))
         return systems
 
     def translate(self, folder: Path, label: str) -> list[str]:
@@ -182,16 +175,15 @@ class Comparer:
         with self.bar("measuring speed and memory", (self.options.rounds + 1) * len(folders)) as advance:
             return measure_costs(folders, workload, rounds=self.options.rounds, progress=advance)
 
-    def _attend(self, name: str, folder: Path, differing: Sequence[DifferingSentence]) -> Sequence[PairAttention] | str:
+    def _attend(
+        self, name: str, folder: Path, differing: Sequence[judging.DifferingSentence]
+    ) -> Sequence[PairAttention] | str:
         """Where the first run of a system read while it wrote its outputs."""
         translator = load(folder, device=self.options.device)
         if not translator.attends:
             return translator.model.paper.reads
-        if not differing:
-            return []
-        return translator.attend(
-            [sentence.source for sentence in differing], [sentence.outputs[name] for sentence in differing]
-        )
+        sources, outputs = [each.source for each in differing], [each.outputs[name] for each in differing]
+        return translator.attend(sources, outputs) if differing else []
 
     def _settings(self, name: str, folder: Path) -> dict[str, Any]:
         """The recipe of a system trained here; of a model folder, its model."""

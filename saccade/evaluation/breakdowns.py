@@ -94,22 +94,12 @@ class FrequencyScores:
     """Counts of words, and fractions from 0 to 1, which are None where the denominator is 0."""
 
     bucket: Bucket  # of the words' frequency
+    precision: float | None
+    recall: float | None
+    f: float | None
     matched: int  # words in both the output and the reference
     written: int
     expected: int
-
-    @property
-    def precision(self) -> float | None:
-        return self.matched / self.written if self.written else None
-
-    @property
-    def recall(self) -> float | None:
-        return self.matched / self.expected if self.expected else None
-
-    @property
-    def f(self) -> float | None:
-        total = self.written + self.expected
-        return 2 * self.matched / total if total else None
 
     def to_dict(self) -> dict[str, object]:
         shares = {"frequency": self.bucket.label, "precision": self.precision, "recall": self.recall, "f": self.f}
@@ -145,8 +135,11 @@ def by_frequency(
                 tally[counts.get(word, 0)] += times
     rows = []
     for bucket in buckets(edges, sorted(tallies[1] | tallies[2])):
-        totals = (sum(times for count, times in tally.items() if count in bucket) for tally in tallies)
-        rows.append(FrequencyScores(bucket, *totals))
+        matched, written, expected = (
+            sum(times for count, times in tally.items() if count in bucket) for tally in tallies
+        )
+        shares = _share(matched, written), _share(matched, expected), _share(2 * matched, written + expected)
+        rows.append(FrequencyScores(bucket, *shares, matched, written, expected))
     return tuple(rows)
 
 
@@ -158,15 +151,7 @@ class ConstraintScores:
     excluded: int
     sentences: int  # with a constraint
     satisfied: int  # sentences that meet all their constraints
-
-    @property
-    def share(self) -> float | None:
-        """The share of constraints that are met, from 0 to 1."""
-        total = self.include + self.exclude
-        return (self.included + self.excluded) / total if total else None
-
-    def to_dict(self) -> dict[str, float | int | None]:
-        return {**asdict(self), "share": self.share}
+    share: float | None  # of the constraints that are met, from 0 to 1
 
 
 def by_constraint(
@@ -185,7 +170,8 @@ def by_constraint(
     constrained = [row for row in rows if row[0] + row[2]]
     satisfied = sum(row[0] + row[2] == row[1] + row[3] for row in constrained)
     required, included, forbidden, excluded = (sum(column) for column in zip(*rows, strict=True))
-    return ConstraintScores(required, included, forbidden, excluded, len(constrained), satisfied)
+    share = _share(included + excluded, required + forbidden)
+    return ConstraintScores(required, included, forbidden, excluded, len(constrained), satisfied, share)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -249,12 +235,11 @@ def by_distance(
     rows = []
     for bucket in buckets(edges, distances):
         places = [place for place, distance in enumerate(distances) if distance in bucket]
-        judged = [verdicts[place] for place in places]
-        accuracy = _mean([verdict == "right" for verdict in judged])
-        chance = _mean([items[place].chance for place in places])
-        of_control = None if controls is None else _mean([controls[place] == "right" for place in places])
+        count, judged = len(places), [verdicts[place] for place in places]
         right, wrong, neither = map(judged.count, get_args(Verdict))
-        rows.append(DistanceScores(bucket, len(places), right, wrong, neither, accuracy, chance, of_control))
+        chance = _share(sum(items[place].chance for place in places), count)
+        in_control = None if controls is None else _share(sum(controls[i] == "right" for i in places), count)
+        rows.append(DistanceScores(bucket, count, right, wrong, neither, _share(right, count), chance, in_control))
     return tuple(rows)
 
 
@@ -264,5 +249,5 @@ def count_phrase(phrase: Sequence[str], text: Sequence[str]) -> int:
     return sum(list(text[start : start + size]) == list(phrase) for start in range(len(text) - size + 1))
 
 
-def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None
+def _share(part: float, whole: float) -> float | None:
+    return part / whole if whole else None

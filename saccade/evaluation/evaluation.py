@@ -67,7 +67,7 @@ class Evaluation:
             "behaviour": asdict(self.behaviour),
             "by_frequency": [row.to_dict() for row in self.frequencies],
             "by_length": [row.to_dict() for row in self.lengths],
-            "constraints": self.constraints and self.constraints.to_dict(),
+            "constraints": self.constraints and asdict(self.constraints),
         }
 
 

@@ -19,7 +19,6 @@ def test_the_share_of_met_constraints() -> None:
     assert (scores.include, scores.included, scores.exclude, scores.excluded) == (3, 2, 4, 3)
     assert (scores.sentences, scores.satisfied) == (3, 1)
     assert scores.share == pytest.approx(5 / 7)
-    assert scores.to_dict()["share"] == scores.share
 
 
 def test_parts_of_words_do_not_count() -> None:
