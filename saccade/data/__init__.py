@@ -11,6 +11,7 @@ from saccade.data.cleaning import Verdict as Verdict
 from saccade.data.corpus import Corpus as Corpus
 from saccade.data.corpus import Mixture as Mixture
 from saccade.data.corpus import PairWindow as PairWindow
+from saccade.data.corpus import Stream as Stream
 from saccade.data.corpus import WindowSource as WindowSource
 from saccade.data.formats import PairFiles as PairFiles
 from saccade.data.formats import open_pairs as open_pairs
@@ -20,5 +21,4 @@ from saccade.data.sources import ListedPairs as ListedPairs
 from saccade.data.sources import PairSource as PairSource
 from saccade.data.sources import TextPair as TextPair
 from saccade.data.sources import add_tag as add_tag
-from saccade.data.streaming import Stream as Stream
 from saccade.data.text_files import read_lines as read_lines

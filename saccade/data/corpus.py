@@ -1,18 +1,25 @@
-"""Encoded pairs in memory, and the windows that batches are cut from.
+"""Encoded pairs, in memory or streamed, and the windows that batches are cut from.
 
 A side of a corpus is two arrays: all token ids one after another, and where each text begins. They are in memory or
 mapped from files, so that an encoded corpus may be larger than memory.
+
+A stream need not fit in memory or on disk: its files are read in order, one window of pairs at a time, with a share of
+every corpus in proportion, and tokenised on the way, the same each epoch or (with subword sampling) differently.
 
 Batches are cut from one window at a time. An epoch is one window of a corpus in memory, or many windows of a stream. A
 window depends on (seed, epoch, its number) alone, so that three numbers are a position in the training data.
 """
 
+import copy
+import math
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
+from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, Self
+from random import Random
+from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -25,44 +32,11 @@ from saccade.errors import UserError
 from saccade.text import Vocabularies
 
 _ARRAYS = ("source_ids", "source_offsets", "target_ids", "target_offsets", "lines")
+# Up to so many times the requested pairs are skipped by reading; a seek reads compressed files from the start.
+_NEAR = 8
+
 Ids = npt.NDArray[np.int32]
 Places = npt.NDArray[np.int64]
-
-
-class EncodedTexts(Protocol):
-    @property
-    def lengths(self) -> Places: ...
-    def __call__(self, place: int, /) -> Ids: ...
-
-
-@dataclass(frozen=True, kw_only=True)
-class PairWindow:
-    source: EncodedTexts
-    target: EncodedTexts
-    places: Places  # of the pairs to batch; a place may occur several times
-    indices: Places | None = None  # the index of the pair at each place; None: the place itself
-
-
-class WindowSource(Protocol):
-    @property
-    def longest(self) -> tuple[int, int]:
-        """The most tokens of a source and of a target."""
-
-    @property
-    def tokens(self) -> int:
-        """The tokens of an epoch, counting the longer side of each pair; an estimate for a stream."""
-
-    @property
-    def windows(self) -> int:
-        """The number of windows in an epoch."""
-
-    def window(self, seed: int, epoch: int, number: int) -> PairWindow: ...
-
-
-def count_passed(pairs: int, weight: float, done: int, windows: int) -> int:
-    """Count the pairs of a corpus that were used in the first `done` windows, if each epoch has `windows` of them and
-    uses the corpus `weight` times. The count may exceed the corpus, which then starts again."""
-    return int(pairs * Fraction(str(weight)) * done / windows)
 
 
 class Side(NamedTuple):
@@ -77,25 +51,11 @@ class Side(NamedTuple):
         return self.ids[self.offsets[index] : self.offsets[index + 1]]
 
 
-class SideBuilder:
-    """Collects texts, at four bytes per token."""
-
-    def __init__(self) -> None:
-        self._ids, self._offsets = array("i"), array("q", [0])
-
-    def append(self, text: Iterable[int]) -> None:
-        self._ids.extend(text)
-        self._offsets.append(len(self._ids))
-
-    def build(self) -> Side:
-        return Side(np.frombuffer(self._ids, np.int32), np.frombuffer(self._offsets, np.int64))
-
-
 @dataclass(frozen=True)
 class JoinedSides:
     """The texts of several corpora, one corpus after another."""
 
-    sides: Sequence[EncodedTexts]
+    sides: Sequence[Side]
     starts: Places
 
     @property
@@ -107,6 +67,38 @@ class JoinedSides:
         return self.sides[which](place - int(self.starts[which]))
 
 
+@dataclass(frozen=True, kw_only=True)
+class PairWindow:
+    source: Side | JoinedSides
+    target: Side | JoinedSides
+    places: Places  # of the pairs to batch; a place may occur several times
+    indices: Places | None = None  # the index of the pair at each place; None: the place itself
+
+
+class PairCollector:
+    """Collects encoded pairs, at four bytes per token."""
+
+    def __init__(self) -> None:
+        self._indices, self._sides = array("q"), [(array("i"), array("q", [0])) for _ in range(2)]
+
+    def add(self, index: int, texts: Sequence[Iterable[int]]) -> None:
+        self._indices.append(index)
+        for (ids, offsets), text in zip(self._sides, texts, strict=True):
+            ids.extend(text)
+            offsets.append(len(ids))
+
+    def build(self) -> tuple[Side, Side, Places]:
+        """Return the sources, the targets and the indices."""
+        source, target = (Side(np.frombuffer(ids, np.int32), np.frombuffer(at, np.int64)) for ids, at in self._sides)
+        return source, target, np.frombuffer(self._indices, np.int64)
+
+
+def count_passed(pairs: int, weight: float, done: int, windows: int) -> int:
+    """Count the pairs of a corpus that were used in the first `done` windows, if each epoch has `windows` of them and
+    uses the corpus `weight` times. The count may exceed the corpus, which then starts again."""
+    return int(pairs * Fraction(str(weight)) * done / windows)
+
+
 @dataclass(frozen=True)
 class Corpus:
     """Token ids without bos and eos, which a batch adds. `lines` has the line of each pair in its file."""
@@ -115,6 +107,7 @@ class Corpus:
     target: Side
     lines: Places
     report: CleaningReport
+    windows = 1  # in an epoch
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -124,39 +117,35 @@ class Corpus:
         cls, selection: Selection, vocabularies: Vocabularies, *, longest: int = 256, tag: str | None = None
     ) -> Self:
         """Encode the pairs with at most `longest` tokens on each side."""
-        sources, targets, lines = SideBuilder(), SideBuilder(), array("q")
+        collector = PairCollector()
 
         def judge(line: int, pair: TextPair) -> Verdict:
-            source, target = vocabularies.encode(add_tag(pair, tag))
-            if max(len(source), len(target)) > longest:
+            texts = vocabularies.encode(add_tag(pair, tag))
+            if max(map(len, texts)) > longest:
                 return Verdict.TOO_LONG
-            lines.append(line)
-            sources.append(source)
-            targets.append(target)
+            collector.add(line, texts)
             return Verdict.KEPT
 
         report = selection.revise(judge, longest).report()
-        if not lines:
+        if not report.kept:
             raise UserError(f"no pair is left: {report}; give pairs with text on both sides, or allow longer ones")
-        return cls(sources.build(), targets.build(), np.frombuffer(lines, np.int64), report)
+        return cls(*collector.build(), report)
 
     @property
-    def longest(self) -> tuple[int, int]:
+    def longest_sides(self) -> tuple[int, int]:
+        """The most tokens of a source and of a target."""
         return int(self.source.lengths.max()), int(self.target.lengths.max())
 
     @property
     def tokens(self) -> int:
+        """The tokens of an epoch, counting the longer side of each pair."""
         return int(np.maximum(self.source.lengths, self.target.lengths).sum())
-
-    @property
-    def windows(self) -> int:
-        return 1
 
     def window(self, seed: int, epoch: int, number: int) -> PairWindow:
         return PairWindow(source=self.source, target=self.target, places=np.arange(len(self)))
 
     def save(self, folder: Path) -> None:
-        arrays: list[npt.NDArray[Any]] = [*self.source, *self.target, self.lines]
+        arrays = (*self.source, *self.target, self.lines)
         save_arrays(folder, dict(zip(_ARRAYS, arrays, strict=True)), asdict(self.report))
 
     @classmethod
@@ -172,29 +161,35 @@ class Corpus:
             raise DamagedError(f"{folder}: {error}") from error
 
 
-@dataclass(frozen=True)
-class Mixture:
-    """Several corpora, each used `weight` times per epoch: with 1.5, the next epoch continues in the middle. One pass
-    over a corpus has every pair once, in an order of its own."""
+class _Weighted:
+    """Several corpora, each used `weight` times per epoch: with 1.5, the next epoch continues in the middle."""
 
-    corpora: Sequence[Corpus]
-    weights: Sequence[float]
+    def __init__(self, parts: Sequence[Corpus | Selection], weights: Sequence[float] | None) -> None:
+        self.weights = weights or [1.0] * len(parts)
+        self._parts, self._starts = parts, np.cumsum([0, *map(len, parts)])
 
     @property
-    def longest(self) -> tuple[int, int]:
-        source, target = (max(sides) for sides in zip(*(corpus.longest for corpus in self.corpora), strict=True))
+    def longest_sides(self) -> tuple[int, int]:
+        source, target = (max(sides) for sides in zip(*(part.longest_sides for part in self._parts), strict=True))
         return source, target
 
     @property
     def tokens(self) -> int:
-        return round(sum(corpus.tokens * weight for corpus, weight in zip(self.corpora, self.weights, strict=True)))
+        """The tokens of an epoch, counting the longer side of each pair; an estimate for a stream."""
+        return round(sum(part.tokens * weight for part, weight in zip(self._parts, self.weights, strict=True)))
 
-    @property
-    def windows(self) -> int:
-        return 1
+
+class Mixture(_Weighted):
+    """Several corpora in memory. One pass over a corpus has every pair once, in an order of its own."""
+
+    windows = 1
+
+    def __init__(self, corpora: Sequence[Corpus], weights: Sequence[float]) -> None:
+        super().__init__(corpora, weights)
+        self.corpora = corpora
 
     def window(self, seed: int, epoch: int, number: int) -> PairWindow:
-        starts = np.cumsum([0, *map(len, self.corpora[:-1])])
+        starts = self._starts[:-1]
         places = [
             start + _places_in_epoch(len(corpus), weight, (seed, which), epoch)
             for which, (corpus, weight, start) in enumerate(zip(self.corpora, self.weights, starts, strict=True))
@@ -212,3 +207,87 @@ def _places_in_epoch(pairs: int, weight: float, seed: tuple[int, int], epoch: in
     orders = [np.random.default_rng((*seed, number)).permutation(pairs) for number in passes]
     start = first - passes.start * pairs
     return np.concatenate([np.empty(0, np.int64), *orders])[start : start + last - first]
+
+
+class Stream(_Weighted):
+    """`buffer` pairs make a window. With `sampling`, a text is tokenised differently each time (`Tokeniser.sample`)."""
+
+    def __init__(
+        self,
+        selections: Sequence[Selection],
+        vocabularies: Vocabularies,
+        *,
+        weights: Sequence[float] | None = None,
+        tags: Sequence[str | None] | None = None,
+        buffer: int = 50_000,
+        sampling: float = 0.0,
+    ) -> None:
+        super().__init__(selections, weights)
+        self.selections = selections
+        self._vocabularies, self._buffer, self._sampling = vocabularies, buffer, sampling
+        self._tags = tags or [None] * len(selections)
+        self._readers = [_Reader(selection) for selection in selections]
+
+    def with_own_files(self) -> Self:
+        """Return a copy that opens its files itself, so that two processes share no position in them."""
+        stream = copy.copy(self)
+        stream._readers = [_Reader(selection) for selection in self.selections]
+        return stream
+
+    @property
+    def windows(self) -> int:
+        pairs = sum(len(selection) * weight for selection, weight in zip(self.selections, self.weights, strict=True))
+        return max(1, math.ceil(pairs / self._buffer))
+
+    def window(self, seed: int, epoch: int, number: int) -> PairWindow:
+        done = (epoch - 1) * self.windows + number
+        collector = PairCollector()
+        for which, (selection, weight) in enumerate(zip(self.selections, self.weights, strict=True)):
+            verdicts = selection.verdicts.data
+            first, last = (count_passed(len(selection), weight, count, self.windows) for count in (done, done + 1))
+            for turn, pair in enumerate(self._readers[which].take(first, last), first):
+                place = turn % len(selection)
+                if verdicts[place] == Verdict.KEPT:
+                    texts = self._encode(add_tag(pair, self._tags[which]), f"{seed} {which} {turn}")
+                    collector.add(int(self._starts[which]) + place, texts)
+        source, target, indices = collector.build()
+        return PairWindow(source=source, target=target, places=np.arange(len(indices)), indices=indices)
+
+    def _encode(self, pair: TextPair, seed: str) -> Sequence[list[int]]:
+        """A sampled text that would be too long gets its usual tokens."""
+        if not self._sampling:
+            return self._vocabularies.encode(pair)
+        random, longest = Random(seed), max(selection.longest for selection in self.selections)
+        sides = self._vocabularies.source, self._vocabularies.target
+        texts = []
+        for tokeniser, masked in zip(sides, self._vocabularies.mask_pair(*pair), strict=True):
+            sampled = tokeniser.sample(masked.text, random, self._sampling)
+            texts.append(sampled if len(sampled) <= longest else tokeniser.encode(masked.text))
+        return texts
+
+
+class _Reader:
+    """Reads a corpus again and again: on from its position, from a little further on, or after a seek."""
+
+    def __init__(self, selection: Selection) -> None:
+        self._selection = selection
+        self._place = -1
+        self._records: Iterator[tuple[int, int, TextPair]] = iter(())
+
+    def take(self, first: int, last: int) -> Iterator[TextPair]:
+        """Read the pairs from `first` to `last` of the corpus repeated without end."""
+        size = len(self._selection)
+        for turn in range(first, last):
+            ahead = turn % size - self._place
+            if self._place >= 0 and 0 < ahead <= _NEAR * (last - first):
+                next(islice(self._records, ahead - 1, None), None)
+            elif ahead:
+                self._records = self._selection.records(turn % size)
+            place, _, pair = next(self._records, (-1, 0, None))
+            if pair is None:
+                raise UserError(f"{self._selection.pairs}: has become shorter since training began; restore it")
+            self._place = place + 1
+            yield pair
+
+
+WindowSource = Corpus | Mixture | Stream

@@ -18,8 +18,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from saccade.data.batching import Batches
-from saccade.data.corpus import PairWindow, WindowSource
-from saccade.data.streaming import Stream
+from saccade.data.corpus import PairWindow, Stream, WindowSource
 from saccade.errors import UserError
 
 _MOST = 8  # processes for `auto`: they tokenise as fast as a large GPU trains

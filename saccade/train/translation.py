@@ -226,7 +226,7 @@ class TranslationLearner(Learner[Batch]):
     def shapes(self) -> list[Shape]:
         """The longest pairs and, where one side is always the shorter, pairs that are long on both sides, of which a
         batch has more."""
-        longest = tuple(length + 1 for length in self.dataset.corpus.longest)  # with bos or eos
+        longest = tuple(length + 1 for length in self.dataset.corpus.longest_sides)  # with bos or eos
         shorter = min(longest)
         return [longest] if shorter == max(longest) else [longest, (shorter, shorter)]
 

@@ -147,7 +147,10 @@ def test_a_mixture_uses_each_corpus_as_often_as_its_weight(weights: list[float],
 
 def test_a_corpus_and_a_mixture_know_their_lengths() -> None:
     whole = PARTS[2]
-    assert whole.longest == (max(whole.source.lengths), max(whole.target.lengths))
+    assert whole.longest_sides == (max(whole.source.lengths), max(whole.target.lengths))
     assert whole.tokens == sum(max(len(whole.source(i)), len(whole.target(i))) for i in range(10))
     mixture = Mixture(PARTS, [1.0, 1.0, 2.0])
-    assert mixture.longest == whole.longest and mixture.tokens == sum(part.tokens for part in PARTS) + whole.tokens
+    assert (
+        mixture.longest_sides == whole.longest_sides
+        and mixture.tokens == sum(part.tokens for part in PARTS) + whole.tokens
+    )

@@ -236,8 +236,8 @@ def test_stream_has_the_pairs_of_the_corpus(data: Data, tmp_path: Path) -> None:
     assert sorted(training_texts(stream)) == sorted(training_texts(whole)) and stream.valid == whole.valid
     assert stream.longest_source == whole.longest_source and stream.digest == whole.digest
     assert "streamed: 3 windows of 3 pairs per epoch" in stream.notes
-    assert all(most >= least for most, least in zip(stream.corpus.longest, whole.corpus.longest))
-    assert max(stream.corpus.longest) < 256 and 0 < stream.corpus.tokens < 3 * whole.corpus.tokens
+    assert all(most >= least for most, least in zip(stream.corpus.longest_sides, whole.corpus.longest_sides))
+    assert max(stream.corpus.longest_sides) < 256 and 0 < stream.corpus.tokens < 3 * whole.corpus.tokens
 
 
 def test_large_files_are_streamed_by_default(data: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

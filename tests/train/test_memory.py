@@ -66,7 +66,7 @@ def test_trying_batches_changes_nothing(
     monkeypatch.setattr(resources, "_estimate_rows", getattr(resources, look))  # on a CPU, too
     assert fit_to_memory(run) is run and run.state.room is None
     assert_untouched(run, before)
-    source, target = run.learner.dataset.corpus.longest
+    source, target = run.learner.dataset.corpus.longest_sides
     rows = 200 // (max(source, target) + 1)
     assert f"memory: the longest batch, {rows} pairs of {source + 1} and {target + 1} tokens, fits" in log.text
 
@@ -80,7 +80,7 @@ def test_the_longest_batches_are_tried_and_halved_until_they_fit(
     tried, before = scarce(monkeypatch, 300), state_of(run)
     fit_to_memory(run)
     assert_untouched(run, before)
-    longest = max(run.learner.dataset.corpus.longest) + 1
+    longest = max(run.learner.dataset.corpus.longest_sides) + 1
     assert tried[0] == 1000 // longest * longest and min(tried) <= 300
     assert run.state.room is not None and 150 - longest < run.state.room <= 300
     assert f"does not fit; batches are read in parts of at most {run.state.room} tokens" in log.text
@@ -91,7 +91,7 @@ def test_the_longest_sources_and_targets_are_tried(make_recipe: MakeRecipe, tmp_
 
     def shapes(source: int, target: int) -> list[Shape]:
         class Lengths:
-            longest = (source, target)
+            longest_sides = (source, target)
 
         corpus: Any = Lengths()
         run.learner.dataset = replace(run.learner.dataset, corpus=corpus)
