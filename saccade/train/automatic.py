@@ -74,7 +74,7 @@ class Facts:
 
     @classmethod
     def of_data(cls, data: Data, *, seed: int = 1, cuda: bool | None = None) -> "Facts":
-        """For several corpora, those of the first."""
+        """Of several corpora, only the first is examined."""
         if data.task is None:
             pairs, count = read_first_pairs(data, seed)
             return cls.of(pairs, count=count, cuda=cuda)

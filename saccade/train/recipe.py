@@ -287,17 +287,17 @@ def recipe_of(mapping: Mapping[str, Any], where: str) -> Recipe:
     tables = config.from_dict(_Tables, mapping, where)
     if not tables.data.name:
         raise UserError(f"{where}: data.pairs: missing; expected a file of pairs, or task:NAME")
-    own = dict(tables.model)
-    name, preset = own.pop("name", None), own.pop("preset", None)
+    settings = dict(tables.model)
+    name, preset = settings.pop("name", None), settings.pop("preset", None)
     if not isinstance(name, str):
         raise UserError(f"{where}: model.name: missing; expected one of {', '.join(MODELS)}")
     kind = find_model(name)
     if preset is not None:
         if not isinstance(preset, str) or preset not in kind.PRESETS:
             raise UserError(f"{where}: model.preset: {preset!r} given, expected one of {', '.join(kind.PRESETS)}")
-        own = config.to_dict(kind.PRESETS[preset]) | own
-    settings = config.from_dict(kind.config_type, own, where, "model")
-    return Recipe(data=tables.data, model=name, settings=settings, train=tables.train)
+        settings = config.to_dict(kind.PRESETS[preset]) | settings
+    options = config.from_dict(kind.config_type, settings, where, "model")
+    return Recipe(data=tables.data, model=name, settings=options, train=tables.train)
 
 
 def load_recipe(path: Path, overrides: Iterable[str] = ()) -> Recipe:

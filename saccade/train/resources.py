@@ -1,7 +1,7 @@
 """The memory and the threads of a run, chosen before its first update.
 
 Memory is tried or estimated first, so that it does not run out hours later. A batch that is too large is read in parts
-whose gradients add up to those of the whole: memory decides how fast a run is, not what it learns. Only
+whose gradients add up to the gradients of the whole: memory decides how fast a run is, not what it learns. Only
 `train.tokens = "auto"` lets memory decide the batch size.
 
 On a GPU the longest possible batches are tried, forwards and backwards, while memory for the optimiser, and a tenth
