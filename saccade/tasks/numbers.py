@@ -6,7 +6,7 @@ English without *and* (*one hundred one*), French of France in the spelling befo
 Chinese with 二 throughout (never 两) and 一十 inside a number, 十 at its start.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -80,25 +80,22 @@ def german(number: int, *, final: bool = True) -> str:
 
 
 def chinese(number: int) -> str:
-    if number == 0:
-        return _CHINESE[0]
-    written, skipped = "", False
-    for scale, name in ((10**8, "亿"), (10**4, "万"), (1, "")):
-        group = number // scale % 10**4
-        if group:  # 零 stands for zeros between two spoken digits, except at the end of a group
-            gap = written and (skipped or group < 1000)
-            written += (_CHINESE[0] if gap else "") + _chinese_group(group) + name
-        skipped = not group
+    written = _chinese_parts(number, 10**4, ((10**8, "亿"), (10**4, "万"), (1, ""))) or _CHINESE[0]
     return written.removeprefix("一") if written.startswith("一十") else written
 
 
-def _chinese_group(number: int) -> str:
-    written, gap = "", False
-    for scale, name in ((1000, "千"), (100, "百"), (10, "十"), (1, "")):
-        digit = number // scale % 10
-        if digit:
-            written += (_CHINESE[0] if gap else "") + _CHINESE[digit] + name
-        gap = bool(written) and not digit
+def _chinese_parts(number: int, base: int, scales: Sequence[tuple[int, str]]) -> str:
+    """The parts of a number below `base`, each with the name of its scale. 零 stands for zeros between two spoken
+    digits, except at the end of a group of four."""
+    written, skipped = "", False
+    for scale, name in scales:
+        part = number // scale % base
+        if part:
+            gap = written and (skipped or part < base // 10)
+            digits = ((1000, "千"), (100, "百"), (10, "十"), (1, ""))
+            spelled = _CHINESE[part] if base == 10 else _chinese_parts(part, 10, digits)
+            written += (_CHINESE[0] if gap else "") + spelled + name
+        skipped = not part
     return written
 
 
