@@ -35,6 +35,7 @@ from saccade.files import parse_json
 
 FORMAT = 1
 
+_VERSIONS = {"format": FORMAT, "saccade": __version__}
 _CONFIG, _WEIGHTS = "config.json", "model.safetensors"
 _STATE, _STATE_TENSORS = "training/state.json", "training/state.safetensors"
 _MOST_JSON = 64 << 20  # bytes; the state.json of a long run is far smaller
@@ -69,8 +70,6 @@ class StoredModel:
         try:
             with safe_open(path, framework="pt") as stored:
                 shapes = {name: tuple(stored.get_slice(name).get_shape()) for name in stored.keys()}  # noqa: SIM118
-        except FileNotFoundError as error:
-            raise UserError(f"{path}: not found") from error
         except (SafetensorError, OSError) as error:
             raise _damaged(path, str(error)) from error
         return self._with_tied(shapes)
@@ -99,8 +98,7 @@ def save_model(folder: Path, tensors: Mapping[str, Tensor], model: ModelConfig) 
     weights = safetensors.torch.save(stored)
     stored_as = {name: mark["tensor"] for name, mark in tree["dict"].items()}
     record = {
-        "format": FORMAT,
-        "saccade": __version__,
+        **_VERSIONS,
         **config.to_dict(model),
         "tied": {name: other for name, other in stored_as.items() if other != name},
         "sha256": files.sha256(weights),
@@ -138,8 +136,7 @@ def save_training(folder: Path, state: Any) -> None:
     tree, tensors = split_tensors(state)
     content = safetensors.torch.save(tensors)
     record = {
-        "format": FORMAT,
-        "saccade": __version__,
+        **_VERSIONS,
         "sha256": {"state": _digest(tree), "tensors": files.sha256(content)},
         "state": tree,
     }
