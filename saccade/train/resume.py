@@ -30,24 +30,30 @@ def recipe_to_resume(
     if not (out / "recipe.toml").exists():
         raise UserError(f"{out}: there is no run to resume; leave --resume out to start one")
     saved = load_saved_recipe(out)
-    if isinstance(requested.get("data"), Mapping):
-        requested = {**requested, "data": _sources(requested["data"], saved, out, where, mix)}
-    wanted = recipe_of(_merged(_base(saved, requested), requested), where)
-    free = ("data.processes",)  # changes the speed, not the batches
-    conflicts = [text for key, text in differences(saved, wanted) if not is_budget(key) and key not in free]
+    tables, data, model = saved.to_dict(), requested.get("data"), requested.get("model")
+    if isinstance(data, Mapping):
+        data = _data_as_saved(data, saved, out, where, mix)
+        requested = {**requested, "data": data}
+        replaced = _ONE_CORPUS if "corpora" in data else ("targets", "corpora") if "pairs" in data else ()
+        tables["data"] = {key: value for key, value in tables["data"].items() if key not in replaced}
+    if isinstance(model, Mapping) and ("preset" in model or model.get("name", saved.model) != saved.model):
+        tables["model"] = {"name": saved.model}  # the requested one has settings of its own
+    wanted = recipe_of(_merged(tables, requested), where)
+    conflicts = [text for key, text in differences(saved, wanted) if not _may_change(key)]
     if conflicts:
         more = f" (and {len(conflicts) - _MOST_NAMED} more)" if len(conflicts) > _MOST_NAMED else ""
         raise UserError(
             f"{out}: a resumed run keeps its recipe, but for train.max_*, train.patience and data.processes: "
             f"{'; '.join(conflicts[:_MOST_NAMED])}{more}; type the command that began the run, or give another --out"
         )
-    budget = {key: value for key, value in vars(wanted.train).items() if is_budget(f"train.{key}")}
+    changes = {key: value for key, value in vars(wanted.train).items() if _may_change(f"train.{key}")}
     data = replace(saved.data, processes=wanted.data.processes)
-    return replace(saved, data=data, train=replace(saved.train, **budget))
+    return replace(saved, data=data, train=replace(saved.train, **changes))
 
 
-def is_budget(key: str) -> bool:
-    return key.startswith("train.max_") or key == "train.patience"
+def _may_change(key: str) -> bool:
+    """Whether a resumed run may change this key: its budget, and what decides the speed alone."""
+    return key.startswith("train.max_") or key in ("train.patience", "data.processes")
 
 
 def differences(saved: Recipe, wanted: Recipe) -> Iterator[tuple[str, str]]:
@@ -59,18 +65,7 @@ def differences(saved: Recipe, wanted: Recipe) -> Iterator[tuple[str, str]]:
             yield key, f"{key} was {_shown(old)}, is {_shown(new)}"
 
 
-def _base(saved: Recipe, requested: Mapping[str, Any]) -> dict[str, Any]:
-    """The run's recipe, without the keys that the requested ones replace."""
-    tables = saved.to_dict()
-    data, model = (requested[name] if isinstance(requested.get(name), Mapping) else {} for name in ("data", "model"))
-    instead = _ONE_CORPUS if "corpora" in data else ("targets", "corpora") if "pairs" in data else ()
-    tables["data"] = {key: value for key, value in tables["data"].items() if key not in instead}
-    if "preset" in model or model.get("name", saved.model) != saved.model:  # settings of its own
-        tables["model"] = {"name": saved.model}
-    return tables
-
-
-def _sources(
+def _data_as_saved(
     table: Mapping[str, Any], saved: Recipe, out: Path, where: str, mix: tuple[str, float] | None
 ) -> dict[str, Any]:
     """The data table as the run saved it: a pipe is its copy, and mixed pairs are corpora."""
