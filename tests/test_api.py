@@ -51,6 +51,7 @@ def test_fit_trains_on_pairs_in_memory_and_loads_the_model(pairs: list[TextPair]
         device="cpu",
     )
     assert steps[-1] == 2 and len(fitted.translate([CAT])) == 1
+    assert "```python\nsaccade.fit(" in (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
     saved = (tmp_path / "model" / "pairs.jsonl").read_text(encoding="utf-8").splitlines()
     assert json.loads(saved[0]) == pairs[0]._asdict() and len(saved) == len(pairs)
     with pytest.raises(UserError, match="not empty"):

@@ -167,6 +167,7 @@ class Learner(ABC, Generic[B]):
 def model_card(learner: Learner[Any], model: nn.Module, best: Mapping[str, Any], seed: int, seconds: float) -> str:
     """The model, its data, its scores and how it was trained, as Markdown."""
     origin = provenance(seed=seed)
+    language = "python" if origin["command"].startswith("saccade.") else "bash"  # a call of the API, or a command
     numbers = {name: f"{value:.4g}" if isinstance(value, float) else value for name, value in best.items()}
     scores = "\n".join(f"| {name} | {value} |" for name, value in numbers.items() if value is not None)
     versions = ", ".join(f"{name} {version}" for name, version in origin["versions"].items())
@@ -186,7 +187,7 @@ def model_card(learner: Learner[Any], model: nn.Module, best: Mapping[str, Any],
 
 ## Training
 
-```bash
+```{language}
 {origin["command"]}
 ```
 
