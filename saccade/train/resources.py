@@ -86,7 +86,7 @@ def fit_to_memory(run: TrainingRun) -> TrainingRun:
         run.log.say(f"memory: train.tokens = {tokens:,}, " + ("which fits" if room is None else "the most that fits"))
         return run.with_training(tokens=tokens)
     if shapes:
-        rows = f"{wanted[shapes[0]]} {learner.unit}s of {_lengths(shapes[0])} tokens"
+        rows = f"{wanted[shapes[0]]} {learner.unit}s of {' and '.join(map(str, shapes[0]))} tokens"
         fits = "fits" if room is None else f"does not fit; batches are read in parts of at most {room:,} tokens"
         run.log.say(f"memory: the longest batch, {rows}, {fits}")
     run.state.room = room
@@ -100,21 +100,16 @@ def _usual_tokens(run: TrainingRun, shapes: list[Shape]) -> int:
     return max(longest, min(wanted, _MOST.get(run.device.type, 4096)))
 
 
-def _lengths(shape: Shape) -> str:
-    return " and ".join(map(str, shape))
-
-
 def _try_rows(run: TrainingRun, wanted: dict[Shape, int]) -> dict[Shape, int]:
     """Try the rows of each shape, forwards and backwards, halved until they fit."""
-    fitting = dict(wanted)
+    learner, fitting = run.learner, dict(wanted)
     with _reserve_memory(run):
         for shape in wanted:
-            while try_gradients(run, [_trial_batch(run, shape, fitting[shape])], tokens=1) is None:
+            while try_gradients(run, [learner.trial_batch(shape, fitting[shape]).to(run.device)], tokens=1) is None:
                 if fitting[shape] == 1:
-                    raise UserError(
-                        f"a {run.learner.unit} of {_lengths(shape)} tokens does not fit in the memory of {run.device}; "
-                        "lower data.longest, or train a smaller model"
-                    )
+                    row = f"a {learner.unit} of {' and '.join(map(str, shape))} tokens"
+                    advice = "lower data.longest, or train a smaller model"
+                    raise UserError(f"{row} does not fit in the memory of {run.device}; {advice}")
                 fitting[shape] //= 2
             run.optimiser.zero_grad(set_to_none=True)
     return fitting
@@ -151,10 +146,6 @@ def _estimate_rows(run: TrainingRun, wanted: dict[Shape, int]) -> dict[Shape, in
     return fitting
 
 
-def _trial_batch(run: TrainingRun, shape: Shape, rows: int) -> Any:
-    return run.learner.trial_batch(shape, rows).to(run.device)
-
-
 def _saved_bytes(run: TrainingRun, shape: Shape, rows: int) -> int:
     """Bytes that a forward pass saves for the backward pass."""
     sizes: dict[int, int] = {}
@@ -164,8 +155,9 @@ def _saved_bytes(run: TrainingRun, shape: Shape, rows: int) -> int:
         sizes[storage.data_ptr()] = storage.nbytes()
         return tensor
 
+    batch = run.learner.trial_batch(shape, rows).to(run.device)
     with saved_tensors_hooks(note, lambda tensor: tensor), run.precision.autocast():
-        loss = run.learner.loss(run.model, _trial_batch(run, shape, rows), run.state)
+        loss = run.learner.loss(run.model, batch, run.state)
     total = sum(sizes.values())
     del loss  # until here it holds on to all of them, so that no two have the same address
     return total
