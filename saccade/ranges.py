@@ -41,9 +41,9 @@ class Help:
     argument: bool = False  # a positional argument of the command
 
 
-def option(default: Any, text: str, **help_options: Any) -> Any:
+def option(default: Any, text: str, group: str | None = None, **help_options: Any) -> Any:
     """A dataclass field with a default and a Help: `beam: Beam = option(5, "Number of hypotheses.")`."""
-    return dataclasses.field(default=default, metadata={"help": Help(text, **help_options)})
+    return dataclasses.field(default=default, metadata={"help": Help(text, group, **help_options)})
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

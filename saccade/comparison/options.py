@@ -4,60 +4,48 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from saccade.ranges import Checked, Count, CountOrZero, Help, NotNegative, Range
+from saccade.ranges import Checked, Count, CountOrZero, NotNegative, Range, option
 
 TRAINING, EVALUATION, MEASUREMENT = "Training", "Evaluation", "Measurement"
 
 
 @dataclass(frozen=True, kw_only=True)
 class CompareOptions(Checked):
-    data: Annotated[
-        str | None, Help("Training data for systems given by name: a file of pairs, or task:NAME.", group=TRAINING)
-    ] = None
-    seeds: Annotated[
-        int | str, Help("The number of seeds (4 means 1 to 4), or the seeds themselves (1,5,9).", group=TRAINING)
-    ] = 3
-    seed: Annotated[tuple[int, ...], Help("A seed, instead of --seeds. Can be repeated.", group=TRAINING)] = ()
-    minutes: Annotated[NotNegative | None, Help("Training time of each run, in minutes.", group=TRAINING)] = None
-    steps: Annotated[Count | None, Help("Number of training updates of each run.", group=TRAINING)] = None
-    settings: Annotated[
-        tuple[str, ...],
-        Help(
-            "Change a setting of every system that is trained. Can be repeated.",
-            group=TRAINING,
-            flags=("--set",),
-            metavar="KEY=VALUE",
-        ),
-    ] = ()
-    unequal: Annotated[bool, Help("Allow unequal data or budgets; the report mentions them.", group=TRAINING)] = False
-    on: Annotated[
-        str | None,
-        Help(
-            "Test pairs: a TSV file, a file of sources, or task:NAME (default: the test split of the training task).",
-            group=EVALUATION,
-        ),
-    ] = None
-    targets: Annotated[Path | None, Help("The references, if --on has only sources.", group=EVALUATION)] = None
-    count: Annotated[Count, Help("Number of test pairs, if they come from a task.", group=EVALUATION)] = 500
-    words: Annotated[
-        str | tuple[int, int] | None,
-        Help("Source lengths of a task's test pairs, such as 3-60 (default: as in training).", group=EVALUATION),
-    ] = None
-    rounds: Annotated[
-        CountOrZero, Help("Number of speed and memory measurements; 0 disables them.", group=MEASUREMENT)
-    ] = 5
-    resamples: Annotated[
-        int, Range(least=10, most=10**6), Help("Resamples for confidence intervals and p-values.", group=MEASUREMENT)
-    ] = 1000
-    shown: Annotated[
-        int, Range(least=0, most=50), Help("Sentences to show, where the systems differ most.", group=MEASUREMENT)
-    ] = 6
-    by: Annotated[
-        Literal["auto", "piece", "word"],
-        Help("Draw heatmaps per word or token (piece); auto decides.", group=MEASUREMENT),
-    ] = "auto"
-    device: Annotated[str, Help("The device: auto, cpu, cuda or mps.")] = "auto"
-    batch_tokens: Annotated[Count, Help("Tokens × hypotheses per batch; a smaller number needs less memory.")] = 8192
+    data: str | None = option(None, "Training data for systems given by name: a file of pairs, or task:NAME.", TRAINING)
+    seeds: int | str = option(3, "The number of seeds (4 means 1 to 4), or the seeds themselves (1,5,9).", TRAINING)
+    seed: tuple[int, ...] = option((), "A seed, instead of --seeds. Can be repeated.", TRAINING)
+    minutes: NotNegative | None = option(None, "Training time of each run, in minutes.", TRAINING)
+    steps: Count | None = option(None, "Number of training updates of each run.", TRAINING)
+    settings: tuple[str, ...] = option(
+        (),
+        "Change a setting of every system that is trained. Can be repeated.",
+        TRAINING,
+        flags=("--set",),
+        metavar="KEY=VALUE",
+    )
+    unequal: bool = option(False, "Allow unequal data or budgets; the report mentions them.", TRAINING)
+    on: str | None = option(
+        None,
+        "Test pairs: a TSV file, a file of sources, or task:NAME (default: the test split of the training task).",
+        EVALUATION,
+    )
+    targets: Path | None = option(None, "The references, if --on has only sources.", EVALUATION)
+    count: Count = option(500, "Number of test pairs, if they come from a task.", EVALUATION)
+    words: str | tuple[int, int] | None = option(
+        None, "Source lengths of a task's test pairs, such as 3-60 (default: as in training).", EVALUATION
+    )
+    rounds: CountOrZero = option(5, "Number of speed and memory measurements; 0 disables them.", MEASUREMENT)
+    resamples: Annotated[int, Range(least=10, most=10**6)] = option(
+        1000, "Resamples for confidence intervals and p-values.", MEASUREMENT
+    )
+    shown: Annotated[int, Range(least=0, most=50)] = option(
+        6, "Sentences to show, where the systems differ most.", MEASUREMENT
+    )
+    by: Literal["auto", "piece", "word"] = option(
+        "auto", "Draw heatmaps per word or token (piece); auto decides.", MEASUREMENT
+    )
+    device: str = option("auto", "The device: auto, cpu, cuda or mps.")
+    batch_tokens: Count = option(8192, "Tokens × hypotheses per batch; a smaller number needs less memory.")
 
     @property
     def overrides(self) -> list[str]:

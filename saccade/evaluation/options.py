@@ -2,65 +2,52 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-from saccade.ranges import Checked, Count, CountOrZero, Help, Seed
+from saccade.ranges import Checked, Count, CountOrZero, Seed, option
 
 SYSTEMS, COUNTING, SHOWING = "Systems", "Metrics", "Output"
 
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluateOptions(Checked):
-    targets: Annotated[
-        Path | None, Help("The references, if PAIRS has only the sources.", metavar="TARGETS", argument=True)
-    ] = None
-    reference: Annotated[tuple[Path, ...], Help("A file of further references, line by line. Can be repeated.")] = ()
-    against: Annotated[
-        tuple[str, ...], Help("Another SYSTEM to compare with the first. Can be repeated.", group=SYSTEMS)
-    ] = ()
-    test: Annotated[
-        Literal["bootstrap", "randomisation"], Help("Significance test for the differences.", group=SYSTEMS)
-    ] = "bootstrap"
-    metrics: Annotated[
-        str | None,
-        Help(
-            "Comma-separated list of bleu, chrf, ter, wer, per, cer, exact, word_error, phone_error, rouge1, rouge2, "
-            "rougeL (default: chosen by the data).",
-            group=COUNTING,
-        ),
-    ] = None
-    resamples: Annotated[
-        CountOrZero, Help("Number of bootstrap resamples for confidence intervals; 0 disables them.", group=COUNTING)
-    ] = 1000
-    train: Annotated[Path | None, Help("The training targets, to count word frequencies.", group=COUNTING)] = None
-    constraints: Annotated[
-        Path | None,
-        Help('Check these constraints: one JSON object per line, such as {"include": ["cat"]}.', group=COUNTING),
-    ] = None
-    gold: Annotated[
-        Path | None, Help("Gold alignments in Pharaoh (0-0 1?2 …) or NAACL (0001 1 1 S) format.", group=COUNTING)
-    ] = None
-    gold_base: Annotated[
-        int | None,
-        Help("Number of the first word in the gold file (default: 0 in Pharaoh, 1 in NAACL).", group=COUNTING),
-    ] = None
-    tokenised: Annotated[
-        bool, Help("The words of the texts and of the gold file are separated by white space.", group=COUNTING)
-    ] = False
-    layer: Annotated[
-        int | None, Help("The decoder layer to align with (default: the model's choice).", group=COUNTING)
-    ] = None
-    by_length: Annotated[bool, Help("Show scores by source length.", group=SHOWING)] = False
-    by_frequency: Annotated[bool, Help("Show scores of rare and common words.", group=SHOWING)] = False
-    report: Annotated[Path | None, Help("Write an HTML report to this file.", group=SHOWING)] = None
-    by: Annotated[
-        Literal["auto", "piece", "word"],
-        Help("Draw heatmaps per word or per token (piece). auto uses tokens for character models and single words."),
-    ] = "auto"
-    count: Annotated[Count, Help("Number of test pairs, if they come from a task.")] = 500
-    seed: Annotated[Seed, Help("Seed for the test pairs, if they come from a task.")] = 1
-    device: Annotated[str, Help("The device: auto, cpu, cuda or mps.")] = "auto"
-    batch_tokens: Annotated[Count, Help("Tokens × hypotheses per batch; a smaller number needs less memory.")] = 8192
+    targets: Path | None = option(
+        None, "The references, if PAIRS has only the sources.", metavar="TARGETS", argument=True
+    )
+    reference: tuple[Path, ...] = option((), "A file of further references, line by line. Can be repeated.")
+    against: tuple[str, ...] = option((), "Another SYSTEM to compare with the first. Can be repeated.", SYSTEMS)
+    test: Literal["bootstrap", "randomisation"] = option("bootstrap", "Significance test for the differences.", SYSTEMS)
+    metrics: str | None = option(
+        None,
+        "Comma-separated list of bleu, chrf, ter, wer, per, cer, exact, word_error, phone_error, rouge1, rouge2, "
+        "rougeL (default: chosen by the data).",
+        COUNTING,
+    )
+    resamples: CountOrZero = option(
+        1000, "Number of bootstrap resamples for confidence intervals; 0 disables them.", COUNTING
+    )
+    train: Path | None = option(None, "The training targets, to count word frequencies.", COUNTING)
+    constraints: Path | None = option(
+        None, 'Check these constraints: one JSON object per line, such as {"include": ["cat"]}.', COUNTING
+    )
+    gold: Path | None = option(None, "Gold alignments in Pharaoh (0-0 1?2 …) or NAACL (0001 1 1 S) format.", COUNTING)
+    gold_base: int | None = option(
+        None, "Number of the first word in the gold file (default: 0 in Pharaoh, 1 in NAACL).", COUNTING
+    )
+    tokenised: bool = option(
+        False, "The words of the texts and of the gold file are separated by white space.", COUNTING
+    )
+    layer: int | None = option(None, "The decoder layer to align with (default: the model's choice).", COUNTING)
+    by_length: bool = option(False, "Show scores by source length.", SHOWING)
+    by_frequency: bool = option(False, "Show scores of rare and common words.", SHOWING)
+    report: Path | None = option(None, "Write an HTML report to this file.", SHOWING)
+    by: Literal["auto", "piece", "word"] = option(
+        "auto", "Draw heatmaps per word or per token (piece). auto uses tokens for character models and single words."
+    )
+    count: Count = option(500, "Number of test pairs, if they come from a task.")
+    seed: Seed = option(1, "Seed for the test pairs, if they come from a task.")
+    device: str = option("auto", "The device: auto, cpu, cuda or mps.")
+    batch_tokens: Count = option(8192, "Tokens × hypotheses per batch; a smaller number needs less memory.")
 
     @property
     def metric_names(self) -> list[str]:
