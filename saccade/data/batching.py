@@ -1,8 +1,8 @@
 """Batches of pairs of similar length. The seed decides their order, and a saved position continues it."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Self, TypedDict
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from saccade.text import BOS, EOS, PAD
 Rows = Sequence[npt.NDArray[np.int32] | Sequence[int]]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Batch:
     """The source ends with eos. Teacher forcing reads `target_in`, from bos, and predicts `target_out`, to eos."""
 
@@ -28,17 +28,9 @@ class Batch:
 
     @classmethod
     def of(cls, sources: Rows, targets: Rows, indices: Iterable[int]) -> Self:
-        source, source_readable = pad_sources(sources)
         target_in, target_readable = _pad(targets, before=[BOS])
         target_out, _ = _pad(targets, after=[EOS])
-        return cls(
-            source=source,
-            source_readable=source_readable,
-            target_in=target_in,
-            target_out=target_out,
-            target_readable=target_readable,
-            indices=torch.tensor(list(indices)),
-        )
+        return cls(*pad_sources(sources), target_in, target_out, target_readable, torch.tensor(list(indices)))
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -79,12 +71,6 @@ def _pad(rows: Rows, *, before: Sequence[int] = (), after: Sequence[int] = ()) -
     return torch.from_numpy(ids), torch.from_numpy(readable)
 
 
-class Position(TypedDict):
-    epoch: int
-    window: int
-    index: int
-
-
 class Batches:
     """Each iteration yields the rest of an epoch, which has every pair once (or as often as the weight of its corpus
     says); then the next epoch begins.
@@ -95,11 +81,8 @@ class Batches:
 
     def __init__(self, pairs: WindowSource, *, tokens: int = 4096, seed: int = 1) -> None:
         self.pairs, self.draw = pairs, pairs.window
-        self.tokens = tokens
-        self.seed = seed
-        self.epoch = 1
-        self.window = 0
-        self.index = 0
+        self.tokens, self.seed = tokens, seed
+        self.epoch, self.window, self.index = 1, 0, 0
         self._cut: tuple[tuple[int, int], PairWindow, list[list[int]]] | None = None
 
     def __len__(self) -> int:
@@ -123,10 +106,10 @@ class Batches:
         inside = self.index / len(self) if self.index else 0.0
         return self.epoch - 1 + (self.window + inside) / self.pairs.windows
 
-    def state(self) -> Position:
+    def state(self) -> dict[str, int]:
         return {"epoch": self.epoch, "window": self.window, "index": self.index}
 
-    def restore(self, state: Position) -> None:
+    def restore(self, state: Mapping[str, int]) -> None:
         """Continue exactly where `state` was taken, with the same pairs, tokens and seed."""
         self.epoch, self.window, self.index = state["epoch"], state["window"], state["index"]
 

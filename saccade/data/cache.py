@@ -18,6 +18,7 @@ import numpy.typing as npt
 from saccade import files
 from saccade.data.formats import PairFiles
 from saccade.data.sources import ListedPairs, PairSource, ReversedPairs
+from saccade.data.text_files import digest_file
 from saccade.errors import UserError
 from saccade.files import parse_json
 from saccade.text import HasTexts
@@ -84,7 +85,7 @@ def load_arrays(folder: Path) -> tuple[dict[str, npt.NDArray[Any]], Any]:
 
 
 def _write_checksums(folder: Path, names: Iterable[str], about: Any) -> None:
-    checksums = {name: _checksum(folder / name) for name in names}
+    checksums = {name: digest_file(folder / name) for name in names}
     contents = {"format": FORMAT, "checksums": checksums, "about": about}
     (folder / _ABOUT).write_text(json.dumps(contents, indent=2) + "\n", encoding="utf-8")
 
@@ -96,16 +97,11 @@ def _verify_checksums(folder: Path) -> tuple[list[str], Any]:
         if contents["format"] != FORMAT:
             raise DamagedError(f"{folder} has format {contents['format']}, not {FORMAT}")
         for name, checksum in contents["checksums"].items():
-            if _checksum(folder / name) != checksum:
+            if digest_file(folder / name) != checksum:
                 raise DamagedError(f"{folder / name} is not as it was saved")
         return [*contents["checksums"]], contents["about"]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, UserError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DamagedError(f"{folder}: {error}") from error
-
-
-def _checksum(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -191,44 +191,35 @@ def _read_json(file: File, fields: Fields, start: Mark | None) -> MarkedPairs:
 
 def _json_records(file: File, field: str, start: Mark | None) -> Iterator[tuple[Mark, str, Mapping[str, Any] | None]]:
     """Read (mark, place for messages, object) of each line, or of each item of an array; None for a blank line."""
-    name = display_name(file)
+    name, example = display_name(file), f"{{{json.dumps(field)}: …}}"
     if _kind(file) == ".json":
         file = text_files.load_file(file)
-        if (content := text_files.read_content(file).removeprefix(b"\xef\xbb\xbf").lstrip()).startswith(b"["):
-            first = start[0] if start else 1
-            for number, item in enumerate(_parse_array(file, content)[first - 1 :], first):
+        content = text_files.read_content(file).removeprefix(b"\xef\xbb\xbf").lstrip()
+        if content.startswith(b"["):
+            items, first = _parse_json(content, f"{name}:", "an array of objects"), start[0] if start else 1
+            if not items:
+                raise UserError(f"{name}: the array is empty; expected one object per pair")
+            for number, item in enumerate(items[first - 1 :], first):
                 place = f"{name}: item {number:,}"
                 if not isinstance(item, dict):
-                    raise UserError(f"{place} is {json.dumps(item)[:20]}…, not an object; expected {_example(field)}")
+                    raise UserError(f"{place} is {json.dumps(item)[:20]}…, not an object; expected {example}")
                 yield (number,), place, item
             return
     for mark, line in marked_lines(file, start or (1, 0)):
-        yield mark, f"{name}:{mark[0]}", _parse_object(line, file, mark[0], field) if line.strip() else None
+        place, record = f"{name}:{mark[0]}", None
+        if line.strip():
+            array = "; for an array of objects, name the file *.json" if line.lstrip().startswith("[") else ""
+            record = _parse_json(line, f"{place}:", f"one object per line{array}")
+            if not isinstance(record, dict):
+                raise UserError(f"{place}: {line[:20]}… is not an object; expected {example}")
+        yield mark, place, record
 
 
-def _parse_array(file: File, content: bytes) -> list[Any]:
+def _parse_json(text: str | bytes, place: str, expected: str) -> Any:
     try:
-        items = parse_json(content)
+        return parse_json(text)
     except ValueError as error:
-        raise UserError(f"{display_name(file)}: not JSON ({error}); expected an array of objects") from None
-    if not items:
-        raise UserError(f"{display_name(file)}: the array is empty; expected one object per pair")
-    return list(items)
-
-
-def _parse_object(line: str, file: File, number: int, field: str) -> dict[str, Any]:
-    try:
-        record = parse_json(line)
-    except ValueError as error:
-        array = "; for an array of objects, name the file *.json" if line.lstrip().startswith("[") else ""
-        raise line_error(file, number, f"not JSON ({error}); expected one object per line{array}") from None
-    if not isinstance(record, dict):
-        raise line_error(file, number, f"{line[:20]}… is not an object; expected {_example(field)}")
-    return record
-
-
-def _example(field: str) -> str:
-    return f"{{{json.dumps(field)}: …}}"
+        raise UserError(f"{place} not JSON ({error}); expected {expected}") from None
 
 
 def _read_csv(file: File, fields: Fields, start: Mark | None) -> MarkedPairs:

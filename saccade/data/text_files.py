@@ -109,9 +109,8 @@ def _damage_error(file: File, number: int, error: Exception) -> UserError:
 
 def _decode(line: bytes, file: File, number: int) -> str:
     if len(line.rstrip(b"\r\n")) > LONGEST_LINE:
-        raise line_error(
-            file, number, f"more than {LONGEST_LINE:,} bytes without a line end; expected one text per line"
-        )
+        problem = f"more than {LONGEST_LINE:,} bytes without a line end; expected one text per line"
+        raise line_error(file, number, problem)
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -61,20 +61,12 @@ def _with_unicode_classes(expression: str) -> str:
         match = (_INSIDE_BRACKETS if inside else _OUTSIDE_BRACKETS).match(expression, place)
         assert match is not None  # each of the two matches any character
         token, place = match[0], match.end()
-        if token.startswith("\\"):
-            written.append(_unicode_class(token, inside))
-        else:
+        if not token.startswith("\\"):
             inside = token != "]" if inside else token.startswith("[")
-            written.append(token)
+        elif (unicode := _CLASSES.get(token[1:].lower())) is not None:
+            is_negated = token[1:].isupper()
+            if inside and is_negated:
+                raise UserError(f"{token} inside brackets is not supported; write the expression without it")
+            token = unicode if inside else f"[{'^' * is_negated}{unicode}]"
+        written.append(token)
     return "".join(written)
-
-
-def _unicode_class(escape: str, inside: bool) -> str:
-    unicode = _CLASSES.get(escape[1:].lower())
-    if unicode is None:
-        return escape
-    if escape[1:].islower():
-        return unicode if inside else f"[{unicode}]"
-    if inside:
-        raise UserError(f"{escape} inside brackets is not supported; write the expression without it")
-    return f"[^{unicode}]"
