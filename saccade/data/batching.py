@@ -120,7 +120,6 @@ class Batches:
         return (self.epoch, self.window + 1) if self.window + 1 < self.pairs.windows else (self.epoch + 1, 0)
 
     def _window(self) -> tuple[PairWindow, list[list[int]]]:
-        """Return this window and the places of each of its batches."""
         now = self.epoch, self.window
         if self._cut is None or self._cut[0] != now:
             self._cut = None  # two windows need not be in memory at once

@@ -91,7 +91,6 @@ def _write_checksums(folder: Path, names: Iterable[str], about: Any) -> None:
 
 
 def _verify_checksums(folder: Path) -> tuple[list[str], Any]:
-    """Return the names of the files and what about.json says of them."""
     try:
         contents = parse_json((folder / _ABOUT).read_bytes())
         if contents["format"] != FORMAT:
@@ -117,7 +116,6 @@ class TaskPairs:
         _write_checksums(folder, [_PAIRS], None)
 
     def load(self, folder: Path) -> "TaskPairs":
-        """Raise DamagedError unless every byte is as it was saved."""
         _verify_checksums(folder)
         return TaskPairs(draw=self.draw, file=folder / _PAIRS)
 

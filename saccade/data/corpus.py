@@ -76,7 +76,7 @@ class PairWindow:
 
 
 class PairCollector:
-    """Collects encoded pairs, at four bytes per token."""
+    """Four bytes per token."""
 
     def __init__(self) -> None:
         self._indices, self._sides = array("q"), [(array("i"), array("q", [0])) for _ in range(2)]
@@ -88,7 +88,6 @@ class PairCollector:
             offsets.append(len(ids))
 
     def build(self) -> tuple[Side, Side, Places]:
-        """Return the sources, the targets and the indices."""
         source, target = (Side(np.frombuffer(ids, np.int32), np.frombuffer(at, np.int64)) for ids, at in self._sides)
         return source, target, np.frombuffer(self._indices, np.int64)
 

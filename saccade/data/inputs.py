@@ -20,7 +20,6 @@ class NamedPairs(NamedTuple):
     alignments: Sequence[frozenset[tuple[int, int]]] | None = None  # the true links, where a task has them
 
     def complete(self) -> list[TextPair]:
-        """The pairs with text on both sides."""
         complete = [pair for pair in self.pairs if all(text.strip() for text in pair)]
         if not complete:
             raise UserError(f"{self.name}: every pair has a blank side; expected texts on both sides")

@@ -196,7 +196,6 @@ class Selection:
 
     @classmethod
     def load(cls, folder: Path, pairs: PairSource, cleaning: Cleaning) -> Self:
-        """Load what was saved for the same pairs and cleaning."""
         arrays, about = load_arrays(folder)
         source, target = map(frozenset, about["scripts"])
         return cls(
@@ -231,13 +230,14 @@ class Survey:
     ) -> None:
         """At most `most` pairs will be held out; 0: none."""
         self.first: list[TextPair] = []
-        self._seed, self._groups, self._sample = seed, TextGroups(seed, most), Sample[tuple[int, TextPair]](sample)
+        self.drawn = Sample[tuple[int, TextPair]](sample)
+        self._seed, self._groups = seed, TextGroups(seed, most)
 
         def observe(place: int, pair: TextPair, verdict: Verdict) -> None:
             if len(self.first) < first:
                 self.first.append(pair)
             if verdict is Verdict.KEPT:
-                self._sample.add((place, pair))
+                self.drawn.add((place, pair))
                 if most:
                     self._groups.add(place, pair)
 
@@ -251,15 +251,9 @@ class Survey:
 
     def sample(self, share: float, split: Split, elsewhere: frozenset[int]) -> Iterator[TextPair]:
         """Return a share of all pairs, at most the whole sample, without those that are left out or held out."""
-        for place, pair in self._sample.items[: math.ceil(share * self._sample.count)]:
-            is_kept = self.selection.verdicts[place] == Verdict.KEPT
-            if is_kept and split.judge(pair, elsewhere) is Verdict.KEPT:
+        for place, pair in self.drawn.items[: math.ceil(share * self.drawn.count)]:
+            if self.selection.verdicts[place] == split.judge(pair, elsewhere) == Verdict.KEPT:
                 yield pair
-
-    @property
-    def count(self) -> int:
-        """The number of pairs that the sample was drawn from."""
-        return self._sample.count
 
 
 def _digest(pair: TextPair) -> int:
@@ -268,7 +262,6 @@ def _digest(pair: TextPair) -> int:
 
 
 def _find_repeated(digests: npt.NDArray[np.uint64], verdicts: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
-    """Find the places of pairs to train on that occur earlier, too."""
     places = np.flatnonzero(verdicts == Verdict.KEPT)
     repeated = np.ones(len(places), bool)
     repeated[np.unique(digests[places], return_index=True)[1]] = False

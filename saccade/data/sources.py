@@ -56,8 +56,6 @@ class PairSource(ABC):
 
 @dataclass(frozen=True, eq=False)
 class ListedPairs(PairSource):
-    """Pairs that are in memory already."""
-
     pairs: Sequence[HasTexts]
 
     def __str__(self) -> str:
@@ -71,8 +69,6 @@ class ListedPairs(PairSource):
 
 @dataclass(frozen=True)
 class ReversedPairs(PairSource):
-    """The same pairs from target to source."""
-
     pairs: PairSource
 
     def __str__(self) -> str:
@@ -103,7 +99,6 @@ def add_tag(pair: TextPair, tag: str | None) -> TextPair:
 
 
 def hash_pairs(pairs: Iterable[TextPair]) -> str:
-    """Return the sha256 of all texts."""
     digest = hashlib.sha256()
     for pair in pairs:
         digest.update(repr(pair).encode("utf-8", "surrogatepass"))

@@ -80,7 +80,6 @@ def marked_lines(file: File, mark: Mark = (1, 0)) -> Iterator[tuple[Mark, str]]:
 
 
 def digest_file(file: File) -> str:
-    """Return the sha256 of the file as it is stored."""
     with open_bytes(file) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 

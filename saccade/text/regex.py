@@ -47,7 +47,6 @@ class Expression:
                 yield start, end
 
     def matches_nothing(self) -> bool:
-        """Tell whether it matches the empty text."""
         return self._compiled.fullmatch("") is not None
 
 

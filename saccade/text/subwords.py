@@ -40,8 +40,6 @@ Sampler = Callable[[str, Random], list[int]]  # returns the tokens of a word wit
 
 @dataclass(frozen=True, kw_only=True)
 class Policy(Checked):
-    """How a vocabulary is trained."""
-
     kind: Annotated[Kind, Help("Kind of tokens: subwords (unigram or bpe), characters or words.")] = "unigram"
     size: Annotated[VocabularySize, Help("Maximum number of tokens, including 4 special ones and 256 bytes.")] = 8000
     normalise: Annotated[Literal["identity", "nfc", "nfkc"], Help("Unicode normalisation of all texts.")] = "identity"

@@ -73,7 +73,6 @@ class Tokeniser:
         return cls(model, chosen)
 
     def reversed(self) -> Self:
-        """Return the same tokens, not copied, in the other order."""
         other = copy(self)
         other.right_to_left = not self.right_to_left
         return other
@@ -90,7 +89,6 @@ class Tokeniser:
 
     @cached_property
     def tags(self) -> dict[str, int]:
-        """The tags that may precede a text, with their ids."""
         controls = filter(self._pieces.is_control, range(EOS + 1, len(self)))
         return {self._pieces.id_to_piece(token): token for token in controls}
 
@@ -202,7 +200,6 @@ class Tokeniser:
 
     @cached_property
     def surfaces(self) -> list[bytes]:
-        """The bytes that each id writes."""
         texts = map(self._pieces.id_to_piece, range(len(self)))
         is_byte = self._pieces.is_byte
         written = [bytes([int(text[3:5], 16)]) if is_byte(id_) else text.encode() for id_, text in enumerate(texts)]
@@ -232,7 +229,6 @@ class Tokeniser:
 
     @classmethod
     def from_files(cls, contents: Mapping[str, bytes], folder: Path, name: str = "tokeniser") -> Self:
-        """Build from the contents of the two files; errors name the folder."""
         described, model = names = f"{name}.json", f"{name}.model"
         if missing := [file for file in names if file not in contents]:
             raise UserError(f"{folder}: has no {missing[0]}; expected a model folder with its tokeniser")

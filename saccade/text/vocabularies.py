@@ -107,7 +107,6 @@ class Placeholders:
         return masked, Masked(text, masked.shown)
 
     def _replace(self, text: str, replaced: Callable[[str], str]) -> str:
-        """Replace every span of the text."""
         written, place = [], 0
         for start, end in self._expression.spans(text):
             written += [text[place:start], replaced(text[start:end])]
@@ -170,7 +169,6 @@ class Vocabularies:
         return left._replace(text=source.removesuffix(text) + left.text), right
 
     def encode(self, pair: HasTexts) -> tuple[list[int], list[int]]:
-        """Return the ids of a pair to train on."""
         source, target = self.mask_pair(pair.source, pair.target)
         return self.source.encode(source.text), self.target.encode(target.text)
 
@@ -179,7 +177,6 @@ class Vocabularies:
         return self.source.model is self.target.model
 
     def towards(self, *, right_to_left: bool) -> Self:
-        """Return the same vocabularies, with the target in this order."""
         return self if self.target.right_to_left == right_to_left else replace(self, target=self.target.reversed())
 
     @property
@@ -208,7 +205,6 @@ class Vocabularies:
 
     @classmethod
     def from_files(cls, contents: Mapping[str, bytes], folder: Path) -> Self:
-        """Build from the contents of the files; errors name the folder."""
         placeholders = None
         if _PLACEHOLDERS in contents:
             try:

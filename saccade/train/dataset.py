@@ -172,7 +172,7 @@ class _Choice:
     def __iter__(self) -> Iterator[TextPair]:
         """A sample of the pairs to train on, with the same share of every corpus."""
         splits, elsewhere = self._splits
-        share = min(1.0, self._sample / max(1, sum(survey.count for survey in self.surveys)))
+        share = min(1.0, self._sample / max(1, sum(survey.drawn.count for survey in self.surveys)))
         for survey, split in zip(self.surveys, splits, strict=True):
             yield from survey.sample(share, split, elsewhere)
 
