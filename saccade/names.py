@@ -100,7 +100,7 @@ def resolve(name: str, table: Mapping[str, Any], kind: str) -> Any:
     if name in table:
         return table[name]
     if ":" not in name:
-        raise UserError(f"there is no {kind} {name!r}; {nearest(name, table)}, or name your own as my_module:factory")
+        raise UserError(f"there is no {kind} {name!r}; {nearest(name, table)} (your own: my_module:factory)")
     module_name, _, attribute = name.partition(":")
     if os.getcwd() not in sys.path:  # noqa: PTH109
         sys.path.append(os.getcwd())  # noqa: PTH109

@@ -128,8 +128,8 @@ class HeadChoice:
             "predictability": f"predictability in bits per {self.unit}",
         }
         reverse = "" if self.reverse_head is None else f"; in the reverse model, {self.reverse_head}"
-        tried = f"the best of {self.tried} on {plural(self.pairs, 'pair')}"
-        return f"{self.head}{reverse}: {tried} by {criterion[self.by]}, {self.value:.3f}"
+        tried = f"best of {plural(self.tried, 'candidate')} on {plural(self.pairs, 'pair')}"
+        return f"{self.head}{reverse} ({tried}; {criterion[self.by]}: {self.value:.3f})"
 
 
 def candidate_heads(

@@ -166,7 +166,8 @@ def _explain_tabs(file: File, tabs: int, columns: Sequence[int] | None) -> str:
     advice = "for two parallel files, give both"
     if tabs > 1:
         example = "pairs.txt" if is_stdin(str(file)) else shlex.quote(str(file))
-        advice = f'for the first two columns: --set \'data.fields=["1", "2"]\', or cut -f 1,2 {example} > two.tsv'
+        cut = f"cut -f 1,2 {example} > two.tsv"
+        advice = f'for the first two columns: {cut}, or train with --set \'data.fields=["1", "2"]\''
     return f"{count}; expected one, between source and target; {advice}"
 
 

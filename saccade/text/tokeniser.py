@@ -85,7 +85,7 @@ class Tokeniser:
         """How the vocabulary differs from the policy."""
         if len(self) == self.policy.size:
             return None
-        return f"vocabulary of {len(self):,} tokens: the text does not have the {self.policy.size:,} requested"
+        return f"vocabulary of {len(self):,} tokens; the text has fewer than the {self.policy.size:,} requested"
 
     @cached_property
     def tags(self) -> dict[str, int]:

@@ -186,7 +186,7 @@ def _with_vocabulary(data: Data, facts: Facts) -> tuple[Data, str]:
     joint = data.joint and (task is None or task.joint)
     if task is not None and task.pieces != "unigram":
         policy = Policy(kind=task.pieces, size=2000)
-        reason = f"tokens are {'characters' if task.pieces == 'char' else 'words'}, as suits task:{data.task}"
+        reason = f"a vocabulary of {'characters' if task.pieces == 'char' else 'words'}, the units of task:{data.task}"
     elif task is None and facts.is_pronunciation:
         joint, target = False, Policy(kind="word", size=2000)
         reason = "sources are single words and targets are symbols between spaces: from characters to symbols"

@@ -85,9 +85,9 @@ class Log:
             "epoch": str(epoch),
             "loss": f"{loss:.3f}",
             "perplexity": f"{math.exp(min(loss, 20)):.2f}",
-            "rate": f"{rate:.2e}",
+            "lr": f"{rate:.2e}",
             "tokens/s": f"{speed:,.0f}",
-            "left": f"over {left}" if is_too_low else left,
+            "remaining": f"over {left}" if is_too_low else left,
             "memory": f"{peak_memory() / 2**30:.1f} GiB",
         }
         if self._live is not None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from saccade import config
 from saccade.errors import Progress, Say, UserError, say
 from saccade.names import is_stdin, task_name
-from saccade.ranges import BetweenZeroAndOne, Checked, Help
+from saccade.ranges import BetweenZeroAndOne, Checked, Help, OptionError
 
 if TYPE_CHECKING:
     from saccade.train.loop import Outcome
@@ -96,7 +96,7 @@ def parse_budget(budget: str | int) -> dict[str, float]:
         return {"max_minutes": float(number) * _SECONDS[unit] / 60}
     key = _COUNTED.get(unit.removesuffix("s") if len(unit) > 1 else unit)
     if key is None or "." in number:
-        raise UserError(f"budget: {budget!r} given, expected a time (10m, 2h), updates (5000) or epochs (20 epochs)")
+        raise OptionError("budget", f"must be a time (10m, 2h), updates (5000) or epochs (20 epochs), got {budget!r}")
     return {key: int(number)}
 
 

@@ -223,7 +223,7 @@ def choose_threads(run: TrainingRun) -> TrainingRun:
     The last bits of a sum may depend on the number of threads, so it is saved in the recipe, for when the run is
     resumed. Several workers share the cores already and are not measured; a GPU does not depend on it.
     """
-    workers, threads, reason = run.workers, torch.get_num_threads(), "as many as there are"
+    workers, threads, reason = run.workers, torch.get_num_threads(), "all available"
     if run.training.threads != "auto" or run.device.type != "cpu":
         return run
     if workers.count > 1:

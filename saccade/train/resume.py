@@ -43,7 +43,7 @@ def recipe_to_resume(
     if conflicts:
         more = f" (and {len(conflicts) - _MOST_NAMED} more)" if len(conflicts) > _MOST_NAMED else ""
         raise UserError(
-            f"{out}: a resumed run keeps its recipe, but for train.max_*, train.patience and data.processes: "
+            f"{out}: a resumed run keeps its recipe, except train.max_*, train.patience and data.processes: "
             f"{'; '.join(conflicts[:_MOST_NAMED])}{more}; type the command that began the run, or give another --out"
         )
     changes = {key: value for key, value in vars(wanted.train).items() if _may_change(f"train.{key}")}

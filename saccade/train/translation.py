@@ -218,10 +218,10 @@ class TranslationLearner(Learner[Batch]):
         if training.guided:
             layer: Layer = "all" if training.guided_layer is None else training.guided_layer
             head = AlignmentHead(layer=layer, head=training.guided_head, shift=self.model.alignment_shift)
-            return head, f"words are aligned by {head}, which was guided"
+            return head, f"alignment: {head}, which was guided"
         pairs = ((pair.source, pair.target) for pair in self.dataset.valid[:CHOICE_PAIRS])
         _, choice = Aligner(translator).with_best_head(pairs, every_head=True, every_shift=True)
-        return choice.head, f"{choice.unit}s are aligned by {choice}"
+        return choice.head, f"alignment of {choice.unit}s: {choice}"
 
     def shapes(self) -> list[Shape]:
         """The longest pairs and, where one side is always the shorter, pairs that are long on both sides, of which a

@@ -80,7 +80,7 @@ def test_align_reads_two_files_and_standard_input(
     with tsv.open(encoding="utf-8") as stream:  # gone through more than once, to choose
         monkeypatch.setattr(sys, "stdin", stream)
         code, out, err = run(model_folder, "-", "--shift", "auto")
-    assert code == 0 and len(out.splitlines()) == 4 and "by predictability" in err
+    assert code == 0 and len(out.splitlines()) == 4 and "predictability in bits" in err
 
 
 def test_align_uses_the_given_layer_head_and_shift(run: Run, model_folder: Path, tsv: Path) -> None:
@@ -107,7 +107,7 @@ def test_align_reports_scores_the_chosen_head_and_entropy(
     options = ("--gold", gold, "--best-head", "--shift", "auto", "--entropy", "--summary", summary, "--out", out)
     code, printed, err = run(model_folder, tsv, *options)
     assert code == 0 and printed == "" and len(out.read_text(encoding="utf-8").split("\n")) == 5
-    assert "the best of 14 on 3 pairs by 1 − AER" in err and "give --valid for a fair score" in err
+    assert "best of 14 candidates on 3 pairs; 1 − AER" in err and "give --valid for a fair score" in err
     assert "diagonal" in err and "entropy, bits" in err
     results = json.loads(summary.read_text(encoding="utf-8"))
     assert results["scores"]["attention"]["aer"] == pytest.approx(1 - results["choice"]["value"])
@@ -130,8 +130,8 @@ def test_align_chooses_the_head_on_validation_pairs(
     valid.write_text("the cat sleeps\tle chat dort\n", encoding="utf-8")
     known.write_text("1 1 1 S\n1 2 2 P\n", encoding="utf-8")
     code, _, err = run(model_folder, tsv, "--best-head", "--valid", valid, "--valid-gold", known, "--gold", gold)
-    assert code == 0 and "on 1 pair by 1 − AER" in err and "fair score" not in err
-    assert "by predictability" in run(model_folder, tsv, "--best-head", "--valid", valid)[2]
+    assert code == 0 and "on 1 pair; 1 − AER" in err and "fair score" not in err
+    assert "predictability in bits" in run(model_folder, tsv, "--best-head", "--valid", valid)[2]
 
 
 def test_align_combines_both_directions(run: Run, model_folder: Path, tsv: Path, gold: Path) -> None:

@@ -76,7 +76,7 @@ BAD = {
     "no tab": (b"a\tb\nno tab here\n", r"pairs.tsv:2: 0 tabs .*expected one"),
     "three columns": (
         b"a\tb\tc\n",
-        r"pairs.tsv:1: 2 tabs .*--set 'data.fields=\[\"1\", \"2\"\]', or cut -f 1,2 \S*pairs.tsv > two.tsv",
+        r"pairs.tsv:1: 2 tabs .*cut -f 1,2 \S*pairs.tsv > two.tsv, or train with --set 'data.fields=\[\"1\", \"2\"\]'",
     ),
     "nul": (b"a\tb\na\0\tb\n", r"pairs.tsv:2: .*NUL"),
     "latin-1": (

@@ -47,7 +47,16 @@ def test_log_prints_plain_lines_without_a_terminal(tmp_path: Path) -> None:
         "step 2,000: validation loss 2.600, BLEU 12.0 (best BLEU 12.3)",
     ]
     (line,) = written.getvalue().splitlines()[4:]
-    for part in (" 25%", "step 1 ", "loss 1.000", "perplexity 2.72", "tokens/s 1,234", "left 3:00:00", "memory", "GiB"):
+    for part in (
+        " 25%",
+        "step 1 ",
+        "loss 1.000",
+        "perplexity 2.72",
+        "tokens/s 1,234",
+        "remaining 3:00:00",
+        "memory",
+        "GiB",
+    ):
         assert part in line
     assert "\x1b" not in written.getvalue()
 
@@ -56,7 +65,7 @@ def test_time_left_is_a_lower_bound_before_the_first_validation(tmp_path: Path) 
     log, written = make_log(tmp_path)
     with log:
         progress(log, 1)
-    assert "left over 3:00:00" in written.getvalue()
+    assert "remaining over 3:00:00" in written.getvalue()
 
 
 def test_log_shows_a_live_display_in_a_terminal(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from saccade.errors import UserError
+from saccade.ranges import OptionError
 from saccade.train.request import TrainingRequest, parse_budget, plan_recipe
 
 
@@ -25,7 +25,7 @@ def test_budget_becomes_a_setting(budget: str | int, settings: dict[str, float])
 
 @pytest.mark.parametrize("budget", ["", "ten minutes", "5 parsecs", "2.5 epochs", "-3", "m"])
 def test_unknown_budget_is_refused(budget: str) -> None:
-    with pytest.raises(UserError, match="expected a time"):
+    with pytest.raises(OptionError, match="must be a time"):
         parse_budget(budget)
 
 
