@@ -5,7 +5,7 @@ An ensemble has the contract of a model, so that every search accepts it. Its Fi
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast, get_args
+from typing import Any, get_args
 
 import torch
 from torch import Tensor, nn
@@ -47,14 +47,10 @@ class Ensemble(Seq2Seq[State, State]):
             expected = f"{len(members)}, one per model, none negative"
             raise UserError(f"weights of an ensemble: expected {expected}; got {weights}")
         super().__init__(config, *sizes.pop())
-        self.members = nn.ModuleList(members)
+        self._models, self.members = list(members), nn.ModuleList(members)
         self.weights = [weight / sum(weights) for weight in weights]
         self._attending = next((place for place, member in enumerate(members) if member.cross), 0)
         self.alignment_shift = members[self._attending].alignment_shift
-
-    @property
-    def _models(self) -> list[Seq2Seq[Any, Any]]:
-        return cast(list[Seq2Seq[Any, Any]], list(self.members))
 
     @property
     def cross(self) -> list[str]:
@@ -75,12 +71,12 @@ class Ensemble(Seq2Seq[State, State]):
     def _average(self, logits: Sequence[Tensor]) -> Tensor:
         """Logits (…, V): log Σ_m w_m p_m, or Σ_m w_m log p_m"""
         precise = torch.promote_types(logits[0].dtype, torch.float32)
-        every = torch.stack([torch.log_softmax(each, -1, dtype=precise) for each in logits])
-        weights = every.new_tensor(self.weights)[(...,) + (None,) * (every.ndim - 1)]
+        log_probs = torch.stack([torch.log_softmax(each, -1, dtype=precise) for each in logits])
+        weights = log_probs.new_tensor(self.weights)[(...,) + (None,) * (log_probs.ndim - 1)]
         if self.config.average == "probabilities":
-            return torch.logsumexp(every + weights.log(), 0)
+            return torch.logsumexp(log_probs + weights.log(), 0)
         # 0 · −∞ counts as 0: a member without weight has no veto.
-        return torch.where(weights > 0, every * weights, 0.0).sum(0)
+        return torch.where(weights > 0, log_probs * weights, 0.0).sum(0)
 
 
 def combine(

@@ -266,13 +266,12 @@ class FileTranslation:
 
 def report_long_search() -> OnStep:
     """Report the progress of a long search every few seconds: one long text may take minutes."""
-    last, before = monotonic(), 0
+    last = monotonic()
 
     def watch(written: int, most: int) -> None:
-        nonlocal last, before
-        if written < before:  # another search
+        nonlocal last
+        if written == 1:  # another search
             last = monotonic()
-        before = written
         if monotonic() - last >= SECONDS_BETWEEN_MESSAGES:
             say(f"saccade: a long text: {plural(written, 'token')} written, of at most {most:,}")
             last = monotonic()

@@ -1,8 +1,4 @@
-"""Save a trained model to a folder, with its configuration, vocabularies and card, and load it to translate.
-
-save("my-model", model, vocabularies, card="# My model")
-load("my-model").translate(["Hello!"])
-"""
+"""Save a trained model to a folder, with its configuration, vocabularies and card, and load it to translate."""
 
 import dataclasses
 import math
@@ -41,8 +37,7 @@ def save(
     card: str | None = None,
 ) -> None:
     """Save the model: all files are written, or none. `extra` are plain JSON values to store with it. Without a `card`,
-    an existing one stays.
-    """
+    an existing one stays."""
     if isinstance(model, Ensemble):
         raise UserError("an ensemble cannot be saved: save its members, and combine them after loading them")
     for name, tensor in model.state_dict().items():

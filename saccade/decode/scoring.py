@@ -1,8 +1,5 @@
 """The probability of given translations under a model: one teacher-forced pass, without a search.
 
-for score in score_pairs(load("en-fr"), [("the cat sleeps", "le chat dort")]):
-    print(score.log_prob, score.perplexity, score.word_log_probs)
-
 A pair that is blank on both sides has log-probability 0, like the blank translation of a blank text. A pair that is
 blank on one side is scored by the model: a blank target is the end symbol alone, and so is a blank source.
 """

@@ -30,7 +30,7 @@ from saccade.text import Masked, Vocabularies
 if TYPE_CHECKING:
     from saccade.decode.confidence import Calibration
 
-BATCH_TOKENS = 8192  # source tokens × hypotheses in a batch, which decide its memory
+BATCH_TOKENS = 8192  # source tokens × hypotheses in a batch; fewer need less memory
 CHUNK = 512  # texts of a stream that are sorted and translated together
 _PART_BITS = 40  # the parts of a long text are sampled by numbers that no whole text has
 
@@ -81,23 +81,15 @@ class Translator:
         texts: Sequence[str],
         search: Search = DEFAULT_SEARCH,
         *,
-        constraints: Constraints | Sequence[Constraints | None] | None = None,
-        record: bool = False,
+        constraints: Constraints | Sequence[Constraints | None] | None = None,  # for all texts, or one item per text
+        record: bool = False,  # keep the tree of each search, as `Translation.tree`
         batch_tokens: int = BATCH_TOKENS,
-        weights: bool = False,
-        too_long: TooLong = "keep",
-        progress: OnProgress | None = None,
-        on_step: OnStep | None = None,
+        weights: bool = False,  # compute all attention now, in batches, instead of one by one when it is first read
+        too_long: TooLong = "keep",  # what to do with a text over the model's limits
+        progress: OnProgress | None = None,  # called as texts are finished
+        on_step: OnStep | None = None,  # called after each token, since a long text may take minutes
     ) -> list[Translation]:
-        """Translate each text. The translation of a blank text is blank.
-
-        - `constraints`: for all texts, or a list with one item per text.
-        - `record`: keep the tree of each search, as `Translation.tree`.
-        - `batch_tokens`: source tokens × hypotheses per batch; fewer need less memory.
-        - `weights`: compute all attention now, in batches, instead of one by one when it is first read.
-        - `too_long`: what to do with a text over the model's limits: keep it whole, split it into sentences, refuse it.
-        - `progress` is called as texts are finished; `on_step` after each token, since a long text may take minutes.
-        """
+        """Translate each text. The translation of a blank text is blank."""
         if isinstance(texts, str):
             raise UserError(f"translate takes a list of texts, got one string; write translate([{texts[:20]!r}])[0]")
         if isinstance(constraints, Sequence):

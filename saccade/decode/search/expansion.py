@@ -130,8 +130,8 @@ def _choose_best(
     for b, choice in choices.items():
         for g, left in enumerate(places[b].tolist()):
             scores = free[b, g]
-            every = scores if possible is free else possible[b, g]
-            picks = choice.choose(scores, every, first_row + g * width, left, length)
+            needed = scores if possible is free else possible[b, g]
+            picks = choice.choose(scores, needed, first_row + g * width, left, length)
             alive[b, g] = ranks < len(picks)
             for k, pick in enumerate(picks):
                 rows[b, g, k], tokens[b, g, k] = pick.row, pick.token

@@ -105,9 +105,10 @@ def _start_sentence(length: int, search: Search, index: int, rules: Rules | None
     groups, width = search.layout
     shortest, longest = search.length_limits(length, 0 if rules is None else int(rules.start.left))
     constrained = None if rules is None else ConstrainedChoice(rules, search.beam, longest)
-    (seed,) = np.random.SeedSequence((search.seed, index)).generate_state(1, np.uint64).tolist()
     finished: list[list[Hypothesis]] = [[] for _ in range(groups)]
-    random = torch.Generator().manual_seed(seed)
+    random = torch.Generator()
+    if search.sample:
+        random.manual_seed(*np.random.SeedSequence((search.seed, index)).generate_state(1, np.uint64).tolist())
     return SentenceSearch(index, shortest, longest, [width] * groups, finished, random, constrained)
 
 
