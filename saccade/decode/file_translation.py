@@ -18,7 +18,7 @@ from saccade.align.attention import NO_ATTENTION
 from saccade.data import read_lines
 from saccade.data.sources import get_text
 from saccade.data.text_files import display_name, is_read_once, line_error
-from saccade.decode.long_texts import SplitText, split_text
+from saccade.decode.long_texts import SplitText
 from saccade.decode.options import Constraints, FileOptions, RerankingModels, Search
 from saccade.decode.reranking import Rank, rerank_by
 from saccade.decode.search.loop import OnStep
@@ -224,8 +224,7 @@ class FileTranslation:
             self._draw(result, record.number, self.options.plot)
 
     def _split(self, record: Record) -> SplitText:
-        text, translator = self.add_tag(record.text), self.translator
-        return split_text(text, self.options.too_long, translator.limits, translator.vocabularies, record.constraints)
+        return self.translator.split(self.add_tag(record.text), self.options.too_long, record.constraints)
 
     @cached_property
     def _new_fields(self) -> frozenset[str]:

@@ -4,45 +4,20 @@ Nothing is ever cut off. The translations of the sentences are joined to one, wi
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import accumulate, chain
-from typing import Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from saccade.align.attention import PairAttention, SegmentedText, TokenWeights
-from saccade.attention import Learned
-from saccade.attention.scores import LocationOnly
 from saccade.decode.options import Constraints, Search, TooLong
 from saccade.decode.translation import Translation
-from saccade.errors import UserError
-from saccade.models.contract import Seq2Seq
-from saccade.text import Vocabularies, words
 from saccade.text.sentences import join_sentences, split_sentences
 
-
-@dataclass(frozen=True, kw_only=True)
-class LengthLimits:
-    words: int | None = None  # of the longest source that the model was trained on
-    tokens: int | None = None  # positions, including the end symbol's, of a model with learned positions
-
-    @classmethod
-    def from_model(cls, model: "Seq2Seq[object, object]", *, words: int | None = None) -> "LengthLimits":
-        """A model with learned positions knows no other positions than those it learnt."""
-        positions = [part.table.num_embeddings for part in model.modules() if isinstance(part, Learned)]
-        positions += [part.weight.shape[-1] for part in model.modules() if isinstance(part, LocationOnly)]
-        return cls(words=words, tokens=min(positions, default=None))
-
-    def excess(self, text: str, vocabularies: Vocabularies) -> str | None:
-        """By how much a text is too long, or None. The text's own size comes before the first comma."""
-        masked = vocabularies.mask(text).text
-        count = len(words(vocabularies.source.split_tag(masked)[1]))
-        if self.words is not None and count > self.words:
-            return f"{count} words, more than the {self.words} of the longest text that the model was trained on"
-        if self.tokens is not None and (count := len(vocabularies.source.encode(masked)) + 1) > self.tokens:
-            return f"{count} tokens with the end symbol, more than the {self.tokens} positions of the model"
-        return None
+if TYPE_CHECKING:
+    from saccade.decode.translator import Translator
 
 
 class SplitText(NamedTuple):
@@ -54,20 +29,12 @@ class SplitText(NamedTuple):
 
 
 def split_text(
-    text: str,
-    too_long: TooLong,
-    limits: LengthLimits,
-    vocabularies: Vocabularies,
-    constraints: Constraints | None = None,
+    text: str, excess: str, too_long: TooLong, translator: "Translator", constraints: Constraints | None
 ) -> SplitText:
-    """Split a text over the limits as `too_long` says. A tag before the text is put before each part."""
-    if too_long not in get_args(TooLong):
-        raise UserError(f"too_long must be {', '.join(get_args(TooLong))}; got {too_long!r}")
-    if too_long == "keep" or (excess := limits.excess(text, vocabularies)) is None:
-        return SplitText([text])
+    """Split a text over the translator's limits as `too_long` says. A tag before the text is put before each part."""
     if too_long == "refuse":
         return SplitText([text], refused=excess)
-    tag, rest = vocabularies.source.split_tag(text)
+    tag, rest = translator.vocabularies.source.split_tag(text)
     parts = [f"{tag} {sentence}" if tag else sentence for sentence in split_sentences(rest)]
     why_whole = "it has no sentence boundaries to split it at"
     if constraints not in (None, Constraints()):
@@ -75,7 +42,7 @@ def split_text(
     if len(parts) == 1:
         refused = f"{excess}; {why_whole}" if too_long == "split-or-refuse" else None
         return SplitText([text], note=f"{excess}; translated whole: {why_whole}", refused=refused)
-    longer = next(filter(None, (limits.excess(part, vocabularies) for part in parts)), "").partition(",")[0]
+    longer = next(filter(None, map(translator.excess, parts)), "").partition(",")[0]
     if longer and too_long == "split-or-refuse":
         return SplitText([text], refused=f"{excess}; one of its sentences still has {longer}")
     still_too_long = longer and f", one of which still has {longer}"

@@ -8,15 +8,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args
 
 import torch
 
 from saccade.align.attention import NO_ATTENTION, AlignmentHead, PairAttention, SegmentedText
+from saccade.attention import Learned
+from saccade.attention.scores import LocationOnly
 from saccade.data.batching import Batch, batch_by_length, pad_sources
 from saccade.decode.constraints.choice import Rules
 from saccade.decode.constraints.outline import TokenBytes
-from saccade.decode.long_texts import LengthLimits, join_parts, split_text
+from saccade.decode.long_texts import SplitText, join_parts, split_text
 from saccade.decode.options import DEFAULT_SEARCH, Constraints, Search, TooLong
 from saccade.decode.search.expansion import Hypothesis
 from saccade.decode.search.loop import OnStep, run_search
@@ -25,7 +27,7 @@ from saccade.decode.translation import Translation
 from saccade.device import find_device, is_out_of_memory, run_in_halves, split_in_half
 from saccade.errors import UserError, check_same_length
 from saccade.models.contract import Seq2Seq
-from saccade.text import Masked, Vocabularies
+from saccade.text import Masked, Vocabularies, words
 
 if TYPE_CHECKING:
     from saccade.decode.confidence import Calibration
@@ -38,6 +40,19 @@ Item = tuple[str, Constraints | None]
 IdPair = tuple[Sequence[int], Sequence[int]]
 Result = TypeVar("Result")
 OnProgress = Callable[[int], None]  # called with the number of texts that were finished since the last call
+
+
+@dataclass(frozen=True, kw_only=True)
+class LengthLimits:
+    words: int | None = None  # of the longest source that the model was trained on
+    tokens: int | None = None  # positions, including the end symbol's, of a model with learned positions
+
+    @classmethod
+    def from_model(cls, model: "Seq2Seq[object, object]", *, words: int | None = None) -> "LengthLimits":
+        """A model with learned positions knows no other positions than those it learnt."""
+        positions = [part.table.num_embeddings for part in model.modules() if isinstance(part, Learned)]
+        positions += [part.weight.shape[-1] for part in model.modules() if isinstance(part, LocationOnly)]
+        return cls(words=words, tokens=min(positions, default=None))
 
 
 class Translator:
@@ -69,6 +84,23 @@ class Translator:
     def attends(self) -> bool:
         """False for a model that reads the source as one fixed vector, without attention."""
         return bool(self.model.cross)
+
+    def excess(self, text: str) -> str | None:
+        """By how much a text is too long for the model, or None. The text's own size comes before the first comma."""
+        masked, source, limits = self.vocabularies.mask(text).text, self.vocabularies.source, self.limits
+        count = len(words(source.split_tag(masked)[1]))
+        if limits.words is not None and count > limits.words:
+            return f"{count} words, more than the {limits.words} of the longest text that the model was trained on"
+        if limits.tokens is not None and (count := len(source.encode(masked)) + 1) > limits.tokens:
+            return f"{count} tokens with the end symbol, more than the {limits.tokens} positions of the model"
+        return None
+
+    def split(self, text: str, too_long: TooLong, constraints: Constraints | None = None) -> SplitText:
+        """The parts of a text to translate; a text within the limits has one."""
+        if too_long not in get_args(TooLong):
+            raise UserError(f"too_long must be {', '.join(get_args(TooLong))}; got {too_long!r}")
+        excess = None if too_long == "keep" else self.excess(text)
+        return SplitText([text]) if excess is None else split_text(text, excess, too_long, self, constraints)
 
     def tagger(self, tag: str | None) -> Callable[[str], str]:
         """A function that puts the tag before a text; a blank text stays blank."""
@@ -174,7 +206,7 @@ class Translator:
 
     def _translate(self, items: Sequence[Item], first: int, options: "_Options") -> list[Translation]:
         """`first` is the number of items[0] in the whole input."""
-        texts = [split_text(text, options.too_long, self.limits, self.vocabularies, rules) for text, rules in items]
+        texts = [self.split(text, options.too_long, rules) for text, rules in items]
         for number, text in enumerate(texts, first + 1):
             if text.refused is not None:
                 raise UserError(f"text {number}: {text.refused}; cut it, or give too_long='split'")

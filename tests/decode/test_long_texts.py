@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from saccade.decode import Constraints, Search, Translation, Translator, combine
-from saccade.decode.long_texts import LengthLimits, join_parts, split_text
+from saccade.decode.long_texts import join_parts
+from saccade.decode.translator import LengthLimits
 from saccade.errors import UserError
 from saccade.models import MODELS, Seq2Seq
 from saccade.text import Policy, Vocabularies, words
@@ -155,13 +156,15 @@ def test_learned_positions_limit_the_tokens(untrained: Untrained, vocabularies: 
     assert "tokens with the end symbol, more than the 12" in whole.notes[0]
 
 
-def test_a_text_at_the_limit_is_not_too_long(vocabularies: Vocabularies) -> None:
-    pieces = len(vocabularies.source.encode("It sleeps.")) + 1  # with the end
-    assert LengthLimits(tokens=pieces).excess("It sleeps.", vocabularies) is None
-    assert str(LengthLimits(tokens=pieces - 1).excess("It sleeps.", vocabularies)).startswith(
-        f"{pieces} tokens with the end symbol"
-    )
-    assert LengthLimits(words=3).excess("It sleeps.", vocabularies) is None  # the full stop is a word
+def test_a_text_at_the_limit_is_not_too_long(untrained: Untrained, vocabularies: Vocabularies) -> None:
+    translator = Translator(untrained("cho2014"), vocabularies, "cpu")
+    tokens = len(vocabularies.source.encode("It sleeps.")) + 1  # with the end
+    translator.limits = LengthLimits(tokens=tokens)
+    assert translator.excess("It sleeps.") is None
+    translator.limits = LengthLimits(tokens=tokens - 1)
+    assert str(translator.excess("It sleeps.")).startswith(f"{tokens} tokens with the end symbol")
+    translator.limits = LengthLimits(words=3)
+    assert translator.excess("It sleeps.") is None  # the full stop is a word
 
 
 def test_the_shortest_table_of_positions_is_the_limit(untrained: Untrained) -> None:
@@ -181,8 +184,9 @@ def test_an_ensemble_has_the_lowest_limits(untrained: Untrained, vocabularies: V
 
 def test_a_tag_is_put_before_each_part(pairs: Any) -> None:
     vocabularies = Vocabularies.train(pairs, Policy(kind="bpe", size=330), tags=["<fr>"])
-    results = split_text("<fr> It sleeps. It eats.", "split", LengthLimits(words=3), vocabularies)
+    kind = MODELS["cho2014"]
+    model = kind(kind.PRESETS["tiny"], len(vocabularies.source), len(vocabularies.target))
+    translator = Translator(model, vocabularies, "cpu", longest_trained=3)
+    results = translator.split("<fr> It sleeps. It eats.", "split")
     assert results.parts == ["<fr> It sleeps.", "<fr> It eats."] and results.note is not None
-    assert (
-        split_text("<fr> It sleeps.", "split", LengthLimits(words=3), vocabularies).note is None
-    )  # the tag is no word
+    assert translator.split("<fr> It sleeps.", "split").note is None  # the tag is no word

@@ -6,7 +6,7 @@ import json
 from rich.console import Console
 
 from saccade.decode import Translator
-from saccade.decode.long_texts import LengthLimits
+from saccade.decode.translator import LengthLimits
 
 
 def test_plot_labels_the_words(learnt: Translator) -> None:
