@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import torch
 import torch.distributed as dist
@@ -85,9 +85,7 @@ class Workers:
 
     def broadcast(self, make: Callable[[], T]) -> T:
         """Call `make` on rank 0 → its result, on all workers."""
-        results: list[Any] = self.gather_results(lambda: make() if self.is_rank0 else None)
-        result: T = results[0]
-        return result
+        return cast(T, self.gather_results(lambda: make() if self.is_rank0 else None)[0])
 
     def rank0_first(self, make: Callable[[], T]) -> T:
         """Call `make` on every worker, on rank 0 first: it writes what the others then only read."""

@@ -22,16 +22,7 @@ from saccade.train.log import Log, SilentLog
 from saccade.train.optimisation import Precision, RunningAverage, build_optimiser, freeze, learning_rate, mean_weights
 from saccade.train.recipe import RECIPE, Training
 from saccade.train.resources import choose_threads, compile_forward, fit_to_memory, restore_thread_count
-from saccade.train.run import (
-    TrainingRun,
-    claim_folder,
-    prepare_folder,
-    restore_run,
-    save_recipe,
-    save_run,
-    seed_worker,
-    update,
-)
+from saccade.train.run import TrainingRun, claim_folder, prepare_folder, restore_run, save_run, seed_worker, update
 
 _SAVE_SECONDS = 600.0  # at most so much work is lost to a kill, however far apart the validations are
 _ADVICE = "lower train.lr, or set train.precision = 'fp32'"
@@ -161,7 +152,7 @@ def _restore_or_begin(run: TrainingRun, resume: bool) -> TrainingRun:
     others = f", one of {workers.count} workers" if workers.count > 1 else ""
     log.say(f"{run.learner.name}: {parameters:,} parameters, on {run.device}{others}")
     if resume and workers.rank0_first(lambda: restore_run(run)):
-        workers.broadcast(lambda: save_recipe(run.out, run.tables, run.training))
+        run = run.with_training()
         log.truncate_after(state.step, averaged=state.averaged == state.step)
         log.say(f"resumed at step {state.step:,}")
     else:

@@ -66,7 +66,7 @@ class TrainingRun:
         return max(used / most if most else 1.0 for used, most in spent if most is not None)
 
     def with_training(self, **settings: Any) -> "TrainingRun":
-        """The run with settings that were "auto" until now, saved in its recipe."""
+        """Replace settings that were "auto" until now, and save the recipe."""
         run = replace(self, training=replace(self.training, **settings))
         self.workers.broadcast(lambda: save_recipe(run.out, run.tables, run.training))
         return run

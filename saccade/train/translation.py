@@ -29,21 +29,13 @@ from saccade.errors import UserError
 from saccade.evaluation import score
 from saccade.models import Seq2Seq, build_model
 from saccade.text import Vocabularies
+from saccade.train import losses
 from saccade.train.dataset import load_dataset
 from saccade.train.distributed import Workers, join_workers
 from saccade.train.guidance import load_alignment_guide
 from saccade.train.learner import DataDigest, Judge, Learner, Shape, TrainingState, Validation
 from saccade.train.log import Log
 from saccade.train.loop import Outcome, start_run, train_learner
-from saccade.train.losses import (
-    Objective,
-    Reinforce,
-    batch_loss,
-    has_sampled_attention,
-    next_baseline,
-    refuse_untrainable_attention,
-    truth_share,
-)
 from saccade.train.recipe import Recipe, Training
 from saccade.train.resources import build_within_memory
 from saccade.train.run import TrainingRun, claim_folder, refuse_used_folder
@@ -107,9 +99,9 @@ class TranslationLearner(Learner[Batch]):
         self.about = f"{paper.authors} ({paper.year}): *{paper.title}*."
         is_guided = training.guided or recipe.data.alignments
         self.guide = load_alignment_guide(recipe, self.model, dataset) if is_guided else None
-        self._is_sampled = has_sampled_attention(self.model)
+        self._is_sampled = losses.has_sampled_attention(self.model)
         reinforce = self.objective(TrainingState()).reinforce
-        refuse_untrainable_attention(self.model, self.trial_batch((2, 2), 1), reinforce)
+        losses.refuse_untrainable_attention(self.model, self.trial_batch((2, 2), 1), reinforce)
 
     def _build_model(self, *, is_new: bool) -> Seq2Seq[Any, Any]:
         recipe, vocabularies = self.recipe, self.dataset.vocabularies
@@ -132,22 +124,22 @@ class TranslationLearner(Learner[Batch]):
 
     def loss(self, model: nn.Module, batch: Batch, state: TrainingState) -> tuple[Tensor, Tensor]:
         assert isinstance(model, Seq2Seq)
-        return batch_loss(model, batch, self.objective(state))
+        return losses.batch_loss(model, batch, self.objective(state))
 
-    def objective(self, state: TrainingState) -> Objective:
+    def objective(self, state: TrainingState) -> losses.Objective:
         """What the next update is to minimise."""
         training = self.training
-        return Objective(
+        return losses.Objective(
             smoothing=training.smoothing,
-            own_share=1 - truth_share(training, state.step),
+            own_share=1 - losses.truth_share(training, state.step),
             guided=training.guided * training.guided_decay ** (self.batches.epoch - 1),
             guide=self.guide,
-            reinforce=Reinforce(training, state.numbers.get("baseline")) if self._is_sampled else None,
+            reinforce=losses.Reinforce(training, state.numbers.get("baseline")) if self._is_sampled else None,
         )
 
     def after_update(self, state: TrainingState, loss: float) -> None:
         if self._is_sampled:
-            state.numbers["baseline"] = next_baseline(state.numbers.get("baseline"), -loss)
+            state.numbers["baseline"] = losses.next_baseline(state.numbers.get("baseline"), -loss)
 
     def predictor(self, model: nn.Module) -> Translator:
         assert isinstance(model, Seq2Seq)
@@ -174,7 +166,7 @@ class TranslationLearner(Learner[Batch]):
         model.eval()
 
         def loss_of(batch: Batch) -> float:
-            return float(batch_loss(model, batch.to(device), Objective())[0])
+            return float(losses.batch_loss(model, batch.to(device), losses.Objective())[0])
 
         total, tokens = 0.0, 0
         size = max(1, self.training.batch_tokens // workers.count)

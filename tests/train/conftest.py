@@ -19,8 +19,8 @@ SMALL: dict[str, dict[str, Any]] = {
 @pytest.fixture(scope="session")
 def pairs_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("pairs") / "pairs.tsv"
-    drawn = task("phrasebook-en-fr").pairs(120, seed=1, words=(3, 5))
-    path.write_text("".join(f"{pair.source}\t{pair.target}\n" for pair in drawn), encoding="utf-8")
+    pairs = task("phrasebook-en-fr").pairs(120, seed=1, words=(3, 5))
+    path.write_text("".join(f"{pair.source}\t{pair.target}\n" for pair in pairs), encoding="utf-8")
     return path
 
 

@@ -1,4 +1,4 @@
-"""Weights that are begun with, and weights that stay."""
+"""Training starts with the weights of another model, and frozen weights do not change."""
 
 import shutil
 from collections.abc import Callable

@@ -135,8 +135,8 @@ def test_a_run_in_little_memory_gives_the_same_scores(
 def test_saved_bytes_grow_with_the_number_of_pairs(name: str, make_recipe: MakeRecipe, tmp_path: Path) -> None:
     run = start(make_recipe(name), tmp_path / "run")
     shape = (12, 9)
-    one, two, five = (resources._saved_bytes(run, shape, rows) for rows in (1, 2, 5))
-    assert five - two == pytest.approx(3 * (two - one), rel=0.05) and two > one
+    one_row, two_rows, five_rows = (resources._saved_bytes(run, shape, rows) for rows in (1, 2, 5))
+    assert five_rows - two_rows == pytest.approx(3 * (two_rows - one_row), rel=0.05) and two_rows > one_row
 
 
 def test_automatic_tokens_are_saved_as_a_number(
@@ -206,7 +206,7 @@ def test_a_validation_that_does_not_fit_is_computed_in_halves(
                 raise torch.OutOfMemoryError("CUDA out of memory")
         return batch_loss(model, batch, objective)
 
-    monkeypatch.setattr(translation, "batch_loss", scarce_loss)
+    monkeypatch.setattr("saccade.train.losses.batch_loss", scarce_loss)
     train(recipe, tmp_path / "halves")
     assert max(tried) > 60 and min(tried) < 60
     for line, expected in zip(metrics(tmp_path / "halves"), metrics(tmp_path / "whole")):

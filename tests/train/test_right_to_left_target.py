@@ -1,4 +1,4 @@
-"""A model that writes from right to left: nobody but the model can tell."""
+"""A model that writes from right to left, whose users see texts as usual."""
 
 import json
 import random

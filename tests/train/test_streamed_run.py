@@ -1,4 +1,4 @@
-"""A run on streamed, mixed, sampled pairs: resumed anywhere, it is the run that never stopped."""
+"""A run on streamed, mixed and sampled pairs resumes anywhere as if it had never stopped."""
 
 from collections.abc import Callable
 from pathlib import Path
