@@ -14,7 +14,7 @@ from random import Random
 from typing import ClassVar
 
 from saccade.errors import UserError
-from saccade.text.subwords import Kind
+from saccade.text.tokeniser import Kind
 from saccade.text.words import words as split_words
 
 SPLITS = ("train", "valid", "test")

@@ -1,10 +1,10 @@
 """Words, tokens and vocabularies: what a model reads and writes."""
 
-from saccade.text.subwords import BOS as BOS
-from saccade.text.subwords import EOS as EOS
-from saccade.text.subwords import PAD as PAD
-from saccade.text.subwords import UNK as UNK
-from saccade.text.subwords import Policy as Policy
+from saccade.text.tokeniser import BOS as BOS
+from saccade.text.tokeniser import EOS as EOS
+from saccade.text.tokeniser import PAD as PAD
+from saccade.text.tokeniser import UNK as UNK
+from saccade.text.tokeniser import Policy as Policy
 from saccade.text.tokeniser import Tokeniser as Tokeniser
 from saccade.text.tokeniser import WordRange as WordRange
 from saccade.text.vocabularies import HasTexts as HasTexts

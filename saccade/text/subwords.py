@@ -1,75 +1,29 @@
 """Training of a sentencepiece model, and subword sampling: both with the same result on every machine, which
-sentencepiece's own samples of lines and segmentations do not have, seeded or not.
-
-Two things differ from plain sentencepiece. It writes a space as ▁ and so loses a real ▁: here a real ▁ is encoded as
-the line break that no line contains. And its *word* kind splits at white space only: here the words are those of
-`saccade.text.words`, each with the space before it.
-"""
+sentencepiece's own samples of lines and segmentations do not have, seeded or not. Texts are sampled word by word, since
+no token spans a space."""
 
 import io
 import re
-import unicodedata
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from random import Random
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from saccade.errors import UserError
-from saccade.ranges import Checked, Help, VocabularySize
-from saccade.text.words import word_spans
+from saccade.text.tokeniser import BOS, EOS, PAD, UNK, Policy, split_chunks
 
-PAD, UNK, BOS, EOS = 0, 1, 2, 3
-MOST_LINES = 1_000_000  # enough to train a vocabulary; of more lines, a random sample is used
-TO_SENTENCEPIECE = str.maketrans({"\n": " ", "▁": "\n"})
-FROM_SENTENCEPIECE = str.maketrans({"▁": " ", "\n": "▁"})
 _UNTRAINABLE = str.maketrans("▅\t", "  ")  # sentencepiece's own marks: it silently skips a line that contains the first
 _LONGEST_LINE = 1 << 18  # bytes; with the default of 4192, long lines would silently be skipped
 _BEST = 64  # segmentations of a word to sample from; most words have fewer
 _CACHED = 1 << 13  # words
 
 Item = TypeVar("Item")
-Kind = Literal["unigram", "bpe", "char", "word"]
 Sampler = Callable[[str, Random], list[int]]  # returns the tokens of a word with the space before it
-
-
-@dataclass(frozen=True, kw_only=True)
-class Policy(Checked):
-    kind: Annotated[Kind, Help("Kind of tokens: subwords (unigram or bpe), characters or words.")] = "unigram"
-    size: Annotated[VocabularySize, Help("Maximum number of tokens, including 4 special ones and 256 bytes.")] = 8000
-    normalise: Annotated[Literal["identity", "nfc", "nfkc"], Help("Unicode normalisation of all texts.")] = "identity"
-    lower: Annotated[bool, Help("Convert every text to lower case.")] = False
-    byte_fallback: Annotated[bool, Help("Spell unknown characters in bytes.")] = True
-
-
-def normalise_text(text: str, policy: Policy) -> str:
-    if policy.normalise != "identity":
-        text = unicodedata.normalize("NFC" if policy.normalise == "nfc" else "NFKC", text)
-    return (text.lower() if policy.lower else text).replace("\n", " ")
-
-
-def text_prefix(policy: Policy) -> str:
-    """A space before the text makes its first word the same token as elsewhere. Characters do not need it."""
-    return "" if policy.kind == "char" else " "
-
-
-def split_chunks(text: str, policy: Policy) -> list[str]:
-    """Split a text into what sentencepiece encodes at once: the whole text or, for the word kind, each word with the
-    space before it and any other white space after it."""
-    text = normalise_text(text, policy)
-    if not text:
-        return []
-    text = text_prefix(policy) + text
-    inward = text.translate(TO_SENTENCEPIECE)
-    if policy.kind != "word":
-        return [inward]
-    starts = [start - (text[start - 1] == " ") for start, _ in word_spans(text)]
-    return [inward[start:end] for start, end in pairwise([0, *filter(None, starts), len(text)])]
 
 
 def train_subword_model(
@@ -144,12 +98,6 @@ class Sample(Generic[Item]):
             self.items[place] = item
 
 
-def split_at_spaces(chunk: str) -> list[str]:
-    """Split as sentencepiece does: each word with the space before it. Samplers work word by word, since no token spans
-    a space."""
-    return re.findall(r" [^ ]*|[^ ]+", chunk)
-
-
 def unigram_sampler(pieces: Any, alpha: float) -> Sampler:
     """Kudo 2018: a segmentation x has probability p(x)^α / Σ p(x')^α. The smaller α, the more uniform."""
 
@@ -193,3 +141,6 @@ def bpe_sampler(pieces: Any, rate: float) -> Sampler:
         return [pieces.piece_to_id(part)] if part in scores else list(pieces.encode(part))
 
     return sample
+
+
+SAMPLERS = {"unigram": unigram_sampler, "bpe": bpe_sampler}

@@ -5,6 +5,10 @@ For any line of text, `decode(encode(line)) == normalise(line)`, including doubl
 read as a space. Characters that are not in the vocabulary are spelled in UTF-8 bytes; with `byte_fallback=False`, which
 saves 256 ids, they are lost and decode to ⁇.
 
+Two things differ from plain sentencepiece. It writes a space as ▁ and so loses a real ▁: here a real ▁ is encoded as
+the line break that no line contains. And its *word* kind splits at white space only: here the words are those of
+`saccade.text.words`, each with the space before it.
+
 A tag before a text (`<fr> The cat sleeps.`) is one token and not a word: it tells the model what to do with the text.
 `reversed()` has the same tokens from right to left: its ids are in reverse order, its texts and words are not.
 """
@@ -12,21 +16,27 @@ A tag before a text (`<fr> The cat sleeps.`) is one token and not a word: it tel
 import codecs
 import hashlib
 import json
+import re
+import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from pathlib import Path
 from random import Random
-from typing import Any, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from saccade import files
 from saccade.errors import UserError
-from saccade.text import subwords
-from saccade.text.subwords import BOS, EOS, PAD, UNK, Policy, Sampler
+from saccade.ranges import Checked, Help, VocabularySize
 from saccade.text.words import word_spans
 
+PAD, UNK, BOS, EOS = 0, 1, 2, 3
+MOST_LINES = 1_000_000  # enough to train a vocabulary; of more lines, a random sample is used
+TO_SENTENCEPIECE = str.maketrans({"\n": " ", "▁": "\n"})
+FROM_SENTENCEPIECE = str.maketrans({"▁": " ", "\n": "▁"})
 SYMBOLS = tuple(chr(0xF0000 + number) for number in range(16))  # further spans of a text stay text
 _SYMBOL = SYMBOLS[0].encode()[:3]  # with which each of them begins in UTF-8
 FORMAT = 1  # of the saved files
@@ -36,8 +46,43 @@ WordRange = tuple[int, int]
 none: (k, k), where word k is the next one."""
 
 _T = TypeVar("_T")
-_SAMPLERS = {"unigram": subwords.unigram_sampler, "bpe": subwords.bpe_sampler}
+Kind = Literal["unigram", "bpe", "char", "word"]
+_AT_SPACES = re.compile(r" [^ ]*|[^ ]+")  # as sentencepiece splits: each word with the space before it
 _ENOUGH_TOKENS = 50  # to tell whether a vocabulary was trained on other texts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy(Checked):
+    kind: Annotated[Kind, Help("Kind of tokens: subwords (unigram or bpe), characters or words.")] = "unigram"
+    size: Annotated[VocabularySize, Help("Maximum number of tokens, including 4 special ones and 256 bytes.")] = 8000
+    normalise: Annotated[Literal["identity", "nfc", "nfkc"], Help("Unicode normalisation of all texts.")] = "identity"
+    lower: Annotated[bool, Help("Convert every text to lower case.")] = False
+    byte_fallback: Annotated[bool, Help("Spell unknown characters in bytes.")] = True
+
+
+def normalise_text(text: str, policy: Policy) -> str:
+    if policy.normalise != "identity":
+        text = unicodedata.normalize("NFC" if policy.normalise == "nfc" else "NFKC", text)
+    return (text.lower() if policy.lower else text).replace("\n", " ")
+
+
+def text_prefix(policy: Policy) -> str:
+    """A space before the text makes its first word the same token as elsewhere. Characters do not need it."""
+    return "" if policy.kind == "char" else " "
+
+
+def split_chunks(text: str, policy: Policy) -> list[str]:
+    """Split a text into what sentencepiece encodes at once: the whole text or, for the word kind, each word with the
+    space before it and any other white space after it."""
+    text = normalise_text(text, policy)
+    if not text:
+        return []
+    text = text_prefix(policy) + text
+    inward = text.translate(TO_SENTENCEPIECE)
+    if policy.kind != "word":
+        return [inward]
+    starts = [start - (text[start - 1] == " ") for start, _ in word_spans(text)]
+    return [inward[start:end] for start, end in pairwise([0, *filter(None, starts), len(text)])]
 
 
 def symbol_replacements(shown: Mapping[str, str]) -> dict[int, str]:
@@ -52,7 +97,7 @@ class Tokeniser:
         self.policy, self.right_to_left = policy, right_to_left
         self.model = model
         self._pieces = SentencePieceProcessor(model_proto=model)
-        self._samplers: dict[float, Sampler] = {}
+        self._samplers: dict[float, Callable[[str, Random], list[int]]] = {}
         # Words are repeated, lines are not.
         self._ids = lru_cache(1 << 16)(self._pieces.encode) if policy.kind == "word" else self._pieces.encode
 
@@ -63,13 +108,15 @@ class Tokeniser:
         *,
         tags: Sequence[str] = (),
         symbols: Sequence[str] = (),
-        most_lines: int = subwords.MOST_LINES,
+        most_lines: int = MOST_LINES,
         **policy: Any,
     ) -> Self:
         """Train on lines, with the fields of a `Policy` as options. The same lines and policy give the same bytes. A
         size that the text cannot fill is lowered: see `note`."""
+        from saccade.text.subwords import train_subword_model  # which imports this module
+
         chosen = Policy(**policy)
-        model = subwords.train_subword_model(lines, chosen, tags=tags, symbols=symbols, most_lines=most_lines)
+        model = train_subword_model(lines, chosen, tags=tags, symbols=symbols, most_lines=most_lines)
         return cls(model, chosen)
 
     def reversed(self) -> Self:
@@ -99,21 +146,23 @@ class Tokeniser:
 
     def normalise(self, text: str) -> str:
         _, rest = self.split_tag(text)
-        return text.removesuffix(rest) + subwords.normalise_text(rest, self.policy)
+        return text.removesuffix(rest) + normalise_text(rest, self.policy)
 
     def encode(self, text: str) -> list[int]:
         tag, rest = self.split_tag(text)
-        ids = [token for chunk in subwords.split_chunks(rest, self.policy) for token in self._ids(chunk)]
+        ids = [token for chunk in split_chunks(rest, self.policy) for token in self._ids(chunk)]
         return self._ordered([self.tags[tag], *ids] if tag else ids)
 
     def sample(self, text: str, random: Random, rate: float = 0.1) -> list[int]:
         """Draw another segmentation: `rate` is the smoothing α of unigram subwords, or the dropout of BPE."""
-        if self.policy.kind not in _SAMPLERS:
-            raise UserError(f"a vocabulary of {self.policy.kind}s splits a text in one way only: nothing to sample")
         if rate not in self._samplers:
-            self._samplers[rate] = _SAMPLERS[self.policy.kind](self._pieces, rate)
+            from saccade.text.subwords import SAMPLERS  # which imports this module
+
+            if self.policy.kind not in SAMPLERS:
+                raise UserError(f"a vocabulary of {self.policy.kind}s splits a text in one way only: nothing to sample")
+            self._samplers[rate] = SAMPLERS[self.policy.kind](self._pieces, rate)
         tag, rest = self.split_tag(text)
-        parts = [part for chunk in subwords.split_chunks(rest, self.policy) for part in subwords.split_at_spaces(chunk)]
+        parts = [part for chunk in split_chunks(rest, self.policy) for part in _AT_SPACES.findall(chunk)]
         ids = [token for part in parts for token in self._samplers[rate](part, random)]
         return self._ordered([self.tags[tag], *ids] if tag else ids)
 
@@ -122,8 +171,8 @@ class Tokeniser:
         first, *rest = self._ordered([*ids]) or [PAD]
         tag = f"{self._pieces.id_to_piece(first)} " if rest and first in self.tags.values() else ""
         written = b"".join(self.surfaces[token] for token in (rest if tag else (first, *rest)))
-        text = written.decode("utf-8", "replace").translate(subwords.FROM_SENTENCEPIECE)
-        return tag + text.removeprefix(subwords.text_prefix(self.policy))
+        text = written.decode("utf-8", "replace").translate(FROM_SENTENCEPIECE)
+        return tag + text.removeprefix(text_prefix(self.policy))
 
     def is_unknown(self, token: int) -> bool:
         """Tell whether it stands for a character that is not in the vocabulary, or for one of its bytes."""
@@ -148,7 +197,7 @@ class Tokeniser:
         ids = self._ordered(self.encode(text))
         surfaces = self._written(ids, shown)
         if UNK in ids:  # an unknown token is read from the text itself
-            chunks = subwords.split_chunks(self.split_tag(text)[1], self.policy)
+            chunks = split_chunks(self.split_tag(text)[1], self.policy)
             texts = [token for chunk in chunks for token in self._pieces.encode(chunk, out_type=str)]
             texts = [""] * (len(ids) - len(texts)) + texts  # a tag has no text
             rows = zip(ids, texts, surfaces, strict=True)
@@ -173,7 +222,7 @@ class Tokeniser:
         if ids and ids[0] in self.tags.values():
             surfaces[0] = b""
         if shown is not None:
-            table = symbol_replacements({key: text.translate(subwords.TO_SENTENCEPIECE) for key, text in shown.items()})
+            table = symbol_replacements({key: text.translate(TO_SENTENCEPIECE) for key, text in shown.items()})
             surfaces = [text.decode().translate(table).encode() if _SYMBOL in text else text for text in surfaces]
         return surfaces
 
@@ -185,8 +234,8 @@ class Tokeniser:
             written += decoder.decode(surface)
             unfinished = bool(decoder.getstate()[0])  # a character that ends in a later token
             spans.append((start, len(written) + unfinished if surface else start))
-        written = (written + decoder.decode(b"", final=True)).translate(subwords.FROM_SENTENCEPIECE)
-        text = written.removeprefix(subwords.text_prefix(self.policy))
+        written = (written + decoder.decode(b"", final=True)).translate(FROM_SENTENCEPIECE)
+        text = written.removeprefix(text_prefix(self.policy))
         skipped = len(written) - len(text)
 
         words = word_spans(text)

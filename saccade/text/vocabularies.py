@@ -21,8 +21,7 @@ from saccade import files
 from saccade.errors import UserError, plural
 from saccade.names import nearest
 from saccade.text.regex import Expression
-from saccade.text.subwords import MOST_LINES, Policy
-from saccade.text.tokeniser import SYMBOLS, Tokeniser, symbol_replacements
+from saccade.text.tokeniser import MOST_LINES, SYMBOLS, Policy, Tokeniser, symbol_replacements
 
 _PLACEHOLDERS = "placeholders.json"
 

@@ -27,7 +27,7 @@ from saccade.data.selection import SelectedPairs, Survey
 from saccade.decode import load_vocabularies
 from saccade.errors import UserError
 from saccade.text import Placeholders, Vocabularies, words
-from saccade.text.subwords import MOST_LINES
+from saccade.text.tokeniser import MOST_LINES
 from saccade.train.recipe import Data, WeightedCorpus
 
 _LARGE = 1 << 30  # bytes; larger corpora are streamed by default

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from saccade.data import TextPair
 from saccade.errors import UserError
 from saccade.text import Policy, Tokeniser, Vocabularies
-from saccade.text.subwords import Kind
+from saccade.text.tokeniser import Kind
 
 LINES = ["The old dog sleeps near the bank.", "Le vieux chien dort près de la rive.", "老狗睡在河岸边。"] * 5
 KINDS: tuple[Kind, ...] = ("unigram", "bpe", "char", "word")

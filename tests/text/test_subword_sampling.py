@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from saccade.errors import UserError
 from saccade.text import Tokeniser
-from saccade.text.subwords import Kind
-from saccade.text.tokeniser import SYMBOLS
+from saccade.text.tokeniser import SYMBOLS, Kind
 
 LINES = [
     "The old dog sleeps near the bank of the river.",

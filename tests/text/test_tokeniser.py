@@ -14,7 +14,7 @@ from sentencepiece import SentencePieceProcessor
 
 from saccade.errors import UserError
 from saccade.text import BOS, EOS, PAD, UNK, Tokeniser, words
-from saccade.text.subwords import Kind
+from saccade.text.tokeniser import Kind
 
 LINES = [
     "The old dog sleeps near the bank of the river.",

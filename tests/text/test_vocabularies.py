@@ -6,7 +6,7 @@ import pytest
 from saccade.data import TextPair
 from saccade.errors import UserError
 from saccade.text import Placeholders, Policy, Vocabularies
-from saccade.text.subwords import Kind
+from saccade.text.tokeniser import Kind
 
 
 class Texts(NamedTuple):

@@ -17,8 +17,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from saccade.text import EOS, UNK, Tokeniser, word_spans
-from saccade.text.subwords import FROM_SENTENCEPIECE, TO_SENTENCEPIECE, normalise_text, text_prefix
-from saccade.text.tokeniser import SYMBOLS
+from saccade.text.tokeniser import FROM_SENTENCEPIECE, SYMBOLS, TO_SENTENCEPIECE, normalise_text, text_prefix
 
 _CONTINUATION_BYTES = bytes(range(0x80, 0xC0))  # of a character in UTF-8
 _CONTEXT = 16  # characters on either side that can decide whether a word ends at a place
