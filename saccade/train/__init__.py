@@ -1,1 +1,1 @@
-"""Training: recipes, the loop, and what it says."""
+"""Training: recipes, learners, the loop, and its log."""

@@ -39,7 +39,7 @@ class WorkerLostError(UserError):
 
 @dataclass
 class Workers:
-    """One worker's view of all workers. `Workers()` is a run in one process."""
+    """All workers, as one of them sees them. `Workers()` is a run in one process."""
 
     rank: int = 0
     count: int = 1
@@ -125,7 +125,7 @@ class Workers:
         return device
 
     def sum_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
-        """In one exchange of one vector. A parameter without a gradient on every worker still has none."""
+        """Sum over all workers, in one exchange of one vector. A parameter that no worker has a gradient for gets none."""
         if self.count == 1:
             return
         trained = [p for p in parameters if p.requires_grad]

@@ -80,7 +80,7 @@ class Judge:
 @dataclass(frozen=True, kw_only=True)
 class Validation:
     scores: dict[str, float]  # "loss" (per token) and the judge's metric are always among them
-    sample: str | None = None  # what the model makes of one example, for the log
+    sample: str | None = None  # the model's output for one example, for the log
 
 
 class DataDigest(NamedTuple):
@@ -122,7 +122,7 @@ class Learner(ABC, Generic[B]):
     usage = ""  # Python code for the card
     notes: Sequence[str] = ()  # facts about the data, for the log and the card
     data: Mapping[str, DataDigest] = {}  # kind → its file; a run is resumed on the same data only
-    epoch_tokens = 0  # of an epoch, where batches of the "auto" size depend on it
+    epoch_tokens = 0  # tokens per epoch, for choosing `train.tokens = "auto"`
 
     @abstractmethod
     def loss(self, model: nn.Module, batch: B, state: TrainingState) -> tuple[Tensor, Tensor]:

@@ -59,7 +59,7 @@ def train_learner(
 ) -> Outcome:
     """Train until the budget is spent or nothing improves; the best model is in `out`.
 
-    `build` makes the learner from the training settings in which "auto" may still stand. `tables` are written to
+    `build` makes the learner from the training settings, some of which may still be "auto". `tables` are written to
     recipe.toml beside `[train]`. `observe` is called after each validation with the training state and the learner's
     predictor with the weights that were judged.
     """
@@ -211,7 +211,7 @@ def _update_until_over(run: TrainingRun, interrupted: list[str], observe: Observ
 
 
 def _agree(run: TrainingRun, seconds: float, interrupted: list[str]) -> str | None:
-    """All workers use the clock of rank 0, and a signal to one interrupts all → the signal's name, if there is one."""
+    """All workers use the clock of rank 0, and a signal to one interrupts all → the signal's name, or None."""
     reports = run.workers.gather((seconds, interrupted[:1]))
     run.state.seconds = reports[0][0]
     return next((name for _, names in reports for name in names), None)

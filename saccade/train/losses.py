@@ -35,11 +35,11 @@ from saccade.train.recipe import Training
 
 @dataclass(frozen=True, kw_only=True)
 class Objective:
-    smoothing: float = 0.0  # of labels
-    own_share: float = 0.0  # of the decoder's inputs, drawn by chance, are its own predictions
+    smoothing: float = 0.0  # label smoothing
+    own_share: float = 0.0  # share of the decoder's inputs, drawn at random, that are its own predictions
     guided: float = 0.0  # weight of the guide's loss
     guide: AlignmentGuide | None = None
-    reinforce: "Reinforce | None" = None  # of a model whose attention is sampled
+    reinforce: "Reinforce | None" = None  # for a model with sampled attention
 
 
 def batch_loss(model: Seq2Seq[Any, Any], batch: Batch, objective: Objective) -> tuple[Tensor, Tensor]:
@@ -112,7 +112,7 @@ class Reinforce:
         return torch.rand(len(batch), device=batch.source.device) < self.training.reinforce_expected
 
     def loss(self, batch: Batch, log_probs: Tensor, trace: Trace) -> Tensor:
-        """To be added to the cross-entropy, given log p of each target token (B, T), 0 where it is padding."""
+        """The term to add to the cross-entropy, given log p of each target token (B, T), 0 for padding."""
         tokens = batch.target_readable.sum(-1)
         reached = log_probs.detach().sum(-1) / tokens.clamp_min(1)  # (B,)
         baseline = float(log_probs.detach().sum() / tokens.sum()) if self.baseline is None else self.baseline

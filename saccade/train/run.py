@@ -101,7 +101,7 @@ def update(run: TrainingRun, batches: Sequence[Any]) -> tuple[float, int]:
 
 
 def _learn_share(run: TrainingRun, batches: list[Any], tokens: int) -> tuple[float, tuple[int, int] | None]:
-    """→ the plain loss, and the size of the largest part and the rows of the batch if it had to be split."""
+    """→ the plain loss and, if a batch had to be split, the size of the largest part and the rows of the batch."""
     parts = [part for batch in batches for part in split_batch(batch, run.state.room)]
     rows = whole = max(map(len, parts), default=0)
     while (loss := try_gradients(run, parts, tokens)) is None:
@@ -125,7 +125,7 @@ def try_gradients(run: TrainingRun, parts: Sequence[Any], tokens: int) -> float 
     except RuntimeError as error:
         if not is_out_of_memory(error):
             raise
-        error.with_traceback(None)  # whose frames hold on to the very tensors that did not fit
+        error.with_traceback(None)  # its frames keep the tensors that did not fit
     run.optimiser.zero_grad(set_to_none=True)
     release_unused(run.device)
     return None

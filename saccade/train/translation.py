@@ -127,7 +127,7 @@ class TranslationLearner(Learner[Batch]):
         return losses.batch_loss(model, batch, self.objective(state))
 
     def objective(self, state: TrainingState) -> losses.Objective:
-        """What the next update is to minimise."""
+        """The objective of the next update."""
         training = self.training
         return losses.Objective(
             smoothing=training.smoothing,
@@ -216,8 +216,8 @@ class TranslationLearner(Learner[Batch]):
         return choice.head, f"alignment of {choice.unit}s: {choice}"
 
     def shapes(self) -> list[Shape]:
-        """The longest pairs and, where one side is always the shorter, pairs that are long on both sides, of which a
-        batch has more."""
+        """The longest pairs and, if one side is always shorter, pairs that are long on both sides: a batch holds more of
+        those."""
         longest = tuple(length + 1 for length in self.dataset.corpus.longest_sides)  # with bos or eos
         shorter = min(longest)
         return [longest] if shorter == max(longest) else [longest, (shorter, shorter)]
