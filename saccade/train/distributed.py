@@ -125,7 +125,7 @@ class Workers:
         return device
 
     def sum_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
-        """Sum over all workers, in one exchange of one vector. A parameter that no worker has a gradient for gets none."""
+        """Sum over all workers, in one exchange of one vector. A parameter without any gradient gets none."""
         if self.count == 1:
             return
         trained = [p for p in parameters if p.requires_grad]

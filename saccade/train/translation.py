@@ -216,8 +216,8 @@ class TranslationLearner(Learner[Batch]):
         return choice.head, f"alignment of {choice.unit}s: {choice}"
 
     def shapes(self) -> list[Shape]:
-        """The longest pairs and, if one side is always shorter, pairs that are long on both sides: a batch holds more of
-        those."""
+        """The longest pairs and, if one side is always shorter, pairs that are long on both sides: a batch holds
+        more of those."""
         longest = tuple(length + 1 for length in self.dataset.corpus.longest_sides)  # with bos or eos
         shorter = min(longest)
         return [longest] if shorter == max(longest) else [longest, (shorter, shorter)]
