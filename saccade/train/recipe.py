@@ -167,12 +167,16 @@ class Data(Checked):
         """Pairs of the task."""
         return self.all_corpora[0].drawn(split, count, self.words)
 
-    def mixed_with(self, other: str, share: float) -> "Data":
-        """Mix in the pairs of `other` with the weight that makes them `share` of all pairs."""
+    def mixed_with(self, other: str, share: float, pairs: int | None = None) -> "Data":
+        """Mix in the pairs of `other` with the weight that makes them `share` of all pairs. `pairs` is the number of
+        pairs in the file, if it is known."""
         if self.corpora or not 0 < share < 1:
             raise ValueError(f"the share to mix in must be between 0 and 1, and the corpus one, got {share}")
         first, added = replace(self.all_corpora[0], valid=None, valid_targets=None), WeightedCorpus(pairs=other)
-        sizes = [self.count if corpus.task else sum(1 for _ in corpus.open()) for corpus in (first, added)]
+        sizes = [
+            self.count if corpus.task else known or sum(1 for _ in corpus.open())
+            for corpus, known in ((first, pairs), (added, None))
+        ]
         added = replace(added, weight=share / (1 - share) * sizes[0] / sizes[1])
         return replace(self, pairs="", targets=None, fields=None, corpora=(first, added))
 

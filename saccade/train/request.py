@@ -157,7 +157,7 @@ def _choose(request: TrainingRequest, settings: list[str], say: Say) -> "Recipe"
     facts = Facts.of_data(data, seed=limits.seed, cuda=cuda)
     if request.mixture is not None:
         try:
-            data = data.mixed_with(*request.mixture)
+            data = data.mixed_with(*request.mixture, facts.pairs)
         except ValueError as error:
             raise UserError(f"--mix {request.mix}: {error}") from None
     name, minutes = model.get("name"), limits.max_minutes

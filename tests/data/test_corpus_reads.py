@@ -65,6 +65,20 @@ def test_training_with_the_automatic_recipe_reads_a_corpus_twice(
     assert opened.count(name) == 2
 
 
+def test_corpora_that_are_mixed_are_read_twice(
+    tmp_path: Path, opened: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("new.tsv", "old.tsv"):
+        (tmp_path / name).write_text("\n".join(LINES) + "\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    options = ["--set", "train.max_steps=0", "--set", "train.device=cpu", "--set", "train.threads=1"]
+    argv = ["saccade", "train", "new.tsv", "--mix", "old.tsv", "--out", "run", "--model", "cho2014", *options]
+    monkeypatch.setattr(sys, "argv", argv)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert not ended.value.code and opened.count("new.tsv") == opened.count("old.tsv") == 2
+
+
 @pytest.mark.parametrize("several", [False, True])
 def test_a_streamed_corpus_is_read_twice_at_first_and_once_when_resumed(
     several: bool, tmp_path: Path, opened: list[str]
