@@ -121,17 +121,13 @@ class ScriptRule:
 
     def decide(self) -> tuple[Scripts, npt.NDArray[np.bool_]]:
         """Return the scripts, named or of most letters, and for each pair whether a side is in another one."""
-        source, target = (
-            named or _main_script(counts) for named, counts in zip(self.named, self._letters, strict=True)
-        )
+        source, target = map(lambda named, letters: named or _main_script(letters), self.named, self._letters)
+        scripts = source, target
         differs = [
-            any(
-                enough is not None and script not in enough
-                for enough, script in zip(kind, (source, target), strict=True)
-            )
+            any(enough is not None and script not in enough for enough, script in zip(kind, scripts, strict=True))
             for kind in self._kinds
         ]
-        return (source, target), np.array(differs, bool)[np.frombuffer(self._kind_of_pairs, np.uint32)]
+        return scripts, np.array(differs, bool)[np.frombuffer(self._kind_of_pairs, np.uint32)]
 
 
 class LeftOut(NamedTuple):

@@ -237,7 +237,8 @@ class Survey:
             if len(self.first) < first:
                 self.first.append(pair)
             if verdict is Verdict.KEPT:
-                self.drawn.add((place, pair))
+                if sample:
+                    self.drawn.add((place, pair))
                 if most:
                     self._groups.add(place, pair)
 
