@@ -98,7 +98,7 @@ def test_the_right_head_and_shift_are_found(by: str) -> None:
     assert choice.head.links(ATTENTIONS[0]) == RIGHT[0]
     assert (choice.tried, choice.pairs, choice.reverse_head) == (14, 6, None)
     assert choice.value == 1 if by == "gold" else choice.value > 0.5
-    assert "best of 14 on 6 pairs" in str(choice)
+    assert "best of 14 candidates on 6 pairs" in str(choice)
     assert choice.to_dict()["by"] == by
 
 
