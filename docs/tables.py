@@ -135,11 +135,20 @@ def presets(name: str) -> str:
     return table(["", *(f"`{preset}`" for preset in values)], rows)
 
 
+# Bounds of 1,000 or more only turn a mistyped size into a message.
+_FAR_ABOVE_ANY_USE = re.compile(r"from (\d+) to \d[\d,]*,\d{3}")
+
+
 def keys(cls: type[Any], at: str) -> str:
     """One row per key of a recipe's table, with the field's help, or else the comment beside it."""
     comments = notes(cls, at)
     rows = [
-        [f"`{key.key}`", key.type, f"`{key.default}`", key.help or comments.get(key.key, "")]
+        [
+            f"`{key.key}`",
+            _FAR_ABOVE_ANY_USE.sub(r"at least \1", key.type),
+            f"`{key.default}`",
+            key.help or comments.get(key.key, ""),
+        ]
         for key in config.describe(cls, at)
     ]
     return table(["key", "value", "default", "meaning"], rows)
