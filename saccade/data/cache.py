@@ -8,6 +8,7 @@ import hashlib
 import json
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -49,6 +50,8 @@ def load_or_build(folder: Path, name: str, build: Callable[[], Built], load: Cal
     """Load the entry `name` of the cache in `folder`, or build and save it where it is missing or damaged. If the
     folder cannot be written, the result stays in memory."""
     place = folder / name
+    with suppress(OSError, UserError):
+        files.recover(place)
     try:
         return load(place)
     except DamagedError as damage:

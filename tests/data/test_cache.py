@@ -52,6 +52,15 @@ def test_a_damaged_entry_is_built_again_with_a_warning(tmp_path: Path, caplog: p
     assert build.built == before
 
 
+def test_the_journal_of_a_killed_writer_is_removed(tmp_path: Path) -> None:
+    """A writer that was killed after it moved its last file leaves an empty journal, and the entry is complete."""
+    build = Builder()
+    cached(tmp_path, "key", build)
+    (tmp_path / "key" / ".committed").mkdir()
+    cached(tmp_path, "key", build)
+    assert build.built == 1 and not (tmp_path / "key" / ".committed").exists()
+
+
 def test_a_killed_writer_leaves_no_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Killed(BaseException):
         pass
