@@ -21,33 +21,33 @@ EVERY = 250  # tries between two lines of progress
 
 
 def main() -> int:
-    asked = _asked()
+    options = _parse_arguments()
     console = Console(width=160, highlight=False, markup=False, emoji=False, soft_wrap=True)
-    work = asked.keep or Path(tempfile.mkdtemp(prefix="saccade-attack-"))
+    work = options.keep or Path(tempfile.mkdtemp(prefix="saccade-attack-"))
     work.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
     results: list[Result] = []
-    for result in _campaigns(asked, make_samples(work / "samples"), work):
+    for result in _campaigns(options, make_samples(work / "samples"), work):
         results.append(result)
-        if result.failures or ":" in (asked.only or ""):
-            _tell(result, console)
+        if result.failures or ":" in (options.only or ""):
+            _report(result, console)
         if len(results) % EVERY == 0:
             console.print(f"{len(results):,} tries in {time.monotonic() - began:.0f} s")
     seconds = time.monotonic() - began
-    _conclude(results, asked.seed, seconds, console)
-    if asked.record is not None:
-        record = {**provenance(asked.seed), "seconds": round(seconds), "rows": rows(results)}
-        asked.record.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    _conclude(results, options.seed, seconds, console)
+    if options.record is not None:
+        record = {**provenance(options.seed), "seconds": round(seconds), "rows": rows(results)}
+        options.record.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     if any(result.failures for result in results):
-        again = f"python -m tests.attack --seed {asked.seed} --only {next(r.name for r in results if r.failures)}"
+        again = f"python -m tests.attack --seed {options.seed} --only {next(r.name for r in results if r.failures)}"
         console.print(f"the inputs and outputs of what failed are in {work}; one of them again: {again}")
         return 1
-    if asked.keep is None:
+    if options.keep is None:
         shutil.rmtree(work)
     return 0
 
 
-def _asked() -> argparse.Namespace:
+def _parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.attack", description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--tries", type=int, default=5000, help="of the fuzz campaign")
@@ -62,21 +62,21 @@ def _asked() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _campaigns(asked: argparse.Namespace, samples: Samples, work: Path) -> Iterator[Result]:
-    only, _, number = (asked.only or "").partition(":")
+def _campaigns(options: argparse.Namespace, samples: Samples, work: Path) -> Iterator[Result]:
+    only, _, number = (options.only or "").partition(":")
     if only in ("", "crash"):
-        yield from crashes.campaign(asked.seed, work, asked.crashes)
-    for name, count in {"fuzz": asked.tries, "kill": asked.kills, "writers": asked.writers}.items():
-        numbers = range(int(number), int(number) + 1) if number else range(asked.first, asked.first + count)
+        yield from crashes.campaign(options.seed, work, options.crashes)
+    for name, count in {"fuzz": options.tries, "kill": options.kills, "writers": options.writers}.items():
+        numbers = range(int(number), int(number) + 1) if number else range(options.first, options.first + count)
         if only not in ("", name):
             continue
         if name == "fuzz":
-            yield from fuzz.campaign(asked.seed, numbers, samples, work, asked.jobs)
+            yield from fuzz.campaign(options.seed, numbers, samples, work, options.jobs)
         else:
-            yield from {"kill": kills, "writers": writers}[name].campaign(asked.seed, numbers, samples, work)
+            yield from {"kill": kills, "writers": writers}[name].campaign(options.seed, numbers, samples, work)
 
 
-def _tell(result: Result, console: Console) -> None:
+def _report(result: Result, console: Console) -> None:
     console.print(f"{result.name} exit code {result.code}, {result.seconds:.1f} s, {result.command[:300]}")
     for failure in result.failures:
         console.print(f"    {failure.kind}: {failure.where}: {failure.detail[:300]!r}")

@@ -149,13 +149,15 @@ def _all_counted(name: str, kind: str, out: str | None = None) -> Accepted:
     """What is kept and what is left out are all the pairs of the file."""
 
     def accepted(ended: Ended, folder: Path) -> str | None:
-        held, told = pairs_in(folder / name, kind), json.loads(ended.out)
-        if held is None:
+        count, report = pairs_in(folder / name, kind), json.loads(ended.out)
+        if count is None:
             return f"a file that holds no {kind}"
-        left_out = sum(group["pairs"] for group in told["left_out"])
-        if not told["count"] == told["kept"] + left_out == held:
-            return f"the pairs do not add up: {held} in the file, {told['count']} told, {told['kept']} + {left_out}"
-        if out is not None and len(_lines(folder / out) or []) != told["kept"]:
+        left_out = sum(group["pairs"] for group in report["left_out"])
+        if not report["count"] == report["kept"] + left_out == count:
+            return (
+                f"the pairs do not add up: {count} in the file, {report['count']} report, {report['kept']} + {left_out}"
+            )
+        if out is not None and len(_lines(folder / out) or []) != report["kept"]:
             return "not all that is kept was written"
         return None
 
@@ -167,12 +169,12 @@ def _as_many_lines(name: str, out: str | None, kind: str | None = None) -> Accep
 
     def accepted(ended: Ended, folder: Path) -> str | None:
         lines = _lines(folder / name)
-        held = pairs_in(folder / name, kind) if kind else None if lines is None else len(lines)
+        count = pairs_in(folder / name, kind) if kind else None if lines is None else len(lines)
         written = ended.out if out is None else (folder / out).read_text(encoding="utf-8")
-        if held is None:
+        if count is None:
             return f"a file that holds no {kind or 'text'}"
-        if written.count("\n") != held:
-            return f"lines were lost: {held} given, {written.count(chr(10))} written"
+        if written.count("\n") != count:
+            return f"lines were lost: {count} given, {written.count(chr(10))} written"
         return "a score that is not finite" if kind and any(bad in written for bad in ("nan", "inf")) else None
 
     return accepted

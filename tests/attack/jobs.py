@@ -73,9 +73,9 @@ def prepare(place: Path, samples: Samples) -> Path:
     return place
 
 
-def start(job: Job, place: Path, **how: object) -> Process:
+def start(job: Job, place: Path, **options: object) -> Process:
     there = (place / "folder" / "out" / "recipe.toml").exists()
-    return Process(place, [*job.arguments, *(job.goes_on_by if there else ())], **how)  # type: ignore[arg-type]
+    return Process(place, [*job.arguments, *(job.goes_on_by if there else ())], **options)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)

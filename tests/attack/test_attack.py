@@ -31,11 +31,11 @@ def kinds(failures: list[Failure]) -> set[str]:
 def judged(place: Path, arguments: list[str], ended: Ended | None = None, **case: object) -> set[str]:
     """The kinds of failure, of a command that runs or has ended so."""
     before = tree(place / "folder"), tree(place / "canary")
-    asked = Case(arguments=arguments, accepted=lambda *_: None, **case)  # type: ignore[arg-type]
-    return kinds(judge(asked, ended or Process(place, arguments).end(), place, before))
+    attempt = Case(arguments=arguments, accepted=lambda *_: None, **case)  # type: ignore[arg-type]
+    return kinds(judge(attempt, ended or Process(place, arguments).end(), place, before))
 
 
-def said(err: str, code: int | None = 2, outside: tuple[str, ...] = ()) -> Ended:
+def ended_with(err: str, code: int | None = 2, outside: tuple[str, ...] = ()) -> Ended:
     return Ended(code, "", err, outside, 1, 1.0)
 
 
@@ -56,27 +56,27 @@ def test_files_written_elsewhere_are_detected(place: Path) -> None:
     assert judged(place, ["data", "pairs.tsv", "--out", "o.tsv"]) == {"left behind"}
     assert judged(place, ["data", "pairs.tsv", "--out", "../canary/secret"]) == {"outside files touched"}
     (place / "folder" / MARKER).touch()
-    assert judged(place, [], said("", 0)) == {"outside files touched"}
-    assert judged(place, [], said("", 0), names_code=True) == set()
+    assert judged(place, [], ended_with("", 0)) == {"outside files touched"}
+    assert judged(place, [], ended_with("", 0), names_code=True) == set()
 
 
 @pytest.mark.parametrize(
     ("ended", "found"),
     [
-        (said("saccade: pairs.tsv: no such file\n"), set()),
-        (said("picked bahdanau2014\nsaccade: pairs.tsv: no such file\n"), set()),
-        (said("Usage: saccade train [OPTIONS]\nTry …\n╭─ Error\n"), set()),
-        (said("saccade: one\nsaccade: two\n"), {"unclear messages"}),
-        (said("saccade: \x1b[31mred\n"), {"unclear messages"}),
-        (said("something else\n"), {"unclear messages"}),
-        (said("saccade: interrupted\n", 1), {"tracebacks"}),
+        (ended_with("saccade: pairs.tsv: no such file\n"), set()),
+        (ended_with("picked bahdanau2014\nsaccade: pairs.tsv: no such file\n"), set()),
+        (ended_with("Usage: saccade train [OPTIONS]\nTry …\n╭─ Error\n"), set()),
+        (ended_with("saccade: one\nsaccade: two\n"), {"unclear messages"}),
+        (ended_with("saccade: \x1b[31mred\n"), {"unclear messages"}),
+        (ended_with("something else\n"), {"unclear messages"}),
+        (ended_with("saccade: interrupted\n", 1), {"tracebacks"}),
         (
-            said('Traceback (most recent call last):\n  File "saccade/x.py", line 1, in f\nValueError\n', 70),
+            ended_with('Traceback (most recent call last):\n  File "saccade/x.py", line 1, in f\nValueError\n', 70),
             {"tracebacks"},
         ),
-        (said("", -signal.SIGSEGV), {"tracebacks"}),
-        (said("", None), {"hangs"}),
-        (said("", 0, ("open /etc/passwd",)), {"outside files touched"}),
+        (ended_with("", -signal.SIGSEGV), {"tracebacks"}),
+        (ended_with("", None), {"hangs"}),
+        (ended_with("", 0, ("open /etc/passwd",)), {"outside files touched"}),
     ],
 )
 def test_each_planted_fault_is_found(place: Path, ended: Ended, found: set[str]) -> None:
@@ -86,8 +86,8 @@ def test_each_planted_fault_is_found(place: Path, ended: Ended, found: set[str])
 def test_a_wrong_acceptance_is_found(place: Path) -> None:
     before = tree(place / "folder"), tree(place / "canary")
     case = Case(arguments=[], accepted=lambda ended, folder: "a folder that must be refused")
-    assert kinds(judge(case, said("", 0), place, before)) == {"wrong acceptances"}
-    assert kinds(judge(case, said("saccade: no\n"), place, before)) == set()
+    assert kinds(judge(case, ended_with("", 0), place, before)) == {"wrong acceptances"}
+    assert kinds(judge(case, ended_with("saccade: no\n"), place, before)) == set()
 
 
 def test_hang_is_killed_and_located(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,7 +41,7 @@ def _both(random: Random, names: tuple[str, str], alone: dict[str, Lone], place:
     while first.running() and first.seconds < moment:
         time.sleep(0.001)
     first.send(signal.SIGSTOP)
-    signed = first.running() and any(place.rglob("*.lock.json"))
+    signed = first.running() and any(path.stat().st_size for path in place.rglob("*.lock.json"))
     second = start(JOBS[names[1]], place, name="second-").end(LONGEST_JOB)
     first.send(signal.SIGCONT)
     ended = first.end(2 * LONGEST_JOB)
@@ -56,14 +56,14 @@ def _refusal(first: Ended, second: Ended, signed: bool) -> list[Failure]:
     """A holder that was stopped just before it signed cannot be named."""
     if {first.code, second.code} == {2}:
         return [Failure("bytes lost", "both refused", f"{first.err[-200:]} / {second.err[-200:]}")]
-    said = second.err.strip().splitlines()[-1:]
-    if second.code == 2 and signed and str(first.pid) not in "".join(said):
-        return [Failure("unclear messages", "the holder is not named", f"{first.pid}: {said}")]
+    message = second.err.strip().splitlines()[-1:]
+    if second.code == 2 and signed and str(first.pid) not in "".join(message):
+        return [Failure("unclear messages", "the holder is not named", f"{first.pid}: {message}")]
     return []
 
 
 def _output(names: tuple[str, str], ended: tuple[Ended, Ended], alone: dict[str, Lone], place: Path) -> list[Failure]:
     """Where both succeeded, one after the other, what either writes alone is right."""
     written = {path for name, one in zip(names, ended, strict=True) if one.code == 0 for path in alone[name].files}
-    found = [differences(alone[name], place, written) for name, one in zip(names, ended, strict=True) if one.code == 0]
-    return min(found, key=len, default=[])
+    lists = [differences(alone[name], place, written) for name, one in zip(names, ended, strict=True) if one.code == 0]
+    return min(lists, key=len, default=[])
