@@ -39,7 +39,7 @@ LAYERS = [
     {"journal"},
     {"locking"},
     {"files"},
-    {"errors", "lazy"},
+    {"errors", "fast_paths", "lazy"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 SOURCES = sorted(ROOT.rglob("*.py"))
