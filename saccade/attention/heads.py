@@ -73,8 +73,13 @@ def matmul_in_range(by_head: Tensor, by_group: Tensor) -> Tensor:
     largest number, 65504. bfloat16 has the range of float32.
     """
     device = by_head.device.type
-    autocast = torch.is_autocast_enabled(device) and torch.get_autocast_dtype(device) == torch.float16
-    if not autocast and torch.float16 not in (by_head.dtype, by_group.dtype):
+    if not _is_autocast_to_float16(device) and torch.float16 not in (by_head.dtype, by_group.dtype):
         return grouped_matmul(by_head, by_group)
     with torch.autocast(device, enabled=False):
         return grouped_matmul(widen(by_head), widen(by_group))
+
+
+def _is_autocast_to_float16(device: str) -> bool:
+    if not torch.amp.is_autocast_available(device):
+        return False
+    return torch.is_autocast_enabled(device) and torch.get_autocast_dtype(device) == torch.float16

@@ -46,8 +46,8 @@ class RecurrentUnit(nn.Module, ABC):
         steps = projected.unbind(1)
         keep: Sequence[Tensor] = () if readable is None else readable[..., None].unbind(1)
         padded = [False] * len(steps)
-        if readable is not None:  # steps without padding are faster; a compiler cannot know which
-            padded = [True] * len(steps) if torch.compiler.is_compiling() else (~readable).any(0).tolist()
+        if readable is not None:
+            padded = _find_padded_steps(readable)
         outputs = [state] * len(steps)
         for s in reversed(range(len(steps))) if backwards else range(len(steps)):
             new = self(steps[s], state)
@@ -236,6 +236,16 @@ class Maxout(nn.Module):
 
     def forward(self, pairs: Tensor) -> Tensor:
         return torch.unflatten(pairs, -1, (-1, 2)).amax(-1)
+
+
+def _find_padded_steps(readable: Tensor) -> list[bool]:
+    """Steps without padding are faster. Only a CPU knows them at no cost: a GPU would have to be waited for, and a
+    compiler or a CUDA graph serves batches with other padding, too.
+    """
+    if readable.is_cpu and not torch.compiler.is_compiling():
+        padded: list[bool] = (~readable).any(0).tolist()
+        return padded
+    return [True] * readable.shape[1]
 
 
 def _init_orthogonal(*recurrent: nn.Linear) -> None:
