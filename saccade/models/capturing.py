@@ -14,7 +14,13 @@ _B, _S, _T = 2, 4, 3
 
 
 def why_not_captured(model: Seq2Seq[Any, Any]) -> str | None:
-    """The reason why forward and backward cannot be recorded, or None if they can.
+    """The reason why forward and backward cannot be recorded, or None if they can, as those of this package."""
+    ours = all(type(module).__module__.split(".")[0] in ("saccade", "torch") for module in model.modules())
+    return None if ours else find_host_reads(model)  # which imports much of torch, and takes seconds
+
+
+def find_host_reads(model: Seq2Seq[Any, Any]) -> str | None:
+    """The first operation of forward and backward that needs a number of a tensor, or None.
 
     Both run on the meta device, whose tensors have shapes but no numbers: whatever needs a number there would wait for
     a GPU, and what it decides would be the same in every replay. Neither the parameters nor the random state change.

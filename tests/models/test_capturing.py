@@ -6,7 +6,7 @@ from model_cases import CASES, Case, build
 from torch import Tensor
 
 from saccade.models import MODELS
-from saccade.models.capturing import why_not_captured
+from saccade.models.capturing import find_host_reads, why_not_captured
 from saccade.models.cho2014 import Cho2014, Config
 
 # tests/attention asks the same of every attention.
@@ -15,7 +15,7 @@ BUILT_IN = [case for case in CASES if not any("attention" in option for option i
 
 @pytest.mark.parametrize("case", BUILT_IN, ids=str)
 def test_every_model_can_be_captured(case: Case) -> None:
-    assert why_not_captured(build(case).train()) is None
+    assert find_host_reads(build(case).train()) is None
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -23,13 +23,13 @@ def test_every_preset_can_be_captured(name: str) -> None:
     for config in MODELS[name].PRESETS.values():
         with torch.device("meta"):
             model = MODELS[name](config, 20, 20)
-        assert why_not_captured(model.train()) is None
+        assert find_host_reads(model.train()) is None
 
 
 def test_asking_changes_neither_numbers_nor_the_random_state() -> None:
     model = build(Case("luong2015")).train()
     before, random = {name: p.clone() for name, p in model.named_parameters()}, torch.get_rng_state()
-    assert why_not_captured(model) is None
+    assert find_host_reads(model) is None
     assert torch.equal(torch.get_rng_state(), random)
     assert all(torch.equal(p, before[name]) and p.grad is None for name, p in model.named_parameters())
 
