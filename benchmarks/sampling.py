@@ -25,8 +25,8 @@ from saccade.data.prefetching import choose_processes, prefetch_windows
 from saccade.provenance import provenance
 from saccade.train.log import Log
 from saccade.train.recipe import Recipe, recipe_of
-from saccade.train.run import update
 from saccade.train.translation import start
+from saccade.train.update import update
 
 WAYS: dict[str, dict[str, Any]] = {
     "no sampling": {"sampling": 0.0, "streaming": False},

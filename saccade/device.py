@@ -54,6 +54,12 @@ def release_unused(device: torch.device) -> None:
         torch.get_device_module(device).empty_cache()
 
 
+def wait_for(device: torch.device) -> None:
+    """Wait until the device has finished what was submitted to it."""
+    if device.type != "cpu":
+        torch.get_device_module(device).synchronize(device)
+
+
 def run_in_halves(
     whole: Whole, work: Callable[[Whole], Result], halve: Callable[[Whole], Sequence[Whole]], device: torch.device
 ) -> list[tuple[Whole, Result]]:

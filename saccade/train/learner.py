@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from saccade.errors import UserError
+from saccade.fast_paths import FastPath
 from saccade.provenance import provenance
 from saccade.train.distributed import Workers
 
@@ -123,6 +124,7 @@ class Learner(ABC, Generic[B]):
     notes: Sequence[str] = ()  # facts about the data, for the log and the card
     data: Mapping[str, DataDigest] = {}  # kind → its file; a run is resumed on the same data only
     epoch_tokens = 0  # tokens per epoch, for choosing `train.tokens = "auto"`
+    needs_each_loss = False  # whether an update depends on the loss of the one before
 
     @abstractmethod
     def loss(self, model: nn.Module, batch: B, state: TrainingState) -> tuple[Tensor, Tensor]:
@@ -139,6 +141,15 @@ class Learner(ABC, Generic[B]):
     def predictor(self, model: nn.Module) -> Any:
         """What an observer of the run gets after each validation."""
         return model
+
+    def why_not_captured(self) -> str | None:
+        """Why a CUDA graph cannot stand for `loss`, or None. A graph is captured once per shape of a batch: it reads
+        the tensors of the batch, but no other values that change, and must not wait for the device."""
+        return f"{self.name} does not declare that its loss reads nothing but the tensors of a batch"
+
+    def fast_paths(self) -> list[FastPath]:
+        """The fast paths of the model and the batches."""
+        return []
 
     def after_update(self, state: TrainingState, loss: float) -> None:
         """Called with the plain loss per token of each finite update."""

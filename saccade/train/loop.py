@@ -4,9 +4,10 @@ import copy
 import math
 import signal
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice, repeat
 from pathlib import Path
 from types import FrameType
@@ -17,12 +18,21 @@ from torch import nn
 
 from saccade.errors import UserError
 from saccade.train.distributed import WorkerLostError, Workers, join_workers
+from saccade.train.graphs import GradientGraphs
 from saccade.train.learner import Learner, TrainingState
 from saccade.train.log import Log, SilentLog
 from saccade.train.optimisation import Precision, RunningAverage, build_optimiser, freeze, learning_rate, mean_weights
 from saccade.train.recipe import RECIPE, Training
 from saccade.train.resources import choose_threads, compile_forward, fit_to_memory, restore_thread_count
-from saccade.train.run import TrainingRun, claim_folder, prepare_folder, restore_run, save_run, seed_worker, update
+from saccade.train.run import TrainingRun, claim_folder, prepare_folder, restore_run, save_run, seed_worker
+from saccade.train.update import (
+    PendingUpdate,
+    fast_paths,
+    settle,
+    submit_update,
+    updates_in_flight,
+    why_not_captured,
+)
 
 _SAVE_SECONDS = 600.0  # at most so much work is lost to a kill, however far apart the validations are
 _ADVICE = "lower train.lr, or set train.precision = 'fp32'"
@@ -56,16 +66,19 @@ def train_learner(
     resume: bool = False,
     log: Log | None = None,
     observe: Observer | None = None,
+    explain: bool = False,
 ) -> Outcome:
     """Train until the budget is spent or nothing improves; the best model is in `out`.
 
     `build` makes the learner from the training settings, some of which may still be "auto". `tables` are written to
     recipe.toml beside `[train]`. `observe` is called after each validation with the training state and the learner's
-    predictor with the weights that were judged.
+    predictor with the weights that were judged. `explain` lists the fast paths in the log.
     """
     with join_workers() as workers, claim_folder(workers, out), restore_thread_count():
         run = start_run(build, training, out, workers, tables=tables, resume=resume, log=log)
         run = _restore_or_begin(run, resume)
+        for path in fast_paths(run) if explain else ():
+            run.log.say(str(path))
         state = run.state
         with run.log, catch_interruptions(patient=workers.count > 1) as interrupted:
             with run.learner.prefetch(workers):
@@ -162,6 +175,8 @@ def _restore_or_begin(run: TrainingRun, resume: bool) -> TrainingRun:
             seed_worker(run)
     if run.training.compile and (reason := compile_forward(run.model, run.device)) is not None:
         log.say(reason)
+    if why_not_captured(run) is None:
+        run = replace(run, graphs=GradientGraphs(run.model, run.device))
     return run
 
 
@@ -172,42 +187,58 @@ def _update_until_over(run: TrainingRun, interrupted: list[str], observe: Observ
     logged, saved = time.monotonic(), state.seconds
     start = saved - logged  # the clock's reading at the start of the run, negative
     interruption: str | None = None
+    pending, most_pending = deque[PendingUpdate](), updates_in_flight(run)
     while (reason := _reason_to_end(run, interruption)) is None:
         done = run.progress
         rate = learning_rate(training, state.step, done, batches.epochs, state.falls)
         for group in run.optimiser.param_groups:
             group["lr"] = rate
         try:
-            loss, tokens = update(run, list(islice(stream, training.accumulate)))
+            pending.append(submit_update(run, list(islice(stream, training.accumulate))))
         except WorkerLostError:
             raise
         except UserError:  # a row that does not fit in memory: everything before it is kept
+            _settle(run, pending)
             save_run(run)
             raise
         state.step += 1
-        if math.isfinite(loss):
-            state.loss, state.tokens, state.bad = state.loss + loss, state.tokens + tokens, 0
-            if run.average is not None:
-                run.average.update(run.model)
-        else:
-            state.skipped, state.bad = state.skipped + 1, state.bad + 1
-            log.say(f"step {state.step:,}: the loss is not finite; the update was skipped")
+        if run.average is not None:
+            run.average.update(run.model, pending[-1].went_well)
+        _settle(run, pending, keep=most_pending)
         interruption = _agree(run, start + time.monotonic(), interrupted)
 
-        if state.step % max(1, training.check_every // 10) == 0 and state.tokens:
+        is_check, is_save = state.step % training.check_every == 0, state.seconds - saved > _SAVE_SECONDS
+        is_entry = state.step % max(1, training.check_every // 10) == 0
+        if is_entry or is_check or is_save:
+            _settle(run, pending)
+        if is_entry and state.tokens:
             now, mean = time.monotonic(), state.loss / state.tokens
             speed = state.tokens / max(1e-9, now - logged)
             log.note(step=state.step, epoch=batches.epoch, loss=mean, rate=rate)
             log.progress(state, epoch=batches.epoch, loss=mean, rate=rate, speed=speed, done=done)
             logged, state.loss, state.tokens = now, 0.0, 0
-        if state.step % training.check_every == 0:
+        if is_check:
             validate(run, observe)
             interruption = _agree(run, start + time.monotonic(), interrupted)
             logged, saved = time.monotonic(), state.seconds
-        elif state.seconds - saved > _SAVE_SECONDS:
+        elif is_save:
             save_run(run)
             saved = state.seconds
+    _settle(run, pending)
     return reason, interruption is None
+
+
+def _settle(run: TrainingRun, pending: deque[PendingUpdate], *, keep: int = 0) -> None:
+    """Wait for all but the last `keep` updates, and count their losses."""
+    state = run.state
+    while len(pending) > keep:
+        submitted = pending.popleft()
+        loss = settle(run, submitted)
+        if math.isfinite(loss):
+            state.loss, state.tokens, state.bad = state.loss + loss, state.tokens + submitted.tokens, 0
+        else:
+            state.skipped, state.bad = state.skipped + 1, state.bad + 1
+            run.log.say(f"step {submitted.step:,}: the loss is not finite; the update was skipped")
 
 
 def _agree(run: TrainingRun, seconds: float, interrupted: list[str]) -> str | None:

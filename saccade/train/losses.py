@@ -19,13 +19,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from saccade.attention.normalisers import Normaliser
 from saccade.attention.trace import Trace, expecting, traced
 from saccade.data.batching import Batch
+from saccade.device import wait_for
 from saccade.errors import UserError
+from saccade.layers.cross_entropy import cross_entropy
 from saccade.models import Seq2Seq, build_model
 from saccade.text import EOS, PAD
 from saccade.train.guidance import AlignmentGuide
@@ -48,18 +49,14 @@ def batch_loss(model: Seq2Seq[Any, Any], batch: Batch, objective: Objective) -> 
     guide, reinforce = objective.guide if objective.guided > 0 else None, objective.reinforce
     tracing = nullcontext() if guide is None and reinforce is None else traced(model, weights=guide is not None)
     with tracing as trace, nullcontext() if reinforce is None else expecting(reinforce.choose_expected(batch)):
-        logits = model(batch.source, batch.source_readable, read).float().flatten(0, 1)
+        logits = model(batch.source, batch.source_readable, read).flatten(0, 1)
     wanted = batch.target_out.flatten()
-    plain = F.cross_entropy(logits, wanted, ignore_index=PAD, reduction="sum")
-    loss = plain
-    if objective.smoothing:
-        loss = F.cross_entropy(logits, wanted, ignore_index=PAD, reduction="sum", label_smoothing=objective.smoothing)
+    loss, each = cross_entropy(logits, wanted, ignored=PAD, smoothing=objective.smoothing)
     if guide is not None and trace is not None:
         loss = loss + objective.guided * guide.loss(model, batch, trace)
     if reinforce is not None and trace is not None:
-        each = -F.cross_entropy(logits.detach(), wanted, ignore_index=PAD, reduction="none")
-        loss = loss + reinforce.loss(batch, each.view_as(batch.target_out), trace)
-    return loss, plain.detach()
+        loss = loss + reinforce.loss(batch, -each.view_as(batch.target_out), trace)
+    return loss, each.sum()
 
 
 def _with_own_words(model: Seq2Seq[Any, Any], batch: Batch, share: float) -> Tensor:
@@ -91,8 +88,9 @@ def updates_per_second(
             with precision.autocast():
                 loss, _ = batch_loss(net, batch, Objective(smoothing=train.smoothing))
             precision.backward(loss / batch.target_out.numel())
-            precision.step(optimiser, net.parameters(), train.clip, finite=True)  # waits for the device
+            precision.step(optimiser, net.parameters(), train.clip, loss.detach())
             optimiser.zero_grad(set_to_none=True)
+            wait_for(device)
 
         update()
         start, count = time.perf_counter(), 0

@@ -126,20 +126,36 @@ class Precision:
     def backward(self, loss: Tensor) -> None:
         torch.autograd.backward(self._scaler.scale(loss))
 
+    def why_not_asynchronous(self, optimiser: torch.optim.Optimizer) -> str | None:
+        """Why the host must wait for the gradients of an update before it is made, or None."""
+        if self.device.type != "cuda":
+            return f"only a GPU computes beside the host, not {self.device.type}"
+        if self._scaler.is_enabled():
+            return "fp16 chooses the scale of the next update by the gradients of this one"
+        if not isinstance(optimiser, torch.optim.AdamW):
+            return "only AdamW can skip an update on the device"
+        return None
+
     def step(
-        self, optimiser: torch.optim.Optimizer, parameters: Iterable[nn.Parameter], clip: float | None, *, finite: bool
-    ) -> bool:
-        """Update by the clipped gradients if the loss is `finite` and they are → whether all was well.
+        self, optimiser: torch.optim.Optimizer, parameters: Iterable[nn.Parameter], clip: float | None, loss: Tensor
+    ) -> Tensor:
+        """Update by the clipped gradients if they and the loss are finite → whether all was well, on the loss's device.
 
         With fp16, overflowing gradients are normal: the scale is halved and the update skipped."""
         self._scaler.unscale_(optimiser)
         norm = nn.utils.clip_grad_norm_(parameters, clip or math.inf)
-        overflowed = not bool(torch.isfinite(norm))
-        if finite and not overflowed:
+        finite = torch.isfinite(loss)
+        may_update = finite & torch.isfinite(norm).to(loss.device)
+        if self.why_not_asynchronous(optimiser) is None:
+            # The fused kernel reads this attribute, which GradScaler sets as well.
+            setattr(optimiser, "found_inf", (~may_update).to(norm.device, torch.float32))  # noqa: B010
+            optimiser.step()
+            return may_update
+        if may_update:
             optimiser.step()
         self._scaler.update()
         is_normal = self._scaler.is_enabled() and self._scaler.get_scale() >= _LEAST_SCALE
-        return finite and (not overflowed or is_normal)
+        return finite if is_normal else may_update
 
     def state_dict(self) -> dict[str, Any]:
         return self._scaler.state_dict()
@@ -153,23 +169,30 @@ class RunningAverage:
 
     def __init__(self, model: nn.Module, decay: float) -> None:
         self.decay = decay
-        self.count = 0
         self.weights = {name: value.detach().clone() for name, value in model.state_dict().items()}
+        self._count = next(iter(self.weights.values())).new_zeros((), dtype=torch.float64)  # updates so far
 
-    def update(self, model: nn.Module) -> None:
-        self.count += 1
-        decay = min(self.decay, (1 + self.count) / (10 + self.count))
+    def update(self, model: nn.Module, went_well: Tensor) -> None:
+        """`went_well` is 0 or false for an update that was skipped, which changes nothing. It is not read here: the
+        device may not know it yet."""
+        self._count += went_well
+        decay = ((1 + self._count) / (10 + self._count)).clamp_max(self.decay)
+        means, values = [], []
         for name, value in model.state_dict().items():
             if value.is_floating_point():
-                self.weights[name].lerp_(value.detach(), 1 - decay)
+                means.append(self.weights[name])
+                values.append(value)
             else:
                 self.weights[name].copy_(value)
+        differences = torch._foreach_sub(values, means)
+        torch._foreach_mul_(differences, ((1 - decay) * went_well).float())
+        torch._foreach_add_(means, differences)
 
     def state_dict(self) -> dict[str, Any]:
-        return {"count": self.count, "weights": self.weights}
+        return {"count": int(self._count), "weights": self.weights}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.count = state["count"]
+        self._count.fill_(state["count"])
         for name, value in state["weights"].items():
             self.weights[name].copy_(value)
 

@@ -246,6 +246,9 @@ class Training(Checked):
     judge_on: Annotated[Count, Help("Number of validation sentences to translate for the metric.")] = 200
     precision: Annotated[_Precision, Help("Number format; auto: bf16 on a GPU that has it, else fp32.")] = "auto"
     compile: Annotated[bool, Help("Compile the forward pass with torch.compile.")] = False
+    fast_paths: Annotated[
+        bool, Help("On a GPU, replay CUDA graphs and let the host run ahead; the results are the same.")
+    ] = True
     tensorboard: Annotated[bool, Help("Also write the metrics for TensorBoard, to tensorboard/.")] = False
     device: Annotated[str, Help("The device: auto, cpu, cuda, cuda:N or mps.")] = "auto"
     threads: Annotated[_Threads, Help("CPU threads; auto: one or all, whichever is faster; none: all.")] = "auto"

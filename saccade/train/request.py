@@ -54,6 +54,7 @@ class TrainingRequest(Checked):
     init_from: Annotated[Path | None, Help("Continue training this model on the new pairs.")] = None
     mix: Annotated[str | None, Help("Further pairs to mix in, such as those that --init-from has seen.")] = None
     mix_share: Annotated[BetweenZeroAndOne, Help("Proportion of --mix pairs in the training data.")] = 0.3
+    explain: Annotated[bool, Help("List the fast paths, and why one is not taken.")] = False
 
     @property
     def folder(self) -> Path:
@@ -110,7 +111,7 @@ def train_model(request: TrainingRequest, *, progress: Progress | None = None) -
     observe = None if progress is None else lambda state, translator: progress(state.step, None)
     with join_workers() as workers, claim_folder(workers, out):
         recipe = workers.broadcast(lambda: plan_recipe(request))
-        return train(recipe, out, resume=request.resume, observe=observe)
+        return train(recipe, out, resume=request.resume, observe=observe, explain=request.explain)
 
 
 def plan_recipe(request: TrainingRequest, say: Say = say) -> "Recipe":

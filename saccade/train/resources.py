@@ -27,7 +27,8 @@ from saccade.errors import UserError
 from saccade.layers.recurrent import RecurrentUnit
 from saccade.train.learner import Shape
 from saccade.train.log import SilentLog
-from saccade.train.run import TrainingRun, try_gradients, update
+from saccade.train.run import TrainingRun
+from saccade.train.update import try_gradients, update
 
 Model = TypeVar("Model", bound=nn.Module)
 
@@ -200,9 +201,9 @@ def seconds_per_update(run: TrainingRun, updates: Sequence[Sequence[Any]]) -> fl
     with torch.random.fork_rng([run.device] if run.device.type == "cuda" else []):
         for share in (shares[0], *shares):
             began = time.perf_counter()
-            update(rehearsal, share)  # waits for a GPU, since it returns the loss as a number
+            update(rehearsal, share)  # waits for the device
             if rehearsal.average is not None:
-                rehearsal.average.update(rehearsal.model)
+                rehearsal.average.update(rehearsal.model, torch.ones((), device=run.device))
             seconds.append(time.perf_counter() - began)
     return median(seconds[1:])  # the first is slower: it allocates the optimiser's state
 

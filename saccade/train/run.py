@@ -1,9 +1,8 @@
-"""A training run: its parts, one update, its folder, and how it is saved and restored to the bit."""
+"""A training run: its parts, its folder, and how it is saved and restored to the bit."""
 
 import copy
-import math
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,18 +13,17 @@ import torch
 from torch import Tensor, nn
 
 from saccade import config, files, model_folder
-from saccade.device import is_out_of_memory, release_unused
 from saccade.errors import UserError
 from saccade.locking import entries, locked
 from saccade.train.distributed import Workers
-from saccade.train.learner import B, Learner, TrainingState, model_card
+from saccade.train.graphs import GradientGraphs
+from saccade.train.learner import Learner, TrainingState, model_card
 from saccade.train.log import Log
 from saccade.train.optimisation import Precision, RunningAverage
 from saccade.train.recipe import MEASURED, RECIPE, Training
 
 _MAY_BE_THERE = ("pairs.", ".pairs.", ".recipe.toml-")  # copies of the input, and what a kill this early leaves
 _MOST_BAD_UPDATES = 20  # in a row that are not finite, before the run gives up
-_MOST_SPLITS = 3  # after so many updates that were split, all are
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +40,7 @@ class TrainingRun:
     average: RunningAverage | None
     log: Log
     state: TrainingState
+    graphs: GradientGraphs | None = None  # where the plain path is not the only one
 
     @property
     def parts(self) -> dict[str, Any]:
@@ -75,89 +74,7 @@ class TrainingRun:
         """A copy for trial updates, which leave this run as it is."""
         names = ("model", "optimiser", "precision", "average", "state")
         copies = copy.deepcopy({name: getattr(self, name) for name in names})  # at once: the optimiser knows the model
-        return replace(self, **copies, workers=Workers(), log=log)
-
-
-def update(run: TrainingRun, batches: Sequence[Any]) -> tuple[float, int]:
-    """Update the weights by all workers' batches, normalised by all their tokens → the plain loss, summed, and the
-    tokens. A loss or gradient that is not finite changes nothing.
-
-    Each worker computes the gradients of its rows alone and reports afterwards: a worker that had to split its batch
-    is late, and the others need not know why.
-    """
-    workers, parameters = run.workers, list(run.model.parameters())
-    tokens = sum(batch.tokens for batch in batches)
-    share = [rows.to(run.device) for batch in batches if (rows := workers.rows(batch)) is not None]
-    reports = workers.gather_results(lambda: _learn_share(run, share, tokens))
-    _note_splits(run, [split for _, split in reports if split is not None])
-    workers.sum_gradients(parameters)
-    total = sum(loss for loss, _ in reports)
-    if not run.precision.step(run.optimiser, parameters, run.training.clip, finite=math.isfinite(total)):
-        total = math.nan
-    if math.isfinite(total):
-        run.learner.after_update(run.state, total / tokens)
-    run.optimiser.zero_grad(set_to_none=True)
-    return total, tokens
-
-
-def _learn_share(run: TrainingRun, batches: list[Any], tokens: int) -> tuple[float, tuple[int, int] | None]:
-    """→ the plain loss and, if a batch had to be split, the size of the largest part and the rows of the batch."""
-    parts = [part for batch in batches for part in split_batch(batch, run.state.room)]
-    rows = whole = max(map(len, parts), default=0)
-    while (loss := try_gradients(run, parts, tokens)) is None:
-        if rows == 1:
-            raise UserError(
-                f"a single {run.learner.unit} of {max(part.size for part in parts):,} tokens does not fit in memory; "
-                "--resume continues without it; else lower data.longest, or train a smaller model"
-            )
-        parts = [half for part in parts for half in _split_rows(part, (len(part) + 1) // 2)]
-        rows = max(map(len, parts))
-    return loss, (max(part.size for part in parts), whole) if rows < whole else None
-
-
-def try_gradients(run: TrainingRun, parts: Sequence[Any], tokens: int) -> float | None:
-    """Add the gradients of the parts, each normalised by `tokens`, to the parameters' → the plain loss, summed.
-
-    None: they do not fit in memory, and no parameter has a gradient.
-    """
-    try:
-        return sum((_add_gradients(run, part, tokens) for part in parts), 0.0)
-    except RuntimeError as error:
-        if not is_out_of_memory(error):
-            raise
-        error.with_traceback(None)  # its frames keep the tensors that did not fit
-    run.optimiser.zero_grad(set_to_none=True)
-    release_unused(run.device)
-    return None
-
-
-def _add_gradients(run: TrainingRun, part: Any, tokens: int) -> float:
-    with run.precision.autocast():
-        loss, plain = run.learner.loss(run.model, part, run.state)
-    run.precision.backward(loss / tokens)
-    return float(plain)
-
-
-def split_batch(batch: B, room: int | None) -> list[B]:
-    """As few parts as possible, each of at most `room` tokens with padding, or of one row."""
-    return _split_rows(batch, len(batch) if room is None else max(1, room * len(batch) // batch.size))
-
-
-def _split_rows(batch: B, rows: int) -> list[B]:
-    return [batch.rows(slice(start, start + rows)) for start in range(0, len(batch), rows)]
-
-
-def _note_splits(run: TrainingRun, splits: Sequence[tuple[int, int]]) -> None:
-    """Splitting is rare at first, and slow: when it repeats, no batch is tried whole any more."""
-    if not splits:
-        return
-    state, unit = run.state, run.learner.unit
-    state.splits += 1
-    size, rows = min(splits)
-    run.log.say(f"a batch of {rows} {unit}s does not fit in memory; it was read in parts of at most {size:,} tokens")
-    if state.splits >= _MOST_SPLITS:
-        state.splits, state.room = 0, min(size, state.room or size)
-        run.log.say(f"from now on, all batches are read in parts of at most {state.room:,} tokens (train.tokens)")
+        return replace(self, **copies, workers=Workers(), log=log, graphs=None)  # which belong to this model
 
 
 @contextmanager

@@ -28,6 +28,7 @@ from saccade.device import run_in_halves
 from saccade.errors import UserError
 from saccade.evaluation import score
 from saccade.models import Seq2Seq, build_model
+from saccade.models.capturing import why_not_captured
 from saccade.text import Vocabularies
 from saccade.train import losses
 from saccade.train.dataset import load_dataset
@@ -51,13 +52,20 @@ JUDGES = {
 
 
 def train(
-    recipe: Recipe, out: Path, *, resume: bool = False, log: Log | None = None, observe: Observer | None = None
+    recipe: Recipe,
+    out: Path,
+    *,
+    resume: bool = False,
+    log: Log | None = None,
+    observe: Observer | None = None,
+    explain: bool = False,
 ) -> Outcome:
     """Train a translation model; see `train_learner`. `observe` gets a translator with the weights that were judged."""
     with join_workers() as workers, claim_folder(workers, out):
         recipe = workers.broadcast(lambda: _copy_input(recipe, out, resume))
         build, tables = partial(TranslationLearner, recipe, out), recipe.to_dict()
-        return train_learner(build, recipe.train, out, tables=tables, resume=resume, log=log, observe=observe)
+        options: dict[str, Any] = {"resume": resume, "log": log, "observe": observe, "explain": explain}
+        return train_learner(build, recipe.train, out, tables=tables, **options)
 
 
 def start(recipe: Recipe, out: Path, *, resume: bool = False, log: Log | None = None) -> TrainingRun:
@@ -99,7 +107,7 @@ class TranslationLearner(Learner[Batch]):
         self.about = f"{paper.authors} ({paper.year}): *{paper.title}*."
         is_guided = training.guided or recipe.data.alignments
         self.guide = load_alignment_guide(recipe, self.model, dataset) if is_guided else None
-        self._is_sampled = losses.has_sampled_attention(self.model)
+        self.needs_each_loss = losses.has_sampled_attention(self.model)  # for the baseline of REINFORCE
         reinforce = self.objective(TrainingState()).reinforce
         losses.refuse_untrainable_attention(self.model, self.trial_batch((2, 2), 1), reinforce)
 
@@ -134,11 +142,20 @@ class TranslationLearner(Learner[Batch]):
             own_share=1 - losses.truth_share(training, state.step),
             guided=training.guided * training.guided_decay ** (self.batches.epoch - 1),
             guide=self.guide,
-            reinforce=losses.Reinforce(training, state.numbers.get("baseline")) if self._is_sampled else None,
+            reinforce=losses.Reinforce(training, state.numbers.get("baseline")) if self.needs_each_loss else None,
         )
 
+    def why_not_captured(self) -> str | None:
+        if self.needs_each_loss:
+            return "a sampled attention learns by the loss of the update before"
+        if self.training.sampling is not None:
+            return "scheduled sampling changes with each update"
+        if self.guide is not None:
+            return "guided attention reads links of each pair"
+        return why_not_captured(self.model)
+
     def after_update(self, state: TrainingState, loss: float) -> None:
-        if self._is_sampled:
+        if self.needs_each_loss:
             state.numbers["baseline"] = losses.next_baseline(state.numbers.get("baseline"), -loss)
 
     def predictor(self, model: nn.Module) -> Translator:

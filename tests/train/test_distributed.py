@@ -180,15 +180,15 @@ def test_signal_to_one_worker_ends_all_and_saves_the_run(
 
 def spoil_third_loss_of_rank1(rank: int) -> None:
     """Its third loss is not a number."""
-    from saccade.train import run
+    from saccade.train import update
 
-    add_gradients, calls = run._add_gradients, count(1)
+    add_gradients, calls = update._add_gradients, count(1)
 
     def add_spoilt(training_run: Any, batch: Any, tokens: float) -> float:
         factor = math.nan if rank == 1 and next(calls) == 3 else 1
         return factor * add_gradients(training_run, batch, factor * tokens)
 
-    run._add_gradients = add_spoilt
+    update._add_gradients = add_spoilt
 
 
 @pytest.mark.slow
@@ -203,16 +203,16 @@ def test_update_that_is_not_finite_on_one_worker_is_skipped_by_all(write_recipe:
 
 def limit_memory_of_rank1(rank: int, *, rows: int, after: int = 0) -> None:
     """After so many batches, more than so many rows do not fit."""
-    from saccade.train import run
+    from saccade.train import update
 
-    add_gradients, calls = run._add_gradients, count(1)
+    add_gradients, calls = update._add_gradients, count(1)
 
     def add_scarcely(training_run: Any, batch: Any, tokens: int) -> float:
         if rank == 1 and next(calls) > after and len(batch) > rows:
             raise torch.OutOfMemoryError("CUDA out of memory")
         return add_gradients(training_run, batch, tokens)
 
-    run._add_gradients = add_scarcely
+    update._add_gradients = add_scarcely
 
 
 @pytest.mark.slow

@@ -26,9 +26,10 @@ from saccade.data.batching import Batch, Batches
 from saccade.errors import UserError
 from saccade.train.log import Log
 from saccade.train.recipe import Recipe
-from saccade.train.run import TrainingRun, update
-from saccade.train.run import _add_gradients as add_gradients
+from saccade.train.run import TrainingRun
 from saccade.train.translation import start, train
+from saccade.train.update import _add_gradients as add_gradients
+from saccade.train.update import update
 
 MakeRecipe = Callable[..., Recipe]
 
@@ -52,7 +53,7 @@ def spoil_losses(monkeypatch: pytest.MonkeyPatch, is_bad: Callable[[int], bool])
         factor = math.nan if is_bad(next(calls)) else 1
         return factor * add_gradients(run, batch, factor * tokens)
 
-    monkeypatch.setattr("saccade.train.run._add_gradients", add_spoilt)
+    monkeypatch.setattr("saccade.train.update._add_gradients", add_spoilt)
 
 
 def limit_memory(monkeypatch: pytest.MonkeyPatch, most: int, error: Exception | None = None) -> list[Any]:
@@ -67,7 +68,7 @@ def limit_memory(monkeypatch: pytest.MonkeyPatch, most: int, error: Exception | 
             raise error or torch.OutOfMemoryError("CUDA out of memory")
         return add_gradients(run, batch, tokens)
 
-    monkeypatch.setattr("saccade.train.run._add_gradients", add_scarcely)
+    monkeypatch.setattr("saccade.train.update._add_gradients", add_scarcely)
     return activations_made
 
 
@@ -202,12 +203,12 @@ def test_single_pair_that_does_not_fit_is_reported_and_nothing_is_lost(
             raise torch.OutOfMemoryError("CUDA out of memory")
         return add_gradients(*arguments)
 
-    monkeypatch.setattr("saccade.train.run._add_gradients", add_scarcely)
+    monkeypatch.setattr("saccade.train.update._add_gradients", add_scarcely)
     with pytest.raises(UserError, match=r"a single pair of \d+ tokens does not fit in memory"):
         train(recipe, tmp_path / "run")
     state = model_folder.load_training(tmp_path / "run")
     assert state["progress"]["step"] == 4 and state["batches"]["index"] == 5
-    monkeypatch.setattr("saccade.train.run._add_gradients", add_gradients)
+    monkeypatch.setattr("saccade.train.update._add_gradients", add_gradients)
     assert train(recipe, tmp_path / "run", resume=True).step == 8
 
 

@@ -25,6 +25,7 @@ from saccade.train.optimisation import mean_weights
 from saccade.train.recipe import Recipe, load_recipe
 from saccade.train.run import TrainingRun
 from saccade.train.translation import TranslationLearner, train
+from saccade.train.update import PendingUpdate
 
 MakeRecipe = Callable[..., Recipe]
 
@@ -85,11 +86,11 @@ def test_budget_of_epochs_ends_the_run(accumulate: int, make_recipe: MakeRecipe,
 
 def test_epoch_has_every_pair_once(make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
-    update = loop.update
+    submit = loop.submit_update
 
-    def recording_update(run: TrainingRun, batches: list[Batch]) -> tuple[float, int]:
+    def recording_update(run: TrainingRun, batches: list[Batch]) -> PendingUpdate:
         seen.extend(i for batch in batches for i in batch.indices.tolist())
-        return update(run, batches)
+        return submit(run, batches)
 
     ordered: list[int] = []
     members = Batches._members
@@ -99,7 +100,7 @@ def test_epoch_has_every_pair_once(make_recipe: MakeRecipe, tmp_path: Path, monk
         return members(batches, window)
 
     monkeypatch.setattr(Batches, "_members", recording_members)
-    monkeypatch.setattr(loop, "update", recording_update)
+    monkeypatch.setattr(loop, "submit_update", recording_update)
     budget = {"train.max_steps": None, "train.max_epochs": 2, "train.judge": "loss", "train.check_every": 100}
     train(make_recipe(**budget), tmp_path / "run")
     assert sorted(seen) == sorted([*range(114), *range(114)])

@@ -22,9 +22,10 @@ from saccade.train.learner import Shape
 from saccade.train.losses import batch_loss
 from saccade.train.recipe import Recipe, load_recipe
 from saccade.train.resources import fit_to_memory
-from saccade.train.run import TrainingRun, split_batch
-from saccade.train.run import _add_gradients as add_gradients
+from saccade.train.run import TrainingRun
 from saccade.train.translation import start, train
+from saccade.train.update import _add_gradients as add_gradients
+from saccade.train.update import split_batch
 
 MakeRecipe = Callable[..., Recipe]
 STILL = {"train.judge": "loss", "model.dropout": 0.0, "train.optimiser": "sgd", "train.lr": 0.5}
@@ -40,7 +41,7 @@ def scarce(monkeypatch: pytest.MonkeyPatch, most: int) -> list[int]:
             raise torch.OutOfMemoryError("CUDA out of memory")
         return add_gradients(run, batch, tokens)
 
-    monkeypatch.setattr("saccade.train.run._add_gradients", add_scarcely)
+    monkeypatch.setattr("saccade.train.update._add_gradients", add_scarcely)
     return tried
 
 

@@ -138,7 +138,8 @@ def test_running_average_by_hand() -> None:
     for count, value in enumerate((3.0, 5.0, -1.0, 2.0, 8.0, 4.0, 7.0, 1.0, 1.0, 1.0), 1):
         nn.init.constant_(model.weight, value)
         count_seen.fill_(count)
-        mean.update(model)
+        mean.update(model, torch.tensor(True))
+        mean.update(model, torch.tensor(False))  # a skipped update changes nothing
         decay = min(0.5, (1 + count) / (10 + count))
         expected = decay * expected + (1 - decay) * value
         assert float(mean.weights["weight"]) == pytest.approx(expected)

@@ -38,11 +38,11 @@ def test_update_by_hand(name: str) -> None:
     nn.init.constant_(model.weight, 2.0)
     optimiser = torch.optim.SGD(model.parameters(), lr=1.0)
     precision.backward((3.0 * model.weight).sum())
-    assert precision.step(optimiser, model.parameters(), 0.5, finite=True)
+    assert precision.step(optimiser, model.parameters(), 0.5, torch.tensor(1.0))
     assert float(model.weight.detach()) == pytest.approx(1.5, rel=1e-4)  # the gradient of 3, clipped
     optimiser.zero_grad()
     precision.backward((3.0 * model.weight).sum())
-    assert not precision.step(optimiser, model.parameters(), None, finite=False)
+    assert not precision.step(optimiser, model.parameters(), None, torch.tensor(math.nan))
     assert float(model.weight.detach()) == pytest.approx(1.5, rel=1e-4)
 
 
@@ -54,7 +54,7 @@ def test_overflow_halves_the_scale_until_it_is_too_small() -> None:
     for _ in range(18):
         optimiser.zero_grad()
         precision.backward((math.inf * model.weight).sum())
-        went_well.append(precision.step(optimiser, model.parameters(), 1.0, finite=True))
+        went_well.append(bool(precision.step(optimiser, model.parameters(), 1.0, torch.tensor(1.0))))
     assert torch.equal(model.weight, before)
     assert went_well == [True] * 16 + [False] * 2 and precision.state_dict()["scale"] == 2.0**-2
 

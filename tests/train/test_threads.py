@@ -14,8 +14,9 @@ from saccade.train import resources
 from saccade.train.log import Log
 from saccade.train.recipe import Recipe, load_recipe
 from saccade.train.resources import first_updates, seconds_per_update
-from saccade.train.run import TrainingRun, update
+from saccade.train.run import TrainingRun
 from saccade.train.translation import start, train
+from saccade.train.update import update
 
 MakeRecipe = Callable[..., Recipe]
 
@@ -48,10 +49,10 @@ def test_measuring_does_not_change_the_run(optimiser: str, make_recipe: MakeReci
         for step in range(3):
             if measured:
                 assert seconds_per_update(run, first_updates(run, 2)) > 0
-                assert run.state.step == 0 and run.average is not None and run.average.count == step
+                assert run.state.step == 0 and run.average is not None and run.average.state_dict()["count"] == step
             totals.append(update(run, first_updates(run, 1)[0])[0])
             assert run.average is not None
-            run.average.update(run.model)
+            run.average.update(run.model, torch.tensor(True))
         return totals, run.model.state_dict() | {f"mean {name}": value for name, value in run.average.weights.items()}
 
     (losses_, weights), (expected_losses, expected) = updated("measured", measured=True), updated("not", measured=False)

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 
 from saccade.data.batching import Batches
 from saccade.train.recipe import Recipe
-from saccade.train.run import try_gradients, update
 from saccade.train.translation import start
+from saccade.train.update import try_gradients, update
 
 
 def test_update_from_two_batches_equals_one_of_twice_the_size(
@@ -46,19 +46,20 @@ def test_failed_attempt_leaves_no_gradients_and_no_tensors(monkeypatch: pytest.M
             raise torch.OutOfMemoryError("CUDA out of memory")
         return activations.sum(), activations.sum().detach()
 
-    monkeypatch.setattr("saccade.train.run.release_unused", released.append)
+    monkeypatch.setattr("saccade.train.update.release_unused", released.append)
     run: Any = SimpleNamespace(
         model=model,
         learner=SimpleNamespace(loss=scarce_loss),
         state=None,
         optimiser=torch.optim.SGD(model.parameters()),
         precision=SimpleNamespace(autocast=nullcontext, backward=lambda loss: loss.backward()),
-        device="the device",
+        device=torch.device("meta"),
+        graphs=None,
     )
     parts: Any = [1, 2]
     assert try_gradients(run, parts, tokens=1) is None
     assert [parameter.grad for parameter in model.parameters()] == [None, None]
-    assert [reference() for reference in activations_made] == [None, None] and released == ["the device"]
+    assert [reference() for reference in activations_made] == [None, None] and released == [torch.device("meta")]
 
     parts = [1]
     assert try_gradients(run, parts, tokens=1) is not None
