@@ -5,15 +5,20 @@ the device to run them. A graph launches them all at once. It computes what the 
 same kernels on the same numbers, with the same random state for dropout.
 
 A shape is captured when it occurs for the second time: the first, plain update has loaded all kernels that it needs.
+
+Autocast converts the weights of a linear layer to half precision when the layer is used, and their gradients back, one
+by one. A graph converts all of them at once, with the same results.
 """
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call
 
 from saccade.device import is_out_of_memory, release_unused
 from saccade.models.contract import map_tensors
+from saccade.train.optimisation import Precision
 
 if TYPE_CHECKING:
     from saccade.train.run import TrainingRun
@@ -29,12 +34,49 @@ class _Graph(NamedTuple):
     has_gradient: list[bool]  # of each parameter
 
 
+class _Loss(nn.Module):
+    """The learner's loss as a module, so that its weights can be replaced in one call."""
+
+    def __init__(self, run: "TrainingRun") -> None:
+        super().__init__()
+        self.model = run.model
+        self._run = run
+
+    def forward(self, batch: Any) -> tuple[Tensor, Tensor]:
+        return self._run.learner.loss(self.model, batch, self._run.state)
+
+
+class NarrowWeights:
+    """Copies in half precision of the weights that only linear layers use, made all at once."""
+
+    def __init__(self, model: nn.Module, dtype: torch.dtype) -> None:
+        wide = {name: p for name, p in _linear_parameters(model).items() if p.dtype != dtype}
+        self._wide: list[Tensor] = list(wide.values())
+        self._narrow = [torch.empty_like(p, dtype=dtype).requires_grad_(p.requires_grad) for p in self._wide]
+        self._by_name = dict(zip(wide, self._narrow, strict=True))
+
+    def substitute(self, parameter: nn.Parameter) -> Tensor:
+        """The copy by which a loss is differentiated instead of the parameter, or the parameter itself."""
+        return next((n for w, n in zip(self._wide, self._narrow, strict=True) if w is parameter), parameter)
+
+    def loss(self, run: "TrainingRun", batch: Any) -> tuple[Tensor, Tensor]:
+        """The learner's losses with the copies, which are made anew."""
+        if self._wide:
+            with torch.no_grad():
+                torch._foreach_copy_(self._narrow, self._wide)
+        weights = {f"model.{name}": narrow for name, narrow in self._by_name.items()}
+        with run.precision.autocast():
+            loss, plain = functional_call(_Loss(run), weights, (batch,))
+        return loss, plain
+
+
 class GradientGraphs:
     """The graphs of one run. Their results stay valid until the next replay."""
 
-    def __init__(self, model: nn.Module, device: torch.device) -> None:
+    def __init__(self, model: nn.Module, device: torch.device, precision: Precision) -> None:
         self._parameters = [p for p in model.parameters() if p.requires_grad]
         self._gradients = [torch.empty_like(p) for p in self._parameters]  # written by every graph
+        self._narrow = NarrowWeights(model, precision.dtype)
         self._scale = torch.empty((), device=device)  # 1 / the tokens of the update
         self._plain = torch.empty((), device=device)  # the plain loss
         self._pool = torch.cuda.graph_pool_handle()  # the graphs run one after another and share their memory
@@ -68,13 +110,13 @@ class GradientGraphs:
 
     def _capture(self, run: "TrainingRun", part: Any) -> _Graph | None:
         static, graph = map_tensors(torch.clone, part), torch.cuda.CUDAGraph()
+        learnt = [self._narrow.substitute(parameter) for parameter in self._parameters]
         self._scale.fill_(1.0)
         try:
             # Other threads prepare batches and may allocate memory meanwhile.
             with torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):
-                with run.precision.autocast():
-                    loss, plain = run.learner.loss(run.model, static, run.state)
-                gradients = torch.autograd.grad(loss * self._scale, self._parameters, allow_unused=True)
+                loss, plain = self._narrow.loss(run, static)
+                gradients = torch.autograd.grad(loss * self._scale, learnt, allow_unused=True)
                 exists = [gradient is not None for gradient in gradients]
                 torch._foreach_copy_(
                     [static for static, is_there in zip(self._gradients, exists, strict=True) if is_there],
@@ -87,6 +129,24 @@ class GradientGraphs:
             release_unused(run.device)
             return None
         return _Graph(graph, _tensors(static), exists)
+
+
+def _linear_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
+    """The parameters, by name, that only linear layers use. An embedding that is also the output layer is read in
+    float32."""
+    elsewhere = {
+        id(parameter)
+        for module in model.modules()
+        if not isinstance(module, nn.Linear)
+        for parameter in module.parameters(recurse=False)
+    }
+    return {
+        f"{place}.{name}": parameter
+        for place, module in model.named_modules()
+        if isinstance(module, nn.Linear)
+        for name, parameter in module.named_parameters(recurse=False)
+        if id(parameter) not in elsewhere
+    }
 
 
 def _tensors(batch: Any) -> list[Tensor]:

@@ -176,7 +176,7 @@ def _restore_or_begin(run: TrainingRun, resume: bool) -> TrainingRun:
     if run.training.compile and (reason := compile_forward(run.model, run.device)) is not None:
         log.say(reason)
     if why_not_captured(run) is None:
-        run = replace(run, graphs=GradientGraphs(run.model, run.device))
+        run = replace(run, graphs=GradientGraphs(run.model, run.device, run.precision))
     return run
 
 

@@ -12,7 +12,7 @@ import torch
 from saccade import model_folder
 from saccade.data.batching import Batches
 from saccade.models import MODELS
-from saccade.train.graphs import GradientGraphs
+from saccade.train.graphs import GradientGraphs, NarrowWeights
 from saccade.train.optimisation import Precision, build_optimiser
 from saccade.train.recipe import Recipe, Training, recipe_of
 from saccade.train.translation import start, train
@@ -39,16 +39,18 @@ def weights_after(recipe: Recipe, folder: Path) -> dict[str, Any]:
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
 @pytest.mark.parametrize("name", MODELS)
-def test_graphs_learn_what_plain_updates_learn(name: str, pairs_file: Path, tmp_path: Path) -> None:
+def test_graphs_learn_what_plain_updates_learn(name: str, precision: str, pairs_file: Path, tmp_path: Path) -> None:
     """With dropout, whose random numbers must be the same."""
     results = []
     for fast in (True, False):
-        recipe = tiny_recipe(name, pairs_file, device="cuda", fast_paths=fast, precision="fp32")
+        recipe = tiny_recipe(name, pairs_file, device="cuda", fast_paths=fast, precision=precision)
         if hasattr(recipe.settings, "dropout"):
             recipe = replace(recipe, settings=replace(recipe.settings, dropout=0.2))
         results.append(weights_after(recipe, tmp_path / str(fast)))
-    torch.testing.assert_close(results[0], results[1], rtol=1e-4, atol=1e-5)
+    close = {"rtol": 1e-4, "atol": 1e-5} if precision == "fp32" else {"rtol": 0.05, "atol": 5e-3}
+    torch.testing.assert_close(results[0], results[1], **close)
 
 
 @pytest.mark.gpu
@@ -65,7 +67,7 @@ def test_run_with_graphs_is_resumed_to_the_bit(name: str, pairs_file: Path, tmp_
 @pytest.mark.gpu
 def test_second_batch_of_a_shape_is_replayed(make_recipe: MakeRecipe, tmp_path: Path) -> None:
     run = start(make_recipe(**{"train.device": "cuda", "model.dropout": 0.0}), tmp_path / "run")
-    graphs = GradientGraphs(run.model, run.device)
+    graphs = GradientGraphs(run.model, run.device, run.precision)
     batch = next(iter(Batches(run.learner.dataset.corpus, tokens=200))).to(run.device)
     with run.precision.autocast():
         loss, plain = run.learner.loss(run.model, batch, run.state)
@@ -94,6 +96,24 @@ def test_update_that_is_not_finite_is_skipped_on_the_device(make_recipe: MakeRec
     assert [int(state["step"]) for state in run.optimiser.state.values()] == steps
     hook.remove()
     assert math.isfinite(update(run, [batch])[0])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_weights_converted_at_once_give_the_gradients_of_autocast(name: str, pairs_file: Path, tmp_path: Path) -> None:
+    run = start(tiny_recipe(name, pairs_file, device="cpu", precision="bf16"), tmp_path / "run")
+    run.model.eval()  # without dropout
+    batch = next(iter(Batches(run.learner.dataset.corpus, tokens=150)))
+    parameters, narrow = list(run.model.parameters()), NarrowWeights(run.model, torch.bfloat16)
+    with run.precision.autocast():
+        expected, _ = run.learner.loss(run.model, batch, run.state)
+    loss, _ = narrow.loss(run, batch)
+    substitutes = [narrow.substitute(parameter) for parameter in parameters]
+    assert torch.equal(loss, expected) and any(tensor.dtype == torch.bfloat16 for tensor in substitutes)
+    gradients = torch.autograd.grad(loss, substitutes, allow_unused=True)
+    for gradient, plain in zip(gradients, torch.autograd.grad(expected, parameters, allow_unused=True), strict=True):
+        assert (gradient is None) == (plain is None)
+        if gradient is not None:
+            torch.testing.assert_close(gradient.float(), plain, rtol=0.02, atol=1e-3)
 
 
 def test_every_fast_path_gives_its_reason(make_recipe: MakeRecipe, tmp_path: Path) -> None:
