@@ -1,23 +1,34 @@
 """Batches of pairs of similar length. The seed decides their order, and a saved position continues it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Self
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from saccade.data.corpus import PairWindow, WindowSource
+from saccade.data.background import build_ahead
+from saccade.data.corpus import PairWindow, Places, WindowSource
+from saccade.data.shapes import MOST_SHAPES, BatchShape, ShapePlan
+from saccade.errors import plural
 from saccade.text import BOS, EOS, PAD
 
 Rows = Sequence[npt.NDArray[np.int32] | Sequence[int]]
+JoinedTexts = tuple[npt.NDArray[Any], Places]  # the ids of all texts, one text after another, and their lengths
+Members = tuple[BatchShape, Places]  # the shape of a batch, and the places of its pairs
+_FIRST = 1, 0  # the epoch and number of the window for which shapes are planned
 
 
 @dataclass(frozen=True)
 class Batch:
-    """The source ends with eos. Teacher forcing reads `target_in`, from bos, and predicts `target_out`, to eos."""
+    """The source ends with eos. Teacher forcing reads `target_in`, from bos, and predicts `target_out`, to eos.
+
+    The tensors of a new batch are parts of one, so that a single copy moves them to a device.
+    """
 
     source: Tensor  # (B,S) long
     source_readable: Tensor  # (B,S) bool
@@ -25,12 +36,54 @@ class Batch:
     target_out: Tensor  # (B,T) long
     target_readable: Tensor  # (B,T) bool, for both targets
     indices: Tensor  # (B,) long: places in the corpus
+    target_lengths: Places  # (B,), with eos; on the CPU, so that counting tokens does not wait for a device
+    together: Tensor | None = None  # all tensors as bytes; None: they are not parts of one
 
     @classmethod
     def of(cls, sources: Rows, targets: Rows, indices: Iterable[int]) -> Self:
-        target_in, target_readable = _pad(targets, before=[BOS])
-        target_out, _ = _pad(targets, after=[EOS])
-        return cls(*pad_sources(sources), target_in, target_out, target_readable, torch.tensor(list(indices)))
+        return cls.of_joined(_join(sources), _join(targets), np.array([*indices], np.int64))
+
+    @classmethod
+    def of_joined(
+        cls,
+        sources: JoinedTexts,
+        targets: JoinedTexts,
+        indices: Places,
+        lengths: tuple[int, int] = (0, 0),
+        *,
+        pinned: bool = False,
+    ) -> Self:
+        """Make a batch of at least the given `lengths`; in page-locked memory, which a GPU reads by itself."""
+        rows = len(indices)
+        width_s, width_t = (
+            max(int(side[1].max()) + 1, least) for side, least in zip((sources, targets), lengths, strict=True)
+        )
+        numbers = rows * (width_s + 2 * width_t + 1)
+        together = torch.empty(8 * numbers + rows * (width_s + width_t), dtype=torch.uint8, pin_memory=pinned)
+        batch = cls._unpack(together, rows, width_s, width_t, targets[1] + 1)
+        _write(sources, batch.source, batch.source_readable, after=EOS)
+        _write(targets, batch.target_in, batch.target_readable, before=BOS)
+        _write(targets, batch.target_out, batch.target_readable, after=EOS)
+        batch.indices.numpy()[:] = indices
+        return batch
+
+    @classmethod
+    def _unpack(cls, together: Tensor, rows: int, width_s: int, width_t: int, target_lengths: Places) -> Self:
+        numbers = rows * (width_s + 2 * width_t + 1)
+        ids, masks = together[: 8 * numbers].view(torch.long), together[8 * numbers :].view(torch.bool)
+        sizes = rows * width_s, rows * width_t
+        source, target_in, target_out, indices = torch.split(ids, [*sizes, sizes[1], rows])
+        source_readable, target_readable = torch.split(masks, [*sizes])
+        return cls(
+            source.view(rows, width_s),
+            source_readable.view(rows, width_s),
+            target_in.view(rows, width_t),
+            target_out.view(rows, width_t),
+            target_readable.view(rows, width_t),
+            indices,
+            target_lengths,
+            together,
+        )
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -38,7 +91,7 @@ class Batch:
     @property
     def tokens(self) -> int:
         """Target tokens: what a loss is averaged over."""
-        return int(self.target_readable.sum())
+        return int(self.target_lengths.sum())
 
     @property
     def size(self) -> int:
@@ -46,7 +99,10 @@ class Batch:
         return len(self) * max(self.source.shape[1], self.target_in.shape[1])
 
     def rows(self, rows: slice) -> Self:
-        return type(self)(**{field.name: getattr(self, field.name)[rows] for field in fields(self)})
+        if rows.indices(len(self)) == (0, len(self), 1):
+            return self
+        parts = {name: getattr(self, name)[rows] for name in _ROWS}
+        return type(self)(**parts)
 
     def halves(self) -> tuple[Self, Self]:
         """Split into two batches, for when the whole does not fit in memory."""
@@ -54,21 +110,47 @@ class Batch:
         return self.rows(slice(middle)), self.rows(slice(middle, None))
 
     def to(self, device: torch.device | str) -> Self:
-        return type(self)(**{field.name: getattr(self, field.name).to(device) for field in fields(self)})
+        """A copy to a GPU does not wait for it."""
+        alone = torch.device(device).type == "cuda"
+        if self.together is None:
+            moved = {name: getattr(self, name).to(device, non_blocking=alone) for name in _TENSORS}
+            return type(self)(**moved, target_lengths=self.target_lengths)
+        widths = self.source.shape[1], self.target_in.shape[1]
+        return self._unpack(self.together.to(device, non_blocking=alone), len(self), *widths, self.target_lengths)
+
+
+_TENSORS = ("source", "source_readable", "target_in", "target_out", "target_readable", "indices")
+_ROWS = (*_TENSORS, "target_lengths")
 
 
 def pad_sources(rows: Rows) -> tuple[Tensor, Tensor]:
     """Return what a model reads, in training and translation: `source` (B,S), each with eos, and `readable` (B,S)."""
-    return _pad(rows, after=[EOS])
+    texts = _join(rows)
+    shape = len(rows), int(texts[1].max()) + 1
+    source, readable = torch.empty(shape, dtype=torch.long), torch.empty(shape, dtype=torch.bool)
+    _write(texts, source, readable, after=EOS)
+    return source, readable
 
 
-def _pad(rows: Rows, *, before: Sequence[int] = (), after: Sequence[int] = ()) -> tuple[Tensor, Tensor]:
-    lengths = np.array([len(before) + len(row) + len(after) for row in rows])
-    readable = np.arange(lengths.max()) < lengths[:, None]  # (B,L)
-    ids = np.full(readable.shape, PAD, np.int64)
-    parts = [part for row in rows for part in (before, row, after)]
-    ids[readable] = np.concatenate(parts, dtype=np.int64, casting="unsafe")  # in the order of the mask: row by row
-    return torch.from_numpy(ids), torch.from_numpy(readable)
+def _join(rows: Rows) -> JoinedTexts:
+    return np.concatenate([*rows], dtype=np.int64, casting="unsafe"), np.array([len(row) for row in rows], np.int64)
+
+
+def _write(
+    texts: JoinedTexts, ids: Tensor, readable: Tensor, *, before: int | None = None, after: int | None = None
+) -> None:
+    """Write texts, each with one id `before` or `after` it, into `ids` (B,L), and where they are into `readable`."""
+    joined, lengths = texts
+    columns, start = np.arange(ids.shape[1]), int(before is not None)
+    is_text = (columns >= start) & (columns < lengths[:, None] + start)
+    written = ids.numpy()
+    written[:] = PAD
+    written[is_text] = joined  # in the order of the mask: row by row
+    if before is not None:
+        written[:, 0] = before
+    if after is not None:
+        written[np.arange(len(lengths)), lengths] = after
+    readable.numpy()[:] = columns < lengths[:, None] + 1
 
 
 class Batches:
@@ -76,14 +158,25 @@ class Batches:
     says); then the next epoch begins.
 
     A batch of B pairs whose longest text, on either side and with bos or eos, has L tokens fulfils B · L ≤ `tokens`; a
-    longer pair is a batch by itself. A batch depends on the seed and its position alone.
+    longer pair is a batch by itself. A batch depends on the seed and its position alone. All batches have one of a few
+    shapes, planned for the first window of the first epoch (`saccade.data.shapes`).
     """
 
-    def __init__(self, pairs: WindowSource, *, tokens: int = 4096, seed: int = 1) -> None:
+    def __init__(
+        self,
+        pairs: WindowSource,
+        *,
+        tokens: int = 4096,
+        seed: int = 1,
+        shapes: int = MOST_SHAPES,
+        pinned: bool = False,
+    ) -> None:
         self.pairs, self.draw = pairs, pairs.window
         self.tokens, self.seed = tokens, seed
         self.epoch, self.window, self.index = 1, 0, 0
-        self._cut: tuple[tuple[int, int], PairWindow, list[list[int]]] | None = None
+        self._most_shapes, self._pinned = shapes, pinned
+        self._plan: ShapePlan | None = None
+        self._cut: tuple[tuple[int, int], PairWindow, list[Members]] | None = None
 
     def __len__(self) -> int:
         """Count the batches of this window; with a corpus in memory, those of this epoch."""
@@ -92,11 +185,11 @@ class Batches:
     def __iter__(self) -> Iterator[Batch]:
         while self.window < self.pairs.windows:
             window, members = self._window()
-            while self.index < len(members):
-                chosen = members[self.index]
-                self.index += 1  # before yielding: the position is after this batch
-                indices = chosen if window.indices is None else window.indices[chosen].tolist()
-                yield Batch.of([window.source(i) for i in chosen], [window.target(i) for i in chosen], indices)
+            build = partial(_build, window, pinned=self._pinned)
+            with closing(build_ahead(build, members[self.index :])) as batches:
+                for batch in batches:
+                    self.index += 1  # before yielding: the position is after this batch
+                    yield batch
             self.window, self.index = self.window + 1, 0
         self.epoch, self.window = self.epoch + 1, 0
 
@@ -119,24 +212,59 @@ class Batches:
             return self.epoch, self.window
         return (self.epoch, self.window + 1) if self.window + 1 < self.pairs.windows else (self.epoch + 1, 0)
 
-    def _window(self) -> tuple[PairWindow, list[list[int]]]:
+    def measure(self) -> "BatchMeasure":
+        """Measure the batches of this window."""
+        window, members = self._window()
+        lengths = _lengths(window)
+        return BatchMeasure(
+            batches=len(members),
+            shapes=len({shape for shape, _ in members}),
+            padding=1 - float(lengths.sum()) / max(1, sum(shape.positions for shape, _ in members)),
+        )
+
+    def _window(self) -> tuple[PairWindow, list[Members]]:
         now = self.epoch, self.window
         if self._cut is None or self._cut[0] != now:
             self._cut = None  # two windows need not be in memory at once
+            if self._plan is None and now != _FIRST:
+                self._plan = self._make_plan(self.pairs.window(self.seed, *_FIRST))
             window = self.draw(self.seed, *now)
             self._cut = now, window, self._members(window)
         return self._cut[1:]
 
-    def _members(self, window: PairWindow) -> list[list[int]]:
-        """Group pairs by the length of the longer side, then of the shorter. Ties and their order are random."""
-        if len(window.places) == 0:
+    def _make_plan(self, first: PairWindow) -> ShapePlan:
+        return ShapePlan.of(_lengths(first), self.tokens, self._most_shapes)
+
+    def _members(self, window: PairWindow) -> list[Members]:
+        if self._plan is None:
+            self._plan = self._make_plan(window)
+        if not len(window.places):
             return []
         random = np.random.default_rng((self.seed, self.epoch, self.window))
-        order = random.permutation(window.places)
-        lengths = np.sort(np.stack([window.source.lengths[order] + 1, window.target.lengths[order] + 1]), axis=0)
-        sorted_ = np.lexsort(lengths)
-        batches = np.split(order[sorted_], find_batch_starts(lengths[1][sorted_], self.tokens)[1:-1])
-        return [batches[place].tolist() for place in random.permutation(len(batches))]
+        batches = [(shape, window.places[chosen]) for shape, chosen in self._plan.batches(_lengths(window), random)]
+        return [batches[place] for place in random.permutation(len(batches))]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchMeasure:
+    batches: int
+    shapes: int  # different ones
+    padding: float  # share of all positions of sources and targets
+
+    def __str__(self) -> str:
+        return f"{self.batches:,} in {plural(self.shapes, 'shape')}, {self.padding:.1%} padding"
+
+
+def _lengths(window: PairWindow) -> Places:
+    """The lengths of both sides (2,N), with bos or eos"""
+    return np.stack([side.lengths[window.places] + 1 for side in (window.source, window.target)])
+
+
+def _build(window: PairWindow, members: Members, *, pinned: bool) -> Batch:
+    shape, places = members
+    indices = places if window.indices is None else window.indices[places]
+    texts = window.source.join(places), window.target.join(places)
+    return Batch.of_joined(*texts, indices, (shape.source, shape.target), pinned=pinned)
 
 
 def find_batch_starts(lengths: npt.NDArray[np.int64], tokens: int) -> list[int]:

@@ -50,6 +50,13 @@ class Side(NamedTuple):
     def __call__(self, index: int) -> Ids:
         return self.ids[self.offsets[index] : self.offsets[index + 1]]
 
+    def join(self, places: Places) -> tuple[Ids, Places]:
+        """Return the ids of several texts, one text after another, and the length of each."""
+        starts = self.offsets[places]
+        lengths = self.offsets[places + 1] - starts
+        before = np.cumsum(lengths) - lengths
+        return self.ids[np.repeat(starts - before, lengths) + np.arange(lengths.sum())], lengths
+
 
 @dataclass(frozen=True)
 class JoinedSides:
@@ -65,6 +72,17 @@ class JoinedSides:
     def __call__(self, place: int) -> Ids:
         which = int(np.searchsorted(self.starts, place, "right")) - 1
         return self.sides[which](place - int(self.starts[which]))
+
+    def join(self, places: Places) -> tuple[Ids, Places]:
+        which = np.searchsorted(self.starts, places, "right") - 1
+        parts = [side.join(places[which == k] - self.starts[k]) for k, side in enumerate(self.sides)]
+        lengths = np.empty(len(places), np.int64)
+        for k, part in enumerate(parts):
+            lengths[which == k] = part[1]
+        ids = np.empty(lengths.sum(), np.int32)
+        for k, part in enumerate(parts):
+            ids[np.repeat(which == k, lengths)] = part[0]
+        return ids, lengths
 
 
 @dataclass(frozen=True, kw_only=True)

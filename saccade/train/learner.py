@@ -166,6 +166,10 @@ class Learner(ABC, Generic[B]):
         """Make batches of at most this many tokens, for `train.tokens = "auto"`."""
         raise UserError(f"{self.name} does not support train.tokens = 'auto'; give a number of tokens")
 
+    def describe_batches(self) -> str | None:
+        """The number of batches, their shapes and their padding, for the log."""
+        return None
+
     def shapes(self) -> list[Shape]:
         """Shapes of the rows that need the most memory, longest first; without any, no batch is tried in advance."""
         return []

@@ -72,9 +72,18 @@ def build_within_memory(build: Callable[[], Model]) -> Model:
 
 def fit_to_memory(run: TrainingRun) -> TrainingRun:
     """The run with `train.tokens` as a number, and with the size that a worker reads at once in its state."""
+    run = _fit_batches(run)
+    if (description := run.learner.describe_batches()) is not None:
+        run.log.say(f"batches: {description}")
+    return run
+
+
+def _fit_batches(run: TrainingRun) -> TrainingRun:
     workers, learner, requested = run.workers, run.learner, run.training.tokens
     shapes = learner.shapes()
-    tokens = _usual_tokens(run, shapes) * workers.count if requested == "auto" else requested
+    longest = max(shapes[0]) if shapes else 1
+    usual = usual_tokens(learner.epoch_tokens, longest, run.device.type, workers.count)
+    tokens = usual * workers.count if requested == "auto" else requested
     wanted = {shape: -(-max(1, tokens // max(shape)) // workers.count) for shape in shapes}  # rows of a worker
     find_rows = _estimate_rows if run.device.type == "cpu" else _try_rows
     with torch.random.fork_rng([run.device] if run.device.type == "cuda" else []):
@@ -94,11 +103,10 @@ def fit_to_memory(run: TrainingRun) -> TrainingRun:
     return run
 
 
-def _usual_tokens(run: TrainingRun, shapes: list[Shape]) -> int:
+def usual_tokens(epoch_tokens: int, longest: int, device: str, workers: int = 1) -> int:
     """The tokens of a worker's batch if memory is no concern."""
-    wanted = max(_LEAST, run.learner.epoch_tokens // _UPDATES) // run.workers.count
-    longest = max(shapes[0]) if shapes else 1
-    return max(longest, min(wanted, _MOST.get(run.device.type, 4096)))
+    wanted = max(_LEAST, epoch_tokens // _UPDATES) // workers
+    return max(longest, min(wanted, _MOST.get(device, 4096)))
 
 
 def _try_rows(run: TrainingRun, wanted: dict[Shape, int]) -> dict[Shape, int]:

@@ -24,7 +24,7 @@ from saccade.decode import load_vocabularies, loading
 from saccade.decode.confidence import FEWEST, calibrate
 from saccade.decode.options import Search
 from saccade.decode.translator import Translator
-from saccade.device import run_in_halves
+from saccade.device import find_device, run_in_halves
 from saccade.errors import UserError
 from saccade.evaluation import score
 from saccade.models import Seq2Seq, build_model
@@ -122,7 +122,11 @@ class TranslationLearner(Learner[Batch]):
         return model
 
     def set_batch_tokens(self, tokens: int) -> None:
-        self.batches = Batches(self.dataset.corpus, tokens=tokens, seed=self.training.seed)
+        pinned = find_device(self.training.device).type == "cuda"
+        self.batches = Batches(self.dataset.corpus, tokens=tokens, seed=self.training.seed, pinned=pinned)
+
+    def describe_batches(self) -> str:
+        return str(self.batches.measure())
 
     def prefetch(self, workers: Workers) -> AbstractContextManager[None]:
         corpus = self.dataset.corpus

@@ -1,4 +1,5 @@
 import itertools
+import threading
 
 import numpy as np
 import pytest
@@ -141,6 +142,41 @@ def test_a_batch_moves_to_a_device_and_sources_are_padded_alone() -> None:
     source, readable = pad_sources([[5, 6], []])
     assert source.tolist() == [[5, 6, EOS], [EOS, PAD, PAD]]
     assert readable.tolist() == [[True, True, True], [True, False, False]]
+
+
+@settings(deadline=None, max_examples=30)
+@given(lengths, st.data())
+def test_rows_of_a_batch_know_their_tokens_on_any_device(pairs: Lengths, data: st.DataObject) -> None:
+    batch = next(iter(Batches(corpus_of(pairs), tokens=400)))
+    start, end = sorted(data.draw(st.tuples(*[st.integers(0, len(batch))] * 2)))
+    part = batch.rows(slice(start, end, data.draw(st.integers(1, 3))))
+    assert part.tokens == int(part.target_readable.sum())
+    assert part.to("meta").tokens == part.tokens and part.to("meta").source.shape == part.source.shape
+
+
+@settings(deadline=None, max_examples=30)
+@given(lengths)
+def test_a_new_batch_is_one_piece_of_memory(pairs: Lengths) -> None:
+    for batch in Batches(corpus_of(pairs), tokens=200):
+        assert batch.together is not None and batch.rows(slice(0, None, 1)) is batch
+        parts = (batch.source, batch.source_readable, batch.target_in, batch.target_out, batch.target_readable)
+        assert {part.untyped_storage().data_ptr() for part in parts} == {batch.together.data_ptr()}
+        assert batch.together.nbytes == sum(part.nbytes for part in (*parts, batch.indices))
+
+
+def test_leaving_an_epoch_early_leaves_no_thread_and_the_position_of_the_last_batch() -> None:
+    before = set(threading.enumerate())
+    batches = Batches(corpus_of([(5, 5)] * 50), tokens=12)
+    for _ in itertools.islice(batches, 3):
+        pass
+    assert batches.state() == {"epoch": 1, "window": 0, "index": 3}
+    assert set(threading.enumerate()) == before
+
+
+def test_batches_are_measured_with_the_rows_that_they_lack() -> None:
+    measured = Batches(corpus_of([(3, 3)] * 5), tokens=8).measure()  # two pairs of 4 tokens in each batch
+    assert (measured.batches, measured.shapes) == (3, 1) and measured.padding == pytest.approx(1 / 6)
+    assert str(measured) == "3 in 1 shape, 16.7% padding"
 
 
 def test_batches_of_a_mixture_follow_the_weights() -> None:
