@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Self
 
@@ -37,7 +37,7 @@ class Batch:
     target_readable: Tensor  # (B,T) bool, for both targets
     indices: Tensor  # (B,) long: places in the corpus
     target_lengths: Places  # (B,), with eos; on the CPU, so that counting tokens does not wait for a device
-    together: Tensor | None = None  # all tensors as bytes; None: they are not parts of one
+    together: Tensor | None = field(default=None, init=False)  # all tensors as bytes, if they are parts of one
 
     @classmethod
     def of(cls, sources: Rows, targets: Rows, indices: Iterable[int]) -> Self:
@@ -74,7 +74,7 @@ class Batch:
         sizes = rows * width_s, rows * width_t
         source, target_in, target_out, indices = torch.split(ids, [*sizes, sizes[1], rows])
         source_readable, target_readable = torch.split(masks, [*sizes])
-        return cls(
+        batch = cls(
             source.view(rows, width_s),
             source_readable.view(rows, width_s),
             target_in.view(rows, width_t),
@@ -82,8 +82,9 @@ class Batch:
             target_readable.view(rows, width_t),
             indices,
             target_lengths,
-            together,
         )
+        object.__setattr__(batch, "together", together)
+        return batch
 
     def __len__(self) -> int:
         return len(self.indices)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from saccade.data import CleaningReport, Corpus, Mixture
 from saccade.data.batching import Batch, Batches, find_batch_starts, pad_sources
 from saccade.data.corpus import Side
+from saccade.models.contract import map_tensors
 from saccade.text import BOS, EOS, PAD
 
 Lengths = list[tuple[int, int]]
@@ -162,6 +163,8 @@ def test_a_new_batch_is_one_piece_of_memory(pairs: Lengths) -> None:
         parts = (batch.source, batch.source_readable, batch.target_in, batch.target_out, batch.target_readable)
         assert {part.untyped_storage().data_ptr() for part in parts} == {batch.together.data_ptr()}
         assert batch.together.nbytes == sum(part.nbytes for part in (*parts, batch.indices))
+        cloned = map_tensors(torch.clone, batch)  # as the input of a CUDA graph
+        assert cloned.together is None and cloned.tokens == batch.tokens and (cloned.source == batch.source).all()
 
 
 def test_leaving_an_epoch_early_leaves_no_thread_and_the_position_of_the_last_batch() -> None:
