@@ -1,6 +1,7 @@
 """The device of a model, its threads, and work that does not fit into its memory at once."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TypeVar
 
 import torch
@@ -52,6 +53,18 @@ def release_unused(device: torch.device) -> None:
     """Free the memory that the allocator keeps, which may be in blocks that are too small to use."""
     if device.type != "cpu":
         torch.get_device_module(device).empty_cache()
+
+
+@contextmanager
+def without_cudnn_attention() -> Iterator[None]:
+    """While open, torch reads attention by its own kernels: cuDNN builds one for each new shape of a batch, which takes
+    longer than many updates of a small model."""
+    before = torch.backends.cuda.cudnn_sdp_enabled()
+    torch.backends.cuda.enable_cudnn_sdp(False)
+    try:
+        yield
+    finally:
+        torch.backends.cuda.enable_cudnn_sdp(before)
 
 
 def wait_for(device: torch.device) -> None:

@@ -7,7 +7,7 @@ import torch
 
 from saccade import device
 from saccade.decode import Translator, translator
-from saccade.device import find_device, limit_threads, run_in_halves
+from saccade.device import find_device, limit_threads, run_in_halves, without_cudnn_attention
 from saccade.errors import UserError
 
 
@@ -111,3 +111,10 @@ def test_translations_and_attention_are_the_same_in_halves(learnt: Translator, m
     most = 0
     with pytest.raises(UserError, match="not have enough memory for a single text of this length"):
         learnt.translate(texts)
+
+
+def test_attention_by_cudnn_is_off_only_inside() -> None:
+    before = torch.backends.cuda.cudnn_sdp_enabled()
+    with without_cudnn_attention():
+        assert not torch.backends.cuda.cudnn_sdp_enabled()
+    assert torch.backends.cuda.cudnn_sdp_enabled() == before

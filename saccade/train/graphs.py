@@ -1,10 +1,11 @@
 """Gradients by CUDA graphs, one per shape of a batch.
 
 A small model's update is hundreds of kernels of a few microseconds each, and the host needs longer to launch them than
-the device to run them. A graph launches them all at once. It computes what the plain path computes, to the bit: the
-same kernels on the same numbers, with the same random state for dropout.
+the device to run them. A graph launches them all at once. It computes what the plain path computes, by the
+same kernels, with the same random numbers for dropout.
 
-A shape is captured when it occurs for the second time: the first, plain update has loaded all kernels that it needs.
+A shape is captured when it first occurs, after one plain computation whose results are discarded: it loads the kernels
+that the graph needs. So a run and its resumed copy replay the same graphs, whatever shapes each of them has seen.
 
 Autocast converts the weights of a linear layer to half precision when the layer is used, and their gradients back, one
 by one. A graph converts all of them at once, with the same results.
@@ -80,23 +81,22 @@ class GradientGraphs:
         self._scale = torch.empty((), device=device)  # 1 / the tokens of the update
         self._plain = torch.empty((), device=device)  # the plain loss
         self._pool = torch.cuda.graph_pool_handle()  # the graphs run one after another and share their memory
-        self._graphs: dict[Key, _Graph | None] = {}  # None: seen once
+        self._graphs: dict[Key, _Graph] = {}
         self.failure: str | None = None  # why no more shapes are captured
 
     def replay(self, run: "TrainingRun", part: Any, tokens: int) -> Tensor | None:
         """Add the gradients of `part` to the parameters' → the plain loss; None: there is no graph of this shape."""
+        before = [None if p.grad is None else p.grad.clone() for p in self._parameters]  # of the parts before this one
         tensors = _tensors(part)
         key = tuple(tensor.shape for tensor in tensors)
-        if key not in self._graphs:
-            if self.failure is None and len(self._graphs) < _MOST_GRAPHS:
-                self._graphs[key] = None
-            return None
-        graph = self._graphs[key]
+        graph = self._graphs.get(key)
         if graph is None:
-            graph = self._graphs[key] = self._capture(run, part) if self.failure is None else None
-        if graph is None:
-            return None
-        before = [None if p.grad is None else p.grad.clone() for p in self._parameters]  # of the parts before this one
+            if self.failure is not None or len(self._graphs) == _MOST_GRAPHS:
+                return None
+            graph = self._capture(run, part)
+            if graph is None:
+                return None
+            self._graphs[key] = graph
         for static, tensor in zip(graph.inputs, tensors, strict=True):
             static.copy_(tensor, non_blocking=True)
         self._scale.fill_(1 / tokens)
@@ -112,19 +112,27 @@ class GradientGraphs:
         static, graph = map_tensors(torch.clone, part), torch.cuda.CUDAGraph()
         learnt = [self._narrow.substitute(parameter) for parameter in self._parameters]
         self._scale.fill_(1.0)
+
+        def compute() -> tuple[Tensor | None, ...]:
+            loss, plain = self._narrow.loss(run, static)
+            gradients = torch.autograd.grad(loss * self._scale, learnt, allow_unused=True)
+            torch._foreach_copy_(
+                [to for to, gradient in zip(self._gradients, gradients, strict=True) if gradient is not None],
+                [gradient for gradient in gradients if gradient is not None],
+            )
+            self._plain.copy_(plain)
+            return gradients
+
         try:
-            # Other threads prepare batches and may allocate memory meanwhile.
-            with torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):
-                loss, plain = self._narrow.loss(run, static)
-                gradients = torch.autograd.grad(loss * self._scale, learnt, allow_unused=True)
-                exists = [gradient is not None for gradient in gradients]
-                torch._foreach_copy_(
-                    [static for static, is_there in zip(self._gradients, exists, strict=True) if is_there],
-                    [gradient for gradient in gradients if gradient is not None],
-                )
-                self._plain.copy_(plain)
+            with torch.random.fork_rng([run.device]):
+                exists = [gradient is not None for gradient in compute()]
+            # "relaxed": other threads prepare batches and may allocate memory meanwhile.
+            with torch.cuda.graph(graph, pool=self._pool, capture_error_mode="relaxed"):
+                compute()
         except RuntimeError as error:
-            self.failure = "memory ran out" if is_out_of_memory(error) else str(error).partition("\n")[0][:120]
+            cause = error.__context__ or error  # the end of a failed capture raises an error of its own
+            memory = isinstance(cause, RuntimeError) and is_out_of_memory(cause)
+            self.failure = "memory ran out" if memory else str(cause).partition("\n")[0][:120]
             run.log.say(f"no more CUDA graphs are captured: {self.failure}")
             release_unused(run.device)
             return None

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from saccade.device import without_cudnn_attention
 from saccade.errors import UserError
 from saccade.train.distributed import WorkerLostError, Workers, join_workers
 from saccade.train.graphs import GradientGraphs
@@ -74,7 +75,7 @@ def train_learner(
     recipe.toml beside `[train]`. `observe` is called after each validation with the training state and the learner's
     predictor with the weights that were judged. `explain` lists the fast paths in the log.
     """
-    with join_workers() as workers, claim_folder(workers, out), restore_thread_count():
+    with join_workers() as workers, claim_folder(workers, out), restore_thread_count(), without_cudnn_attention():
         run = start_run(build, training, out, workers, tables=tables, resume=resume, log=log)
         run = _restore_or_begin(run, resume)
         for path in fast_paths(run) if explain else ():
