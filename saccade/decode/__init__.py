@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from saccade.decode.reranking import minimise_risk as minimise_risk
     from saccade.decode.scoring import PairScore as PairScore
     from saccade.decode.scoring import score_pairs as score_pairs
-    from saccade.decode.search.expansion import Hypothesis as Hypothesis
+    from saccade.decode.search.hypotheses import Hypothesis as Hypothesis
     from saccade.decode.search.loop import run_search as run_search
     from saccade.decode.search.recording import Recorder as Recorder
     from saccade.decode.search.recording import SearchTree as SearchTree

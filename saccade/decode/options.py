@@ -130,10 +130,13 @@ class Search(Checked):
         shortest = max(self.shortest, math.ceil(self.shortest_ratio * source))
         return min(shortest, longest - 1), longest
 
+    def norm(self, length: int) -> float:
+        """lp"""
+        return float({"wu": (5 + length) / 6, "mean": length, "none": 1.0}[self.length_norm] ** self.length_penalty)
+
     def score(self, log_prob: float, length: int, coverage: float = 0.0) -> float:
         """`length` counts the end symbol; `coverage` is cp."""
-        norm = {"wu": (5 + length) / 6, "mean": length, "none": 1.0}[self.length_norm] ** self.length_penalty
-        return float(log_prob / norm + self.coverage_penalty * coverage)
+        return log_prob / self.norm(length) + self.coverage_penalty * coverage
 
     def score_bound(self, log_prob: float, length: int, shortest: int, longest: int) -> float:
         """No continuation scores more. The log-probability only falls, cp is at most 0, and lp is monotone in the

@@ -20,7 +20,7 @@ from saccade.decode.constraints.choice import Rules
 from saccade.decode.constraints.outline import TokenBytes
 from saccade.decode.long_texts import SplitText, join_parts, split_text
 from saccade.decode.options import DEFAULT_SEARCH, Constraints, Search, TooLong
-from saccade.decode.search.expansion import Hypothesis
+from saccade.decode.search.hypotheses import Hypothesis
 from saccade.decode.search.loop import OnStep, run_search
 from saccade.decode.search.recording import Recorder, SearchTree
 from saccade.decode.translation import Translation

@@ -1,48 +1,62 @@
-"""Masks equal their definitions in plain Python, and leave their input unchanged."""
+"""Masks equal their definitions in plain Python."""
 
 from collections.abc import Callable
-from functools import partial
 
-import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from saccade.decode.search import expansion
-from saccade.decode.search.expansion import mask_early_end, mask_loops, mask_repeated_ngrams
+from saccade.decode import Search
+from saccade.decode.search.masks import Recent, mask_early_end, mask_loops, mask_repeated_ngrams
 from saccade.text import EOS
 
-V = 6
-written = st.lists(st.lists(st.integers(4, 5), min_size=7, max_size=7), min_size=2, max_size=2)
+V, LONGEST, TEXTS = 7, 16, 3
+# All texts of one length, of few words, so that much is repeated.
+texts = st.tuples(st.integers(0, LONGEST - 1), st.integers(4, 6)).flatmap(
+    lambda drawn: st.lists(
+        st.lists(st.integers(4, drawn[1]), min_size=drawn[0], max_size=drawn[0]), min_size=TEXTS, max_size=TEXTS
+    )
+)
 
 
-def forbidden(mask: Callable[..., torch.Tensor], rows: list[list[int]], length: int) -> list[set[int]]:
-    log_probs = torch.zeros(1, len(rows), V)
-    masked = mask(log_probs, torch.tensor([[row[:length] for row in rows]]))
-    assert not log_probs.any()  # the caller's own is left alone
-    return [{token for token in range(V) if row[token] == float("-inf")} for row in masked[0].tolist()]
+def forbidden(
+    mask: Callable[[torch.Tensor, Recent, int], None], search: Search, rows: list[list[int]], limit: int
+) -> list[set[int]]:
+    """After writing the texts token by token, while each of them moves to the next row of the beam at every step."""
+    recent = Recent.start(1, search, LONGEST, torch.device("cpu"))
+    assert recent is not None
+    first = torch.arange(TEXTS)
+    written = torch.tensor(rows, dtype=torch.long).view(TEXTS, -1)
+    for step, tokens in enumerate(written.unbind(1)):
+        recent = recent.follow((first - 1).remainder(TEXTS)[None], tokens[(first - step - 1).remainder(TEXTS)][None])
+    scores = torch.zeros(1, TEXTS, V)
+    mask(scores, recent, limit)
+    masked = scores[0, (first + written.shape[1]).remainder(TEXTS)] == float("-inf")
+    return [{token for token in range(V) if row[token]} for row in masked.tolist()]
 
 
-@settings(deadline=None, max_examples=60)
-@given(rows=written, length=st.integers(0, 7), size=st.integers(1, 4))
-def test_repeated_ngrams_are_masked(rows: list[list[int]], length: int, size: int) -> None:
-    for row, forbidden_tokens in zip(rows, forbidden(partial(mask_repeated_ngrams, size=size), rows, length)):
+@settings(deadline=None, max_examples=100)
+@given(rows=texts, size=st.integers(1, 4))
+def test_repeated_ngrams_are_masked(rows: list[list[int]], size: int) -> None:
+    search = Search(beam=TEXTS, no_repeat=size)
+    for row, forbidden_tokens in zip(rows, forbidden(mask_repeated_ngrams, search, rows, size)):
         expected = set()
         for token in range(V):
-            after = [*row[:length], token]
+            after = [*row, token]
             runs = [tuple(after[i : i + size]) for i in range(len(after) - size + 1)]
             if runs and runs[-1] in runs[:-1]:
                 expected.add(token)
         assert forbidden_tokens == expected
 
 
-@settings(deadline=None, max_examples=60)
-@given(rows=written, length=st.integers(0, 7), most=st.integers(1, 3))
-def test_loops_are_masked(rows: list[list[int]], length: int, most: int) -> None:
-    for row, forbidden_tokens in zip(rows, forbidden(partial(mask_loops, most=most), rows, length)):
+@settings(deadline=None, max_examples=100)
+@given(rows=texts, most=st.integers(1, 4))
+def test_loops_are_masked(rows: list[list[int]], most: int) -> None:
+    search = Search(beam=TEXTS, repeats=most)
+    for row, forbidden_tokens in zip(rows, forbidden(mask_loops, search, rows, most)):
         expected = set()
         for token in range(V):
-            after = [*row[:length], token]
+            after = [*row, token]
             for size in range(1, len(after) // (most + 1) + 1):
                 run = after[len(after) - size :]
                 if after[len(after) - size * (most + 1) :] == run * (most + 1):
@@ -50,25 +64,15 @@ def test_loops_are_masked(rows: list[list[int]], length: int, most: int) -> None
         assert forbidden_tokens == expected
 
 
-def test_loop_mask_examines_few_sizes_in_a_long_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes: list[int] = []
-    forbid = expansion._forbid
+def test_recent_tokens_are_kept_only_where_a_mask_needs_them() -> None:
+    def width(search: Search) -> int:
+        recent = Recent.start(1, search, 90, torch.device("cpu"))
+        return 0 if recent is None else recent.tokens.shape[-1]
 
-    def counted(log_probs: torch.Tensor, tokens: torch.Tensor, where: torch.Tensor) -> torch.Tensor:
-        sizes.append(tokens.numel())
-        return forbid(log_probs, tokens, where)
-
-    monkeypatch.setattr(expansion, "_forbid", counted)
-    text = torch.randint(4, 500, (1, 2, 6000), generator=torch.Generator().manual_seed(1))
-    mask_loops(torch.zeros(1, 2, 500), text, most=8)
-    assert not sizes  # nothing is in a row, so no size is looked at more closely
-    text[..., -69:] = torch.tensor([7, 8, 9]).repeat(23)
-    mask_loops(torch.zeros(1, 2, 500), text, most=8)
-    assert 0 < len(sizes) < 30
+    assert [width(Search()), width(Search(repeats=8)), width(Search(repeats=8, no_repeat=3))] == [0, 10, 90]
 
 
 def test_the_end_of_short_sentences_is_masked() -> None:
-    log_probs = torch.zeros(3, 2, V)
-    masked = mask_early_end(log_probs, torch.zeros(3, 2, 2), [2, 3, 0])
-    assert not log_probs.any()
-    assert (masked == float("-inf")).nonzero().tolist() == [[1, 0, EOS], [1, 1, EOS]]
+    scores = torch.zeros(3, 2, V)
+    mask_early_end(scores, torch.tensor([2, 3, 0]), torch.tensor([2]))
+    assert (scores == float("-inf")).nonzero().tolist() == [[1, 0, EOS], [1, 1, EOS]]

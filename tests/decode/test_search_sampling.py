@@ -11,8 +11,8 @@ from search_models import TINY, VOCABULARY, batch, random_chain, single, tiny
 from test_search import SOURCES, same
 
 from saccade.decode.options import Search
-from saccade.decode.search.expansion import mask_improbable
 from saccade.decode.search.loop import run_search
+from saccade.decode.search.masks import mask_improbable
 from saccade.text import BOS, EOS, PAD
 
 models = pytest.mark.parametrize("name", TINY)

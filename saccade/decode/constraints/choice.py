@@ -131,20 +131,22 @@ class ConstrainedChoice:
     def __init__(self, rules: Rules, rows: int, longest: int) -> None:
         self.rules, self._longest = rules, longest
         self.states = [rules.start] * rows
-        self.before = self.states  # of the last step
+        self._before: list[list[ConstraintState]] = []  # `states` before each step
         self._overdue = [False] * rows  # only unmet constraints keep the hypothesis from ending
 
-    def restrict(self, log_probs: Tensor, unmasked: Tensor) -> Tensor:
-        """(N, V) in which a hypothesis within the required beginning of the text can only write that beginning, even
-        where a mask forbids it. Called once per step."""
-        self.before = [*self.states]
-        restricted = log_probs.clone()
+    def restrict(self, log_probs: Tensor, unmasked: Tensor) -> None:
+        """Change log-probabilities (N, V): a hypothesis within the required beginning of the text can only write that
+        beginning, even where a mask forbids it. Called once per step."""
+        self._before.append([*self.states])
         for row, state in enumerate(self.states):
             if state.allowed is not None:
                 allowed = list(state.allowed)
-                restricted[row] = NEVER
-                restricted[row, allowed] = unmasked[row, allowed]
-        return restricted
+                log_probs[row] = NEVER
+                log_probs[row, allowed] = unmasked[row, allowed]
+
+    def state_at(self, length: int, row: int) -> ConstraintState:
+        """The state of a hypothesis of this search when it had this many tokens."""
+        return (self._before[length] if length < len(self._before) else self.states)[row]
 
     def choose(self, free: Tensor, possible: Tensor, first: int, places: int, length: int) -> list[Continuation]:
         """The best continuations of the rows from `first` on, by scores (K, V): `free` for ordinary choices, `possible`

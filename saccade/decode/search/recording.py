@@ -8,7 +8,8 @@ from typing import Any, Literal
 from torch import Tensor
 
 from saccade.decode.constraints.choice import NEVER
-from saccade.decode.search.expansion import Expansion, Hypothesis
+from saccade.decode.search.expansion import Expansion, Scores
+from saccade.decode.search.hypotheses import Hypothesis
 from saccade.text import BOS, EOS
 
 VERSION = 1
@@ -58,10 +59,13 @@ class Recorder:
             self._node(sentence, None, BOS, 0.0, 0.0)
             self._rows[sentence] = [0] * rows
 
-    def step(self, sentences: Sequence[int], expansion: Expansion, totals: Tensor, log_probs: Tensor) -> None:
+    def step(
+        self, sentences: Sequence[int], expansion: Expansion, ranking: Scores, totals: Tensor, log_probs: Tensor
+    ) -> None:
         """Record the chosen tokens and as many of the next best; `totals` (B, N) are from before the step."""
         count, vocabulary = expansion.rows.shape[1], log_probs.shape[-1]
-        scores, places = expansion.ranking.flatten(1).topk(min(2 * count, vocabulary * count))
+        ranked = ranking.tokens + ranking.totals[..., None]
+        scores, places = ranked.flatten(1).topk(min(2 * count, vocabulary * count))
         for b, sentence in enumerate(sentences):
             parents, after = self._rows[sentence], [0] * count
             considered = [divmod(place, vocabulary) for place in places[b, scores[b] > NEVER].tolist()]
