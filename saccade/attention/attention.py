@@ -207,9 +207,7 @@ class Attention(nn.Module):
         per_sentence = memory.readers * queries.shape[1]
         flat = queries.reshape(memory.sentences, per_sentence, queries.shape[-1])  # (B, Q, query_dim)
         view = self.window(flat, query_at, memory)
-        limits = [] if view.allowed is None else [view.allowed]
-        if memory.readable is not None:
-            limits.append(memory.readable[:, None, :])
+        limits = memory.limits if view.allowed is None else [view.allowed, *memory.limits]
         if self.score.reach is not None:
             limits.append((memory.positions < self.score.reach)[:, None, :])
         allowed = reduce(torch.logical_and, limits)[:, None] if limits else None

@@ -24,6 +24,7 @@ class Memory(NamedTuple):
     notes: Tensor | None = None  # (B, S, ·) numbers that the score keeps for each slot, such as its fertility
     readers: int = 1  # N: this many consecutive rows of queries read each sentence
     of_whole: Tensor | None = None  # (B, 1) readable slots of the whole memory, where this is a part of one
+    by_reader: Tensor | None = None  # (B, N, S) bool, the slots that each reader may read with one query; None: all
 
     @property
     def sentences(self) -> int:
@@ -44,6 +45,12 @@ class Memory(NamedTuple):
         if self.of_whole is not None:
             return self.of_whole
         return self.length if self.readable is None else self.readable.sum(-1, keepdim=True)
+
+    @property
+    def limits(self) -> list[Tensor]:
+        """What limits the slots that queries read: bool, broadcastable to (B, Q, S)."""
+        limits = [] if self.readable is None else [self.readable[:, None, :]]
+        return limits if self.by_reader is None else [*limits, self.by_reader]
 
     def shared(self, readers: int) -> Memory:
         """The same memory, not copied, for `readers` consecutive rows of queries per sentence (beam hypotheses)."""

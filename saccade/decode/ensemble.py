@@ -60,6 +60,9 @@ class Ensemble(Seq2Seq[State, State]):
         fixed, moving = zip(*(member.start(source, readable) for member in self._models), strict=True)
         return fixed, moving
 
+    def for_hypotheses(self, moving: State, count: int) -> State:
+        return tuple(m.for_hypotheses(state, count) for m, state in zip(self._models, moving, strict=True))
+
     def step(self, token: Tensor, t: Tensor, fixed: State, moving: State) -> tuple[Tensor, State]:
         states = zip(self._models, fixed, moving, strict=True)
         logits, moved = zip(*(member.step(token, t, *state) for member, *state in states), strict=True)

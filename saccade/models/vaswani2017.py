@@ -23,6 +23,7 @@ import torch
 from torch import Tensor, nn
 
 from saccade.attention import History, Learned, Memory, Sinusoidal
+from saccade.attention.cache import SharedCache
 from saccade.layers.dropout import make_dropout
 from saccade.layers.embedding import Embeddings, Tie
 from saccade.layers.transformer_block import FeedForward, FeedForwardKind, NormKind, NormPlace, Site, Sublayer, norm
@@ -55,7 +56,7 @@ class Config(Checked):
 class LayerMoving(NamedTuple):
     """The state of one decoder layer, one row per hypothesis."""
 
-    cache: Memory
+    cache: Memory | SharedCache
     self_history: History | None
     cross_history: History | None
     recent: Tensor | None  # (R, kernel − 1, width): the previous inputs of a convolutional feed-forward
@@ -95,14 +96,15 @@ class DecoderLayer(nn.Module):
         self, inputs: Tensor, memory: Memory, at: Tensor | None = None, moving: LayerMoving | None = None
     ) -> tuple[Tensor, LayerMoving | None]:
         """For a whole target, or, given `moving`, for the next token of each row at positions `at`."""
-        cache = recent = self_history = cross_history = None
+        cache: Memory | SharedCache | None = None
+        recent = self_history = cross_history = None
 
         def attend(x: Tensor) -> Tensor:
             nonlocal cache, self_history
-            cache = self.attention.attention.remember(x, at=at)
-            if moving is not None:
-                cache = moving.cache.extend(cache)
-            reading = self.attention.attention(x, cache, at=at, history=moving and moving.self_history)
+            written = self.attention.attention.remember(x, at=at)
+            cache = written if moving is None else moving.cache.extend(written)
+            readable = cache if isinstance(cache, Memory) else cache.memory
+            reading = self.attention.attention(x, readable, at=at, history=moving and moving.self_history)
             self_history = reading.history
             read: Tensor = self.attention.output(reading.context)
             return read
@@ -174,6 +176,16 @@ class Vaswani2017(Seq2Seq[Fixed, Moving]):
         encoded = self.encoder_norm(encoded)
         fixed = tuple(layer.cross.attention.remember(encoded, readable) for layer in self._decoders)
         return fixed, tuple(_empty_cache(layer, encoded) for layer in self._decoders)
+
+    def for_hypotheses(self, moving: Moving, count: int) -> Moving:
+        repeated = super().for_hypotheses(moving, count)
+        if any(layer.attention.attention.needs_history for layer in self._decoders):
+            return repeated
+        caches = [SharedCache.start(cast(Memory, layer.cache), count) for layer in moving]
+        return tuple(
+            layer._replace(cache=cache._replace(paths=caches[0].paths))  # all layers have the same paths
+            for layer, cache in zip(repeated, caches, strict=True)
+        )
 
     def step(self, token: Tensor, t: Tensor, fixed: Fixed, moving: Moving) -> tuple[Tensor, Moving]:
         states = self._placed(self.embeddings.of_target(token)[:, None], t[:, None])

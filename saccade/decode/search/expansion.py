@@ -35,7 +35,7 @@ class HostParts:
     generators: Sequence[torch.Generator]  # of the samples of each sentence; none without sampling
 
 
-class Scores(NamedTuple):
+class TokenScores(NamedTuple):
     """The score of hypothesis n with token v is totals[n] + tokens[n, v]."""
 
     totals: Tensor  # (B, N)
@@ -51,7 +51,7 @@ def score(
     written: Tensor,  # (1,) the number of tokens so far
     search: Search,
     host: HostParts,
-) -> Scores:
+) -> TokenScores:
     """The scores to choose by, with the masks applied; `log_probs` are changed unless there are constraints, which may
     need a masked token."""
     allowed = log_probs.clone() if host.choices else log_probs
@@ -64,16 +64,16 @@ def score(
     for b, choice in host.choices.items():
         choice.restrict(allowed[b], log_probs[b])
     if not search.sample:
-        return Scores(totals, allowed, allowed)
+        return TokenScores(totals, allowed, allowed)
     # Gumbel noise: log p + noise is largest at a token with the token's probability.
     drawn = [torch.empty(allowed.shape[1:]).exponential_(generator=generator) for generator in host.generators]
     noise = -torch.stack(drawn).clamp_min_(torch.finfo(torch.float32).tiny).to(allowed.device).log()
     tempered = allowed / search.temperature
     exists = torch.zeros_like(totals).masked_fill(totals == NEVER, NEVER)
-    return Scores(exists, mask_improbable(tempered, search) + noise, tempered + noise)
+    return TokenScores(exists, mask_improbable(tempered, search) + noise, tempered + noise)
 
 
-def choose(scores: Scores, places: Tensor, length: int, search: Search, choices: Choices) -> Expansion:
+def choose(scores: TokenScores, places: Tensor, length: int, search: Search, choices: Choices) -> Expansion:
     """Choose the next token of every hypothesis, as many as each group has places (B, G). `length` counts the new
     token."""
     groups, width = search.layout
@@ -84,7 +84,7 @@ def choose(scores: Scores, places: Tensor, length: int, search: Search, choices:
         turn = slice(g, g + 1) if search.groups > 1 else slice(None)
         tokens = free[:, turn] - search.diversity * chosen[:, None, None] if g else free[:, turn]
         needed = possible[:, turn] if search.sample else tokens
-        best = _choose_best(Scores(totals[:, turn], tokens, needed), places[:, turn], choices, length, g * width)
+        best = _choose_best(TokenScores(totals[:, turn], tokens, needed), places[:, turn], choices, length, g * width)
         if search.groups > 1:
             chosen.scatter_add_(1, best.tokens.flatten(1), best.alive.flatten(1).to(chosen.dtype))
         turns.append(best)
@@ -93,7 +93,7 @@ def choose(scores: Scores, places: Tensor, length: int, search: Search, choices:
     return Expansion(rows.flatten(1), tokens.flatten(1), alive.flatten(1))
 
 
-def _choose_best(scores: Scores, places: Tensor, choices: Choices, length: int, first_row: int) -> Expansion:
+def _choose_best(scores: TokenScores, places: Tensor, choices: Choices, length: int, first_row: int) -> Expansion:
     """The best continuations in each group: totals (B, G, K), tokens (B, G, K, V), as many as the group has places
     (B, G). The result is (B, G, K), with rows within the group."""
     width = scores.totals.shape[2]

@@ -31,7 +31,7 @@ from saccade.decode.search.hypotheses import (
 )
 from saccade.decode.search.recording import Recorder
 from saccade.errors import UserError
-from saccade.models.contract import Seq2Seq, take_rows
+from saccade.models.contract import Seq2Seq, follow_hypotheses, keep_sentences, make_room, take_rows
 from saccade.text import BOS, PAD
 
 OnStep = Callable[[int, int], None]  # called after each step with the number of tokens written, and the maximum
@@ -88,7 +88,7 @@ class SearchLoop:
         self._sentences = sentences
         state, length = self._start(source, readable), 0
         while self._sentences:
-            state = self.step(state, length)
+            state = self.step(state._replace(moving=make_room(state.moving, length + 1)), length)
             length += 1
             if self._on_step is not None:
                 self._on_step(length, max(sentence.longest for sentence in self._sentences))
@@ -99,9 +99,9 @@ class SearchLoop:
 
     def _start(self, source: Tensor, readable: Tensor) -> SearchState:
         fixed, moving = self._model.start(source, readable)
-        rows = torch.arange(len(self._sentences), device=source.device).repeat_interleave(self._search.beam)
+        moving = self._model.for_hypotheses(moving, self._search.beam)
         hypotheses = start_hypotheses(source, readable, self._sentences, self._search)
-        return SearchState(rows.new_zeros(1), fixed, take_rows(moving, rows), hypotheses)
+        return SearchState(torch.zeros(1, dtype=torch.long, device=source.device), fixed, moving, hypotheses)
 
     def step(self, state: SearchState, length: int) -> SearchState:
         """One more token of every hypothesis, after `length` tokens."""
@@ -116,8 +116,7 @@ class SearchLoop:
         now = follow(hypotheses, expansion, log_probs, written)
         now = finish(hypotheses, now, written, search, self._scorer)
         if search.layout[1] > 1:
-            offsets = torch.arange(len(now.totals), device=written.device)[:, None] * search.beam
-            moving = take_rows(moving, (offsets + expansion.rows).flatten())
+            moving = follow_hypotheses(moving, expansion.rows, written)
         return SearchState(written + 1, fixed, moving, now)
 
     def _predict(
@@ -145,9 +144,8 @@ class SearchLoop:
         leaving = [self._sentences[b] for b in gone.tolist()]
         collect(take_rows(state.hypotheses.written, gone), leaving, self._search)
         self._sentences = [self._sentences[b] for b in going.tolist()]
-        rows = (going[:, None] * self._search.beam + torch.arange(self._search.beam, device=going.device)).flatten()
         fixed, hypotheses = take_rows((state.fixed, state.hypotheses), going)
-        return SearchState(state.written, fixed, take_rows(state.moving, rows), hypotheses)
+        return SearchState(state.written, fixed, keep_sentences(state.moving, going, self._search.beam), hypotheses)
 
 
 def _start_sentence(length: int, search: Search, index: int, rules: Rules | None) -> SentenceSearch:

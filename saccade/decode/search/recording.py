@@ -8,7 +8,7 @@ from typing import Any, Literal
 from torch import Tensor
 
 from saccade.decode.constraints.choice import NEVER
-from saccade.decode.search.expansion import Expansion, Scores
+from saccade.decode.search.expansion import Expansion, TokenScores
 from saccade.decode.search.hypotheses import Hypothesis
 from saccade.text import BOS, EOS
 
@@ -60,7 +60,7 @@ class Recorder:
             self._rows[sentence] = [0] * rows
 
     def step(
-        self, sentences: Sequence[int], expansion: Expansion, ranking: Scores, totals: Tensor, log_probs: Tensor
+        self, sentences: Sequence[int], expansion: Expansion, ranking: TokenScores, totals: Tensor, log_probs: Tensor
     ) -> None:
         """Record the chosen tokens and as many of the next best; `totals` (B, N) are from before the step."""
         count, vocabulary = expansion.rows.shape[1], log_probs.shape[-1]
