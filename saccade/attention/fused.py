@@ -46,7 +46,9 @@ def sdpa(
     # Kernels require one width: zeros change no product, and those of the values are cut off again.
     read = values.shape[-1]
     widest = max(queries.shape[-1], read)
-    queries, keys, values = (F.pad(x, (0, widest - x.shape[-1])) for x in (queries, keys, values))
+    queries, keys, values = (  # a pad by nothing would copy
+        F.pad(x, (0, widest - x.shape[-1])) if x.shape[-1] < widest else x for x in (queries, keys, values)
+    )
     grouped = queries.shape[1] != keys.shape[1]
     if grouped and queries.is_cuda and queries.dtype == torch.float32:
         # Only half precision has a kernel for groups there; the fallback would store all scores.
