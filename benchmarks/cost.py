@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from itertools import accumulate
+from typing import NamedTuple
 
 import torch
 from torch.profiler import ProfilerActivity, profile
@@ -14,14 +15,24 @@ os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # the profiler would log each s
 FITTED = 4  # how many of the longest lengths an exponent is fitted to
 
 
-def seconds(call: Callable[[], object], device: torch.device, calls: int = 1) -> float:
-    """Wall-clock seconds per call, for `calls` calls in a row."""
+class Seconds(NamedTuple):
+    wall: float
+    cpu: float  # of all threads of this process
+
+
+def timed(call: Callable[[], object], device: torch.device, calls: int = 1) -> Seconds:
+    """The time of `calls` calls in a row."""
     _finish(device)
-    start = time.perf_counter()
+    wall, cpu = time.perf_counter(), time.process_time()
     for _ in range(calls):
         call()
     _finish(device)
-    return (time.perf_counter() - start) / calls
+    return Seconds(time.perf_counter() - wall, time.process_time() - cpu)
+
+
+def seconds(call: Callable[[], object], device: torch.device, calls: int = 1) -> float:
+    """Wall-clock seconds per call, for `calls` calls in a row."""
+    return timed(call, device, calls).wall / calls
 
 
 def peak_bytes(call: Callable[[], object], device: torch.device) -> int:

@@ -1,0 +1,167 @@
+"""The rows of each table of speed.py: the work, and who takes part."""
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import ours
+import peers
+import plain_torch
+import real_loop
+from contest import Contestant, Local
+from work import Work
+
+Make = Callable[[Work], Contestant]
+
+BASE: dict[str, Any] = {"width": 512, "inner": 2048, "heads": 8, "encoder_layers": 6, "decoder_layers": 6}
+SMALL: dict[str, Any] = {"width": 256, "inner": 1024, "heads": 4, "encoder_layers": 3, "decoder_layers": 3}
+TINY: dict[str, Any] = {"width": 16, "inner": 32, "heads": 2, "encoder_layers": 1, "decoder_layers": 1}
+TINY_RNN = {"embedding": 16, "hidden": 16}
+# A bidirectional GRU of 256 per direction, additive attention, and a GRU of 512 that is fed its last reading: what
+# OpenNMT-py and JoeyNMT call an RNN with attention.
+FED_RNN = {"preset": "base", "cell": "gru", "layers": 1, "attention": "bahdanau2014"}
+DEEP_AND_NARROW: dict[str, Any] = {"width": 128, "inner": 256, "heads": 4, "encoder_layers": 4, "decoder_layers": 4}
+RECURRENT = {"bahdanau2014": "paper", "luong2015": "base", "sutskever2014": "base", "cho2014": "base"}
+BATCHES = (64, 256, 1024, 2048)
+WIDE_RNN = {"preset": "base"}  # of bahdanau2014: 512 per direction, and two GRUs of 512 around the attention
+
+
+@dataclass(frozen=True)
+class Row:
+    work: Work
+    contestants: dict[str, Make]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Of rows through the real loop, and of their sizes"""
+
+    tiny: bool = False  # sizes of a test, on the CPU
+    pairs: dict[str, Any] = field(default_factory=lambda: {"pairs": "task:phrasebook-en-fr", "count": 29_000})
+    tokens: int = 4096  # per batch
+    updates: int = 400  # measured in each round
+
+
+Rows = dict[str, Callable[[], Row]]  # a row may take a while to prepare
+
+
+def cpu_training(options: Options) -> Rows:
+    batch = {"phase": "training", "vocabulary": 8000, "rows": 81, "source": 25, "target": 25, "shorter": 2, "calls": 2}
+    return _rows(
+        options,
+        (Work(name="rnn", model="luong2015", settings=FED_RNN, **batch), _training() | _naive()),
+        (Work(name="rnn-conditional", model="bahdanau2014", settings=WIDE_RNN, **batch), _training() | _naive()),
+        (
+            Work(name="transformer", model="vaswani2017", settings=SMALL, **batch),
+            _training() | _torch_transformer() | _peers(peers.MARIAN),
+        ),
+    )
+
+
+def cpu_decoding(options: Options) -> Rows:
+    batch = {"phase": "decoding", "vocabulary": 8000, "rows": 64, "source": 25, "target": 25}
+    return _rows(
+        options,
+        (Work(name="base", model="vaswani2017", settings=BASE, **batch), _decoding() | _peers(peers.MARIAN)),
+        (Work(name="rnn", model="luong2015", settings=FED_RNN, **batch), _decoding()),
+    )
+
+
+def gpu_training(options: Options) -> Rows:
+    on_gpu = {"phase": "training", "vocabulary": 10_000, "dtype": "bfloat16", "device": "cuda", "calls": 10}
+    base = Work(name="base", model="vaswani2017", settings=BASE, rows=256, source=64, target=64, **on_gpu)
+    beside_base = _training() | _torch_transformer(compiled=not options.tiny) | _peers(peers.MARIAN)
+    recurrent = [
+        Work(name=name, model=name, settings={"preset": preset}, rows=128, source=30, target=30, **on_gpu)
+        for name, preset in RECURRENT.items()
+    ]
+    loop = Work(
+        name="tiny-loop",
+        phase="training",
+        model="vaswani2017",
+        settings=DEEP_AND_NARROW,
+        vocabulary=8000,
+        rows=1,
+        source=1,
+        target=1,
+        dtype="bfloat16",
+        device="cuda",
+    )
+    rows = _rows(options, (base, beside_base), *((work, _training()) for work in recurrent))
+    return rows | {loop.name: lambda: real_loop_row(loop, options)}
+
+
+def real_loop_row(work: Work, options: Options) -> Row:
+    work = work.resized(device="cpu", vocabulary=400, **TINY) if options.tiny else work
+    pairs = options.pairs | {"count": 300} if options.tiny else options.pairs
+    recipe = real_loop.recipe_for(work, pairs, options.tokens, options.updates)
+    folder = tempfile.TemporaryDirectory()
+    prepared = real_loop.prepare(work, recipe, Path(folder.name), count=min(options.updates, 200))
+    entries = -(-options.updates // max(1, recipe.train.check_every // 10))
+
+    def ours(_: Work) -> Contestant:
+        assert folder is not None  # the batches lie there as long as the row is used
+        return real_loop.RealLoop(recipe, entries)
+
+    return Row(prepared, {real_loop.RealLoop.name: ours} | _peers(peers.MARIAN))
+
+
+def gpu_decoding(options: Options) -> Rows:
+    batch = {"phase": "decoding", "vocabulary": 10_000, "source": 30, "target": 30, "device": "cuda"}
+    rows: Rows = {}
+    for name, model, settings in (("base", "vaswani2017", BASE), ("bahdanau2014", "bahdanau2014", WIDE_RNN)):
+        for dtype, size in product(("float32", "bfloat16"), BATCHES):
+            work = Work(name=f"{name}-{dtype}-{size}", model=model, settings=settings, rows=size, dtype=dtype, **batch)
+            peer = _peers(peers.MARIAN) if name == "base" and size <= 256 else {}
+            rows |= _rows(options, (work, _decoding() | peer))
+    return rows
+
+
+TABLES: dict[str, Callable[[Options], Rows]] = {
+    "cpu-training": cpu_training,
+    "cpu-decoding": cpu_decoding,
+    "gpu-training": gpu_training,
+    "gpu-decoding": gpu_decoding,
+}
+
+
+def _rows(options: Options, *rows: tuple[Work, dict[str, Make]]) -> Rows:
+    return {work.name: partial(Row, _tiny(work, options.tiny), makes) for work, makes in rows}
+
+
+def _tiny(work: Work, tiny: bool) -> Work:
+    if not tiny:
+        return work
+    small = TINY if work.model == "vaswani2017" else TINY_RNN
+    return work.resized(**small, vocabulary=50, rows=3, source=5, target=4, device="cpu", calls=1)
+
+
+def _local(name: str, build: Callable[[Work], Callable[[], object]], *, peer: bool = False) -> dict[str, Make]:
+    return {name: lambda work: Local(name, work, build, peer=peer)}
+
+
+def _training() -> dict[str, Make]:
+    return _local("Saccade, plain", ours.plain_step) | _local("Saccade", ours.loop_step)
+
+
+def _decoding() -> dict[str, Make]:
+    return _local("Saccade", ours.search)
+
+
+def _torch_transformer(*, compiled: bool = False) -> dict[str, Make]:
+    plain = _local("nn.Transformer", plain_torch.transformer_step, peer=True)
+    if not compiled:
+        return plain
+    return plain | _local("nn.Transformer, compiled", plain_torch.compiled_transformer_step, peer=True)
+
+
+def _naive() -> dict[str, Make]:
+    return _local("naive PyTorch loop", plain_torch.recurrent_step, peer=True)
+
+
+def _peers(*chosen: peers.Peer) -> dict[str, Make]:
+    return {peer.name: partial(peers.contestant, peer) for peer in chosen}
