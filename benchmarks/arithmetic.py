@@ -15,7 +15,7 @@ from work import Work
 from saccade.models import Seq2Seq
 
 ITEM_BYTES = {"float32": 4, "bfloat16": 2}
-_ONCE = (".first.", ".summary.")  # applied once per sentence
+_ONCE = ("first.of_source", "summary")  # applied once per sentence
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,9 +33,10 @@ class Sizes:
     def of(cls, model: Seq2Seq[Any, Any]) -> "Sizes":
         numbers = {"source": 0, "target": _output(model), "once": 0}
         projections = {f"{site}.{part}" for site in model.cross for part in ("of_keys", "of_values")}
+        once = _ONCE if model.cross else (*_ONCE, "of_context")  # without attention, the context is the same throughout
         for name, weight in model.named_parameters():
             if weight.dim() > 1 and not name.startswith("embeddings.") and weight.shape[0] > 1:
-                numbers[_side(name, projections)] += weight.numel()
+                numbers[_side(name, projections, once)] += weight.numel()
         sites = {name: module for name, module in model.named_modules() if hasattr(module, "of_keys")}
         reads = {name: _widths(site) for name, site in sites.items()}
         cross = set(model.cross)
@@ -68,8 +69,8 @@ def decoding_bytes(model: Seq2Seq[Any, Any], work: Work) -> float:
     return ITEM_BYTES[work.dtype] * (T * sizes.target / work.rows + T * S * sizes.read + cache)
 
 
-def _side(name: str, projections: set[str]) -> str:
-    if any(part in f".{name}" for part in _ONCE):
+def _side(name: str, projections: set[str], once: tuple[str, ...]) -> str:
+    if any(part in name for part in once):
         return "once"
     is_source = name.startswith("encoder") or name.removesuffix(".weight") in projections
     return "source" if is_source else "target"

@@ -1,8 +1,8 @@
-"""The calls of Saccade that are measured: a training step and a search, by the plain paths and as a user gets them."""
+"""What is measured of Saccade: updates of the training loop, and a search."""
 
 import copy
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,10 @@ from saccade.decode.search.loop import run_search
 from saccade.models import MODELS, Seq2Seq, build_model
 from saccade.train.distributed import Workers
 from saccade.train.learner import Judge, Learner, TrainingState, Validation
-from saccade.train.log import SilentLog
-from saccade.train.loop import start_run
+from saccade.train.log import Log
+from saccade.train.loop import train_learner
 from saccade.train.losses import Objective, batch_loss
-from saccade.train.optimisation import Precision, build_optimiser
 from saccade.train.recipe import Training
-from saccade.train.run import update
 
 PRECISIONS = {"float32": "fp32", "bfloat16": "bf16"}
 Call = Callable[[], object]
@@ -42,34 +40,10 @@ def batch_of(work: Work) -> Batch:
     return Batch.of(sources, targets, range(work.rows))
 
 
-def plain_step(work: Work) -> Call:
-    """Forward, backward and update, one operation after the other, without fast paths of the training loop."""
-    training, device = training_of(work), torch.device(work.device)
-    model, batch = build(work).to(device).train(), batch_of(work).to(device)
-    optimiser, precision = build_optimiser(training, model), Precision(training.precision, device)
-
-    def step() -> None:
-        with precision.autocast():
-            loss, _ = batch_loss(model, batch, Objective(smoothing=training.smoothing))
-        precision.backward(loss / work.units)
-        precision.step(optimiser, model.parameters(), training.clip, finite=True)
-        optimiser.zero_grad(set_to_none=True)
-
-    return step
-
-
-def loop_step(work: Work) -> Call:
-    """The update of the training loop, with the fast paths that it chooses."""
-    folder = tempfile.TemporaryDirectory()
-    out = Path(folder.name) / "run"
-    run = start_run(lambda training: OneBatch(work, training), training_of(work), out, log=SilentLog(out))
-    batch = batch_of(work)
-
-    def step() -> None:
-        assert folder is not None  # it lives as long as the run
-        update(run, [batch])
-
-    return step
+def train_on_one_batch(work: Work, out: Path, log: Log, **settings: Any) -> None:
+    """Update by the training loop, on the same batch, until the log ends it. `settings` are those of [train]."""
+    training = replace(training_of(work), **settings)
+    train_learner(lambda training: OneBatch(work, training), training, out, log=log)
 
 
 def training_of(work: Work) -> Training:
@@ -78,6 +52,9 @@ def training_of(work: Work) -> Training:
         device=work.device,
         threads=work.threads,
         tokens=work.rows * max(work.source, work.target),
+        max_steps=10**6,
+        check_every=10 * work.calls,  # the log has an entry per tenth of it
+        judge="loss",
         seed=work.seed,
     )
 

@@ -1,10 +1,10 @@
-"""Training through the real loop, from pairs of text, beside a peer that trains on the same batches."""
+"""Saccade's training loop as a contestant, on one batch or on pairs of text. A peer trains on the same batches."""
 
 import io
 import json
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,10 @@ from work import Work
 from saccade.train.learner import TrainingState
 from saccade.train.log import Log
 from saccade.train.recipe import Recipe, recipe_of
-from saccade.train.translation import start, train
+from saccade.train.translation import start
 
-WARMING_ENTRIES = 3  # of the log
+WARMING_ENTRIES = 2  # of the log, before those that are measured
+MEASURED_ENTRIES = 2
 
 
 def recipe_for(work: Work, pairs: dict[str, Any], tokens: int, updates: int) -> Recipe:
@@ -40,7 +41,8 @@ def recipe_for(work: Work, pairs: dict[str, Any], tokens: int, updates: int) -> 
 
 def prepare(work: Work, recipe: Recipe, folder: Path, count: int) -> Work:
     """The work with the first `count` batches of the run in a file, and with their mean lengths."""
-    run = start(recipe, folder / "batches", log=quiet_log(folder / "batches"))
+    out = folder / "run"
+    run = start(recipe, out, log=Log(out, Console(file=io.StringIO())))
     batches = list(islice(run.learner.batches, count))
     rows = [
         (_without_end(batch.source, batch.source_readable), _without_end(batch.target_out, batch.target_readable))
@@ -68,57 +70,52 @@ class Enough(Exception):  # noqa: N818  (it is no error)
 
 
 class MeasuringLog(Log):
-    """Collects the speeds that the run reports, and ends it after `entries` of them."""
+    """Notes when the run makes an entry and at what speed, and ends the run when it has made enough of them."""
 
-    def __init__(self, folder: Path, entries: int) -> None:
+    def __init__(self, folder: Path, measured: int) -> None:
         super().__init__(folder, Console(file=io.StringIO()))
-        self.entries, self.reported = entries, list[tuple[float, float, float]]()
+        self.wanted = WARMING_ENTRIES + measured
+        self.entries: list[tuple[float, float, float]] = []  # wall clock, CPU clock, tokens per second
 
     def progress(
         self, state: TrainingState, *, epoch: int, loss: float, rate: float, speed: float, done: float
     ) -> None:
-        self.reported.append((time.perf_counter(), time.process_time(), speed))
-        if len(self.reported) == self.entries:
+        self.entries.append((time.perf_counter(), time.process_time(), speed))
+        if len(self.entries) == self.wanted:
             raise Enough
 
     def round(self) -> Round:
-        """Between the last warming entry and the last entry"""
-        kept = self.reported[WARMING_ENTRIES - 1 :]
-        spans = [(after[0] - before[0], after[2]) for before, after in pairwise(kept)]
+        """From the last warming entry to the last one"""
+        kept = self.entries[WARMING_ENTRIES - 1 :]
         return {
-            "units": sum(seconds * speed for seconds, speed in spans),
+            "units": sum((after[0] - before[0]) * after[2] for before, after in pairwise(kept)),
             "seconds": kept[-1][0] - kept[0][0],
             "cpu_seconds": kept[-1][1] - kept[0][1],
         }
 
 
-def quiet_log(folder: Path) -> Log:
-    return Log(folder, Console(file=io.StringIO()))
+class Loop:
+    """Each round is a run of its own, which warms up by itself."""
 
-
-class RealLoop:
-    """Each round is a run of its own, from the first update to the last entry of its log that is measured."""
-
-    name, is_peer = "Saccade, the real loop", False
+    is_peer = False
     skipped: str | None = None
     versions: dict[str, str] = {}
 
-    def __init__(self, recipe: Recipe, entries: int) -> None:
-        self.recipe, self.entries = recipe, entries
-        self.folder = tempfile.TemporaryDirectory()
-        self.outs: Iterator[Path] = (Path(self.folder.name) / str(number) for number in range(10**6))
+    def __init__(self, name: str, run: Callable[[Path, Log], object], measured: int = MEASURED_ENTRIES) -> None:
+        self.name, self.run, self.measured = name, run, measured
 
     def warm_up(self) -> None:
-        pass  # each run warms up by itself
+        pass
 
     def round(self) -> Round:
-        out = next(self.outs)
-        log = MeasuringLog(out, WARMING_ENTRIES + self.entries)
-        try:
-            train(self.recipe, out, log=log)
-        except Enough:
-            return log.round()
-        raise RuntimeError(f"the run ended after {len(log.reported)} entries of its log; lower --updates")
+        with tempfile.TemporaryDirectory() as folder:
+            out = Path(folder) / "run"
+            log = MeasuringLog(out, self.measured)
+            try:
+                self.run(out, log)
+            except Enough:
+                return log.round()
+        raise RuntimeError(f"the run ended after {len(log.entries)} entries of its log")
 
     def close(self) -> None:
-        self.folder.cleanup()
+        pass

@@ -12,6 +12,7 @@ machine can do: of a large matrix product and, in decoding, of a large copy. `be
 import argparse
 import json
 import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -32,7 +33,11 @@ FEWEST_ROUNDS = 3
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    options, rows = parse(arguments)
+    with tempfile.TemporaryDirectory() as folder:
+        measure_table(*parse(arguments, Path(folder)))
+
+
+def measure_table(options: argparse.Namespace, rows: speed_rows.Rows) -> None:
     torch.set_num_threads(options.threads)
     result: dict[str, Any] = {
         "table": options.table,
@@ -51,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         save(options.out, result)  # after each row: a run that is cut off keeps those before
 
 
-def parse(arguments: Sequence[str] | None) -> tuple[argparse.Namespace, speed_rows.Rows]:
+def parse(arguments: Sequence[str] | None, folder: Path) -> tuple[argparse.Namespace, speed_rows.Rows]:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("table", choices=speed_rows.TABLES)
     parser.add_argument("--rows", type=lambda text: text.split(","), default=[], help="names, separated by commas")
@@ -67,7 +72,7 @@ def parse(arguments: Sequence[str] | None) -> tuple[argparse.Namespace, speed_ro
     options.out = options.out or RESULTS / f"speed-{options.table}.json"
     if options.table.startswith("gpu") and not options.tiny and not torch.cuda.is_available():
         parser.error(f"{options.table} needs a CUDA GPU; --tiny runs it on the CPU")
-    sizes = speed_rows.Options(tiny=options.tiny, tokens=options.tokens, updates=options.updates)
+    sizes = speed_rows.Options(tiny=options.tiny, tokens=options.tokens, updates=options.updates, folder=folder)
     if options.pairs:
         sizes = replace(sizes, pairs=dict(zip(("pairs", "targets"), options.pairs, strict=False)))
     rows = speed_rows.TABLES[options.table](sizes)

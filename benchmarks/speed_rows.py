@@ -1,6 +1,5 @@
 """The rows of each table of speed.py: the work, and who takes part."""
 
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,6 +13,8 @@ import plain_torch
 import real_loop
 from contest import Contestant, Local
 from work import Work
+
+from saccade.train.translation import train
 
 Make = Callable[[Work], Contestant]
 
@@ -44,13 +45,14 @@ class Options:
     pairs: dict[str, Any] = field(default_factory=lambda: {"pairs": "task:phrasebook-en-fr", "count": 29_000})
     tokens: int = 4096  # per batch
     updates: int = 400  # measured in each round
+    folder: Path = Path()  # for the batches that peers read
 
 
 Rows = dict[str, Callable[[], Row]]  # a row may take a while to prepare
 
 
 def cpu_training(options: Options) -> Rows:
-    batch = {"phase": "training", "vocabulary": 8000, "rows": 81, "source": 25, "target": 25, "shorter": 2, "calls": 2}
+    batch = {"phase": "training", "vocabulary": 8000, "rows": 81, "source": 25, "target": 25, "shorter": 2}
     return _rows(
         options,
         (Work(name="rnn", model="luong2015", settings=FED_RNN, **batch), _training() | _naive()),
@@ -74,7 +76,9 @@ def cpu_decoding(options: Options) -> Rows:
 def gpu_training(options: Options) -> Rows:
     on_gpu = {"phase": "training", "vocabulary": 10_000, "dtype": "bfloat16", "device": "cuda", "calls": 10}
     base = Work(name="base", model="vaswani2017", settings=BASE, rows=256, source=64, target=64, **on_gpu)
-    beside_base = _training() | _torch_transformer(compiled=not options.tiny) | _peers(peers.MARIAN)
+    beside_base = _training() | _torch_transformer() | _peers(peers.MARIAN)
+    if not options.tiny:
+        beside_base |= _loop("Saccade, compiled", compile=True) | _compiled_torch_transformer()
     recurrent = [
         Work(name=name, model=name, settings={"preset": preset}, rows=128, source=30, target=30, **on_gpu)
         for name, preset in RECURRENT.items()
@@ -99,15 +103,13 @@ def real_loop_row(work: Work, options: Options) -> Row:
     work = work.resized(device="cpu", vocabulary=400, **TINY) if options.tiny else work
     pairs = options.pairs | {"count": 300} if options.tiny else options.pairs
     recipe = real_loop.recipe_for(work, pairs, options.tokens, options.updates)
-    folder = tempfile.TemporaryDirectory()
-    prepared = real_loop.prepare(work, recipe, Path(folder.name), count=min(options.updates, 200))
-    entries = -(-options.updates // max(1, recipe.train.check_every // 10))
+    prepared = real_loop.prepare(work, recipe, options.folder, count=min(options.updates, 200))
+    measured = -(-options.updates // max(1, recipe.train.check_every // 10))
 
     def ours(_: Work) -> Contestant:
-        assert folder is not None  # the batches lie there as long as the row is used
-        return real_loop.RealLoop(recipe, entries)
+        return real_loop.Loop("Saccade", lambda out, log: train(recipe, out, log=log), measured)
 
-    return Row(prepared, {real_loop.RealLoop.name: ours} | _peers(peers.MARIAN))
+    return Row(prepared, {"Saccade": ours} | _peers(peers.MARIAN))
 
 
 def gpu_decoding(options: Options) -> Rows:
@@ -116,7 +118,7 @@ def gpu_decoding(options: Options) -> Rows:
     for name, model, settings in (("base", "vaswani2017", BASE), ("bahdanau2014", "bahdanau2014", WIDE_RNN)):
         for dtype, size in product(("float32", "bfloat16"), BATCHES):
             work = Work(name=f"{name}-{dtype}-{size}", model=model, settings=settings, rows=size, dtype=dtype, **batch)
-            peer = _peers(peers.MARIAN) if name == "base" and size <= 256 else {}
+            peer = _peers(peers.MARIAN) if (name, dtype) == ("base", "bfloat16") and size <= 256 else {}
             rows |= _rows(options, (work, _decoding() | peer))
     return rows
 
@@ -145,18 +147,23 @@ def _local(name: str, build: Callable[[Work], Callable[[], object]], *, peer: bo
 
 
 def _training() -> dict[str, Make]:
-    return _local("Saccade, plain", ours.plain_step) | _local("Saccade", ours.loop_step)
+    return _loop("Saccade")
+
+
+def _loop(name: str, **settings: Any) -> dict[str, Make]:
+    return {name: lambda work: real_loop.Loop(name, partial(ours.train_on_one_batch, work, **settings))}
 
 
 def _decoding() -> dict[str, Make]:
     return _local("Saccade", ours.search)
 
 
-def _torch_transformer(*, compiled: bool = False) -> dict[str, Make]:
-    plain = _local("nn.Transformer", plain_torch.transformer_step, peer=True)
-    if not compiled:
-        return plain
-    return plain | _local("nn.Transformer, compiled", plain_torch.compiled_transformer_step, peer=True)
+def _torch_transformer() -> dict[str, Make]:
+    return _local("nn.Transformer", plain_torch.transformer_step, peer=True)
+
+
+def _compiled_torch_transformer() -> dict[str, Make]:
+    return _local("nn.Transformer, compiled", plain_torch.compiled_transformer_step, peer=True)
 
 
 def _naive() -> dict[str, Make]:
