@@ -15,6 +15,7 @@ from saccade.data.batching import Batch, pad_sources
 from saccade.decode.options import DEFAULT_SEARCH
 from saccade.decode.search.loop import run_search
 from saccade.models import MODELS, Seq2Seq, build_model
+from saccade.models.capturing import why_not_captured
 from saccade.train.distributed import Workers
 from saccade.train.learner import Judge, Learner, TrainingState, Validation
 from saccade.train.log import Log
@@ -66,11 +67,15 @@ class OneBatch(Learner[Batch]):
 
     def __init__(self, work: Work, training: Training) -> None:
         self.name, self.model, self.training = work.model, build(work), training
-        self.batches = SameBatch(batch_of(work))
+        self.batches = SameBatch(batch_of(work).to(work.device))
 
     def loss(self, model: nn.Module, batch: Batch, state: TrainingState) -> tuple[Tensor, Tensor]:
         assert isinstance(model, Seq2Seq)
         return batch_loss(model, batch, Objective(smoothing=self.training.smoothing))
+
+    def why_not_captured(self) -> str | None:
+        assert isinstance(self.model, Seq2Seq)
+        return why_not_captured(self.model)
 
     def validate(self, model: nn.Module, workers: Workers) -> Validation:
         raise NotImplementedError("nothing is validated")

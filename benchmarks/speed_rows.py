@@ -147,7 +147,7 @@ def _local(name: str, build: Callable[[Work], Callable[[], object]], *, peer: bo
 
 
 def _training() -> dict[str, Make]:
-    return _loop("Saccade")
+    return _loop("Saccade") | _loop("Saccade, plain paths", fast_paths=False)
 
 
 def _loop(name: str, **settings: Any) -> dict[str, Make]:

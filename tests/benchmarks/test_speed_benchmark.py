@@ -53,7 +53,7 @@ def test_each_table_is_measured_and_recorded(tmp_path: Path, table: str, rows: l
         assert row["flops_per_unit"] > 0 and (row["bytes_per_unit"] is not None) == table.endswith("decoding")
         measured = {entry["name"]: entry for entry in row["contestants"] if "median" in entry}
         assert measured["Saccade"]["median"] > 0 and measured["Saccade"]["share_of_matmul"] > 0
-        assert row["best"] == "Saccade" and len(measured["Saccade"]["rounds"]) == 1
+        assert len(measured["Saccade"]["rounds"]) == 1
     assert result["provenance"]["seed"] == 1 and result["floors"]
 
 
@@ -66,12 +66,13 @@ def test_every_row_has_tiny_sizes() -> None:
 
 def test_ours_is_compared_with_the_best_peer() -> None:
     entries: list[dict[str, Any]] = [
-        {"name": "ours", "peer": False, "median": 6.0},
+        {"name": "Saccade", "peer": False, "median": 6.0},
+        {"name": "Saccade, compiled", "peer": False, "median": 7.0},
         {"name": "slow", "peer": True, "median": 2.0},
         {"name": "fast", "peer": True, "median": 3.0},
         {"name": "missing", "peer": True, "skipped": "not installed"},
     ]
-    assert speed.compare(entries) == {"best": "ours", "best_peer": "fast", "ratio_to_best_peer": 2.0}
+    assert speed.compare(entries) == {"best_peer": "fast", "ratio_to_best_peer": 2.0}
     assert speed.compare(entries[:1])["ratio_to_best_peer"] is None
 
 
