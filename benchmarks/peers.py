@@ -29,11 +29,29 @@ class Peer:
     without_dependencies: tuple[str, ...] = ()  # packages that would replace torch by an older version
 
 
-TORCH = ("torch==2.13.0", "numpy")
+TORCH = ("torch==2.13.0", "numpy", "sacrebleu")
 MARIAN = Peer(
     "Hugging Face Marian", "transformers", "peer_marian.py", "transformers", (*TORCH, "transformers", "sentencepiece")
 )
-PEERS = (MARIAN,)
+_OF_OPENNMT = "configargparse pyyaml six tensorboard setuptools<81 ctranslate2 pyonmttok rapidfuzz pyahocorasick flask"
+OPENNMT = Peer(
+    "OpenNMT-py",
+    "opennmt-py",
+    "peer_opennmt.py",
+    "onmt",
+    (*TORCH, *_OF_OPENNMT.split(), "waitress"),
+    ("OpenNMT-py==3.5.1",),
+)
+_OF_JOEYNMT = "pyyaml sentencepiece subword-nmt matplotlib pandas tensorboard six packaging setuptools<81"
+JOEYNMT = Peer(
+    "JoeyNMT",
+    "joeynmt",
+    "peer_joeynmt.py",
+    "joeynmt",
+    (*TORCH, *_OF_JOEYNMT.split(), "importlib_metadata"),
+    ("joeynmt==2.3.0",),
+)
+PEERS = (MARIAN, OPENNMT, JOEYNMT)
 
 
 def contestant(peer: Peer, work: Work) -> Subprocess:

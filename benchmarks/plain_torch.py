@@ -15,32 +15,40 @@ SMOOTHING, CLIP = 0.1, 1.0
 Call = Callable[[], object]
 
 
-def tensors(work: Work) -> list[tuple[Tensor, Tensor]]:
+def tensors(work: Work, pad: int = PAD, bos: int = BOS, eos: int = EOS) -> list[tuple[Tensor, Tensor]]:
     """Of each batch: sources with the end symbol (B, S), targets with start and end symbols (B, T + 1)"""
 
-    def pad(rows: Sequence[list[int]]) -> Tensor:
-        padded = nn.utils.rnn.pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=PAD)
-        return padded.to(work.device)
+    def padded(rows: Sequence[list[int]]) -> Tensor:
+        filled = nn.utils.rnn.pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=pad)
+        return filled.to(work.device)
 
     return [
-        (pad([[*row, EOS] for row in sources]), pad([[BOS, *row, EOS] for row in targets]))
+        (padded([[*row, eos] for row in sources]), padded([[bos, *row, eos] for row in targets]))
         for sources, targets in work.all_pairs()
     ]
 
 
 def training_step(model: nn.Module, work: Work, logits_of: Callable[[Tensor, Tensor], Tensor]) -> Call:
-    """Forward, smoothed loss, backward, clipping and fused AdamW. `logits_of` takes sources and decoder inputs."""
+    """A step with the smoothed loss. `logits_of` takes sources and the decoder's inputs."""
     batches = cycle(tensors(work))
-    optimiser = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.98), weight_decay=1e-4, fused=True)
     narrow = work.dtype == "bfloat16"
 
-    def step() -> None:
+    def loss() -> Tensor:
         source, target = next(batches)
         with torch.autocast(source.device.type, torch.bfloat16, enabled=narrow):
             logits = logits_of(source, target[:, :-1])
         wanted = target[:, 1:].flatten()
-        loss = F.cross_entropy(logits.float().flatten(0, 1), wanted, ignore_index=PAD, label_smoothing=SMOOTHING)
-        loss.backward()  # type: ignore[no-untyped-call]
+        return F.cross_entropy(logits.float().flatten(0, 1), wanted, ignore_index=PAD, label_smoothing=SMOOTHING)
+
+    return learning_step(model, loss)
+
+
+def learning_step(model: nn.Module, loss: Callable[[], Tensor]) -> Call:
+    """Forward, backward, clipping and fused AdamW"""
+    optimiser = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.98), weight_decay=1e-4, fused=True)
+
+    def step() -> None:
+        loss().backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(model.parameters(), CLIP)
         optimiser.step()
         optimiser.zero_grad(set_to_none=True)

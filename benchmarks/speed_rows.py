@@ -53,30 +53,32 @@ Rows = dict[str, Callable[[], Row]]  # a row may take a while to prepare
 
 def cpu_training(options: Options) -> Rows:
     batch = {"phase": "training", "vocabulary": 8000, "rows": 81, "source": 25, "target": 25, "shorter": 2}
+    toolkits = _peers(peers.OPENNMT, peers.JOEYNMT)
     return _rows(
         options,
-        (Work(name="rnn", model="luong2015", settings=FED_RNN, **batch), _training() | _naive()),
-        (Work(name="rnn-conditional", model="bahdanau2014", settings=WIDE_RNN, **batch), _training() | _naive()),
+        (Work(name="rnn", model="luong2015", settings=FED_RNN, **batch), training() | _naive() | toolkits),
+        (Work(name="rnn-conditional", model="bahdanau2014", settings=WIDE_RNN, **batch), training() | _naive()),
         (
             Work(name="transformer", model="vaswani2017", settings=SMALL, **batch),
-            _training() | _torch_transformer() | _peers(peers.MARIAN),
+            training() | _torch_transformer() | _peers(peers.MARIAN),
         ),
     )
 
 
 def cpu_decoding(options: Options) -> Rows:
     batch = {"phase": "decoding", "vocabulary": 8000, "rows": 64, "source": 25, "target": 25}
+    toolkits = _peers(peers.OPENNMT, peers.JOEYNMT)
     return _rows(
         options,
-        (Work(name="base", model="vaswani2017", settings=BASE, **batch), _decoding() | _peers(peers.MARIAN)),
-        (Work(name="rnn", model="luong2015", settings=FED_RNN, **batch), _decoding()),
+        (Work(name="base", model="vaswani2017", settings=BASE, **batch), decoding() | _peers(peers.MARIAN)),
+        (Work(name="rnn", model="luong2015", settings=FED_RNN, **batch), decoding() | toolkits),
     )
 
 
 def gpu_training(options: Options) -> Rows:
     on_gpu = {"phase": "training", "vocabulary": 10_000, "dtype": "bfloat16", "device": "cuda", "calls": 10}
     base = Work(name="base", model="vaswani2017", settings=BASE, rows=256, source=64, target=64, **on_gpu)
-    beside_base = _training() | _torch_transformer() | _peers(peers.MARIAN)
+    beside_base = training() | _torch_transformer() | _peers(peers.MARIAN)
     if not options.tiny:
         beside_base |= _loop("Saccade, compiled", compile=True) | _compiled_torch_transformer()
     recurrent = [
@@ -95,7 +97,7 @@ def gpu_training(options: Options) -> Rows:
         dtype="bfloat16",
         device="cuda",
     )
-    rows = _rows(options, (base, beside_base), *((work, _training()) for work in recurrent))
+    rows = _rows(options, (base, beside_base), *((work, training()) for work in recurrent))
     return rows | {loop.name: lambda: real_loop_row(loop, options)}
 
 
@@ -119,7 +121,7 @@ def gpu_decoding(options: Options) -> Rows:
         for dtype, size in product(("float32", "bfloat16"), BATCHES):
             work = Work(name=f"{name}-{dtype}-{size}", model=model, settings=settings, rows=size, dtype=dtype, **batch)
             peer = _peers(peers.MARIAN) if (name, dtype) == ("base", "bfloat16") and size <= 256 else {}
-            rows |= _rows(options, (work, _decoding() | peer))
+            rows |= _rows(options, (work, decoding() | peer))
     return rows
 
 
@@ -146,7 +148,7 @@ def _local(name: str, build: Callable[[Work], Callable[[], object]], *, peer: bo
     return {name: lambda work: Local(name, work, build, peer=peer)}
 
 
-def _training() -> dict[str, Make]:
+def training() -> dict[str, Make]:
     return _loop("Saccade") | _loop("Saccade, plain paths", fast_paths=False)
 
 
@@ -154,7 +156,7 @@ def _loop(name: str, **settings: Any) -> dict[str, Make]:
     return {name: lambda work: real_loop.Loop(name, partial(ours.train_on_one_batch, work, **settings))}
 
 
-def _decoding() -> dict[str, Make]:
+def decoding() -> dict[str, Make]:
     return _local("Saccade", ours.search)
 
 

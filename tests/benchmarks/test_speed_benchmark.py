@@ -18,7 +18,9 @@ import contest  # noqa: E402
 import ours  # noqa: E402
 import peers  # noqa: E402
 import plain_torch  # noqa: E402
+import profile_step  # noqa: E402
 import speed  # noqa: E402
+import speed_growth  # noqa: E402
 import speed_rows  # noqa: E402
 from work import Work  # noqa: E402
 
@@ -161,3 +163,37 @@ def test_a_peer_runs_in_its_own_process() -> None:
     peer = contest.Subprocess("peer", [sys.executable, "-c", program, work.to_json()])
     (entry,) = contest.compete([peer], 2, per="cpu_seconds")
     assert entry["versions"] == {"peer": "1"} and len(entry["speeds"]) == 2
+
+
+def test_growth_changes_one_quantity_at_a_time(tmp_path: Path) -> None:
+    out = tmp_path / "growth.json"
+    speed_growth.main(
+        ["--tiny", "--rounds", "1", "--models", "bahdanau2014", "--phases", "decoding", "--out", str(out)]
+    )
+    cells = json.loads(out.read_text(encoding="utf-8"))["cells"]
+    assert {cell["quantity"] for cell in cells} == {"length", "batch", "vocabulary", "width"}
+    assert all(cell["median"] > 0 and cell["share_of_matmul"] > 0 for cell in cells)
+    grid = speed_growth.GRIDS["tiny"]
+    for quantity, value, work in speed_growth.works("vaswani2017", "training", grid, "cpu"):
+        sizes = {
+            "length": (work.source, 5),
+            "batch": (work.rows, 3),
+            "vocabulary": (work.vocabulary, 50),
+            "width": (work.settings["width"], 128),
+        }
+        assert sizes[quantity][0] == value
+        assert all(size == middle for name, (size, middle) in sizes.items() if name != quantity)
+
+
+@pytest.mark.parametrize(("table", "row"), [("cpu-training", "rnn"), ("cpu-decoding", "base")])
+def test_a_profile_lists_the_costliest_operations(tmp_path: Path, table: str, row: str) -> None:
+    out = tmp_path / "profile.json"
+    profile_step.main([row, "--table", table, "--tiny", "--out", str(out)])
+    result = json.loads(out.read_text(encoding="utf-8"))
+    shares = [entry["share"] for entry in result["top"]]
+    assert shares == sorted(shares, reverse=True) and 0 < sum(shares) <= 1
+    assert result["milliseconds_per_step"] > 0 and result["idle_share"] is None and result["launches_per_step"] == 0
+
+
+def test_idle_time_is_what_no_kernel_covers() -> None:
+    assert profile_step.busy([(5.0, 7.0), (0.0, 2.0), (1.0, 3.0), (1.5, 2.5)]) == 5.0
