@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from saccade.errors import UserError
 from saccade.models import Seq2Seq
 from saccade.train.recipe import Training
+from saccade.train.uncompiled import UncompiledOptimiser, uncompiled
 
 
 def build_optimiser(training: Training, model: nn.Module) -> torch.optim.Optimizer:
@@ -21,9 +22,11 @@ def build_optimiser(training: Training, model: nn.Module) -> torch.optim.Optimiz
     if training.optimiser == "muon":
         return _muon_and_adamw(training, model, parameters)
     if training.optimiser == "adadelta":
-        return torch.optim.Adadelta(groups, lr=rate, rho=0.95, eps=1e-6)
+        return uncompiled(torch.optim.Adadelta)(groups, lr=rate, rho=0.95, eps=1e-6)
     if training.optimiser == "sgd":
-        return torch.optim.SGD(groups, lr=rate, momentum=training.momentum or 0.0, nesterov=training.nesterov)
+        return uncompiled(torch.optim.SGD)(
+            groups, lr=rate, momentum=training.momentum or 0.0, nesterov=training.nesterov
+        )
     return _adamw(training, parameters)
 
 
@@ -36,7 +39,8 @@ def _groups(training: Training, parameters: list[nn.Parameter]) -> list[dict[str
 
 def _adamw(training: Training, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
     fused = parameters[0].device.type in ("cpu", "cuda")
-    return torch.optim.AdamW(_groups(training, parameters), lr=training.lr, betas=training.betas, eps=1e-9, fused=fused)
+    groups = _groups(training, parameters)
+    return uncompiled(torch.optim.AdamW)(groups, lr=training.lr, betas=training.betas, eps=1e-9, fused=fused)
 
 
 def _muon_and_adamw(training: Training, model: nn.Module, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
@@ -48,7 +52,8 @@ def _muon_and_adamw(training: Training, model: nn.Module, parameters: list[nn.Pa
     parts: list[torch.optim.Optimizer] = []
     if hidden:
         decay, momentum = training.weight_decay, 0.95 if training.momentum is None else training.momentum
-        muon = torch.optim.Muon(hidden.values(), training.lr, decay, momentum=momentum, adjust_lr_fn="match_rms_adamw")
+        kind, scale = uncompiled(torch.optim.Muon), "match_rms_adamw"
+        muon = kind(hidden.values(), training.lr, decay, momentum=momentum, adjust_lr_fn=scale)
         parts.append(muon)
     if others:
         parts.append(_adamw(training, others))
@@ -66,7 +71,7 @@ def _of_vocabulary(model: nn.Module) -> set[int]:
     }
 
 
-class CombinedOptimiser(torch.optim.Optimizer):
+class CombinedOptimiser(UncompiledOptimiser):
     """Several optimisers of different parameters as one, which shares their groups and states."""
 
     def __init__(self, *parts: torch.optim.Optimizer) -> None:
