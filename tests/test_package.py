@@ -39,7 +39,7 @@ LAYERS = [
     {"journal"},
     {"locking"},
     {"files"},
-    {"errors", "fast_paths", "lazy"},
+    {"errors", "fast_paths", "lazy", "uncompiled"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 SOURCES = sorted(ROOT.rglob("*.py"))

@@ -9,6 +9,7 @@ doubt. Two monotone functions with two parameters each correct them (Platt 1999;
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,6 +25,7 @@ from saccade.decode.translator import OnProgress, Translator
 from saccade.errors import UserError
 from saccade.metrics import Counts
 from saccade.text import WordRange
+from saccade.uncompiled import uncompiled
 
 Array = NDArray[np.float64]
 
@@ -50,7 +52,8 @@ class Logistic:
         middle, scale = float(x.mean()), float(x.std()) or 1.0
         z, outcome = torch.from_numpy((x - middle) / scale), torch.from_numpy(y.astype(np.float64))
         parameters = torch.zeros(2, dtype=torch.float64, requires_grad=True)  # offset and slope
-        optimiser: Optimizer = LBFGS([parameters], max_iter=100, tolerance_grad=1e-9, line_search_fn="strong_wolfe")
+        options: dict[str, Any] = {"max_iter": 100, "tolerance_grad": 1e-9, "line_search_fn": "strong_wolfe"}
+        optimiser: Optimizer = uncompiled(LBFGS)([parameters], **options)
 
         def loss() -> float:
             optimiser.zero_grad()

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from saccade.errors import UserError
 from saccade.models import Seq2Seq
 from saccade.train.recipe import Training
-from saccade.train.uncompiled import UncompiledOptimiser, uncompiled
+from saccade.uncompiled import UncompiledOptimiser, uncompiled
 
 
 def build_optimiser(training: Training, model: nn.Module) -> torch.optim.Optimizer:

@@ -1,7 +1,9 @@
 """Optimisers of all or of some parameters, and averages of weights, against hand computations."""
 
 import copy
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,8 +12,10 @@ from torch import Tensor, nn
 
 from saccade.models import MODELS, Seq2Seq
 from saccade.train.optimisation import CombinedOptimiser, RunningAverage, build_optimiser, mean_weights
-from saccade.train.recipe import Training
+from saccade.train.recipe import Recipe, Training
+from saccade.train.translation import train
 
+MakeRecipe = Callable[..., Recipe]
 Untrained = Callable[..., Seq2Seq[Any, Any]]
 
 
@@ -158,3 +162,12 @@ def test_mean_of_equal_weights_is_equal_to_the_bit() -> None:
     weights = torch.randn(1000)
     assert torch.equal(mean_weights([{"w": weights}] * 3)["w"], weights)
     assert not torch.equal(torch.stack([weights] * 3).mean(0), weights)  # as a plain mean is not
+
+
+@pytest.mark.parametrize("optimiser", ["adamw", "muon"])
+def test_a_run_does_not_need_the_compiler(
+    optimiser: str, make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch._dynamo", None)  # importing it fails
+    recipe = make_recipe(**{"train.optimiser": optimiser, "train.max_steps": 2, "train.ema": 0.9})
+    assert train(recipe, tmp_path / "run").step == 2

@@ -1,19 +1,13 @@
 """Optimisers below the marks for torch.compile compute what torch's own compute, and do not import the compiler."""
 
-import sys
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from torch import nn
 
-from saccade.train.recipe import Recipe
-from saccade.train.translation import train as learn
-from saccade.train.uncompiled import uncompiled
+from saccade.uncompiled import uncompiled
 
-MakeRecipe = Callable[..., Recipe]
 OPTIMISERS: list[tuple[type[torch.optim.Optimizer], dict[str, Any]]] = [
     (torch.optim.AdamW, {"lr": 0.01, "fused": True}),
     (torch.optim.AdamW, {"lr": 0.01, "weight_decay": 0.1}),
@@ -47,12 +41,3 @@ def test_weights_and_states_are_the_same_to_the_bit(kind: type[torch.optim.Optim
     (state,), (expected_state,) = ours.state_dict()["state"].values(), theirs.state_dict()["state"].values()
     assert state.keys() == expected_state.keys()
     assert all(torch.equal(torch.as_tensor(state[name]), torch.as_tensor(expected_state[name])) for name in state)
-
-
-@pytest.mark.parametrize("optimiser", ["adamw", "muon"])
-def test_a_run_does_not_need_the_compiler(
-    optimiser: str, make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "torch._dynamo", None)  # importing it fails
-    recipe = make_recipe(**{"train.optimiser": optimiser, "train.max_steps": 2, "train.ema": 0.9})
-    assert learn(recipe, tmp_path / "run").step == 2
