@@ -145,6 +145,10 @@ class Bahdanau2014(Seq2Seq[Fixed, Moving]):
         return self.embeddings.output(self.decoder.readout(state, last, context)), moving
 
     def forward(self, source: Tensor, readable: Tensor, target: Tensor) -> Tensor:
+        logits: Tensor = self.embeddings.output(self.features(source, readable, target))
+        return logits
+
+    def features(self, source: Tensor, readable: Tensor, target: Tensor) -> Tensor:
         (memory,), moving = self.start(source, readable)
         last = self.embedding_dropout(self.embeddings.of_target(target))
         states, contexts = [], []
@@ -152,6 +156,4 @@ class Bahdanau2014(Seq2Seq[Fixed, Moving]):
             state, context, moving = self.decoder.step(projected, i, memory, moving)
             states.append(state)
             contexts.append(context)
-        read = self.decoder.readout(torch.stack(states, 1), last, torch.stack(contexts, 1))
-        logits: Tensor = self.embeddings.output(read)
-        return logits
+        return self.decoder.readout(torch.stack(states, 1), last, torch.stack(contexts, 1))

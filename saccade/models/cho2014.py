@@ -118,10 +118,13 @@ class Cho2014(Seq2Seq[Fixed, Moving]):
         return self.embeddings.output(self.decoder.readout(unit.read(state), last, context)), Moving(state)
 
     def forward(self, source: Tensor, readable: Tensor, target: Tensor) -> Tensor:
+        logits: Tensor = self.embeddings.output(self.features(source, readable, target))
+        return logits
+
+    def features(self, source: Tensor, readable: Tensor, target: Tensor) -> Tensor:
         fixed, (state,) = self.start(source, readable)
         context = fixed.context[:, None]
         last = self.embedding_dropout(self.embeddings.of_target(target))
         unit = self.decoder.unit
         states, _ = unit.run(unit.of_input(last) + self.decoder.of_context(context), state)
-        logits: Tensor = self.embeddings.output(self.decoder.readout(states, last, context))
-        return logits
+        return self.decoder.readout(states, last, context)

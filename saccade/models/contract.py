@@ -73,6 +73,12 @@ class Seq2Seq(nn.Module, ABC, Generic[FixedT, MovingT]):
         """The first Moving, which has one row per sentence, for `count` hypotheses per sentence."""
         return map_tensors(lambda tensor: tensor.repeat_interleave(count, 0), moving)
 
+    def features(self, source: Tensor, readable: Tensor, target: Tensor) -> Tensor | None:
+        """What the output layer `embeddings.output` makes logits of, (B, T, ·): a loss can then avoid storing all
+        logits. None: the model computes its logits in another way.
+        """
+        return None
+
     def trace(self) -> AbstractContextManager[Trace]:
         return traced(self)
 

@@ -161,24 +161,28 @@ class Gehring2017(Seq2Seq[Fixed, Moving]):
         for layer, memory, before in zip(self.decoder, fixed, moving, strict=True):
             states, after = layer(states, last, memory.shared(token.shape[0] // memory.sentences), t, before)
             moved.append(after)
-        return self._logits(states).squeeze(1), tuple(moved)
+        return self.embeddings.output(self._read(states)).squeeze(1), tuple(moved)
 
     def forward(self, source: Tensor, readable: Tensor, target: Tensor) -> Tensor:
+        logits: Tensor = self.embeddings.output(self.features(source, readable, target))
+        return logits
+
+    def features(self, source: Tensor, readable: Tensor, target: Tensor) -> Tensor:
         fixed, _ = self.start(source, readable)
         last, states = self._placed(target, torch.arange(target.shape[1], device=target.device)[None])
         for layer, memory in zip(self.decoder, fixed, strict=True):
             states, _ = layer(states, last, memory)
-        return self._logits(states)
+        return self._read(states)
 
     def _placed(self, tokens: Tensor, at: Tensor) -> tuple[Tensor, Tensor]:
         """g of equation 1, and the first decoder layer's input"""
         last = self.embedding_dropout(self.target_places(self.embeddings.of_target(tokens), at))
         return last, self.widen(last)
 
-    def _logits(self, states: Tensor) -> Tensor:
-        """Equation 8"""
-        logits: Tensor = self.embeddings.output(self.output_dropout(self.narrow(states)))
-        return logits
+    def _read(self, states: Tensor) -> Tensor:
+        """Equation 8, before W_o"""
+        read: Tensor = self.output_dropout(self.narrow(states))
+        return read
 
     @property
     def _layers(self) -> list[DecoderLayer]:

@@ -123,18 +123,22 @@ class Kalchbrenner2013(Seq2Seq[Fixed, Moving]):
         vector = fixed.vector.repeat_interleave(token.shape[0] // fixed.vector.shape[0], 0)
         last = self.embedding_dropout(self.embeddings.of_target(token))
         state = self.unit(self.unit.of_input(last) + vector, moving.state)
-        return self._logits(self.unit.read(state)), Moving(state)
+        return self.embeddings.output(self._read(self.unit.read(state))), Moving(state)
 
     def forward(self, source: Tensor, readable: Tensor, target: Tensor) -> Tensor:
+        logits: Tensor = self.embeddings.output(self.features(source, readable, target))
+        return logits
+
+    def features(self, source: Tensor, readable: Tensor, target: Tensor) -> Tensor:
         (vector,), (state,) = self.start(source, readable)
         last = self.embedding_dropout(self.embeddings.of_target(target))
         states, _ = self.unit.run(self.unit.of_input(last) + vector[:, None], state)
-        return self._logits(states)
+        return self._read(states)
 
-    def _logits(self, states: Tensor) -> Tensor:
-        """Equation 5"""
-        logits: Tensor = self.embeddings.output(self.narrow(self.output_dropout(states)))
-        return logits
+    def _read(self, states: Tensor) -> Tensor:
+        """Equation 5, before O"""
+        read: Tensor = self.narrow(self.output_dropout(states))
+        return read
 
 
 def _kernel(rows: int, columns: int) -> Tensor:

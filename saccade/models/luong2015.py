@@ -153,13 +153,17 @@ class Luong2015(Seq2Seq[Fixed, Moving]):
         memory = fixed.memory.shared(token.shape[0] // fixed.memory.sentences)
         last = self.embedding_dropout(self.embeddings.of_target(token))
         read, moving = self.decoder.step(self.decoder.stack.lowest.of_input(last), t, memory, moving)
-        return self._logits(read), moving
+        return self.embeddings.output(self._read(read)), moving
 
     def forward(self, source: Tensor, readable: Tensor, target: Tensor) -> Tensor:
-        (memory,), moving = self.start(source, readable)
-        return self._logits(self.decoder(self.embedding_dropout(self.embeddings.of_target(target)), memory, moving))
-
-    def _logits(self, reads: Tensor) -> Tensor:
-        """Equation 5"""
-        logits: Tensor = self.embeddings.output(self.narrow(self.output_dropout(reads)))
+        logits: Tensor = self.embeddings.output(self.features(source, readable, target))
         return logits
+
+    def features(self, source: Tensor, readable: Tensor, target: Tensor) -> Tensor:
+        (memory,), moving = self.start(source, readable)
+        return self._read(self.decoder(self.embedding_dropout(self.embeddings.of_target(target)), memory, moving))
+
+    def _read(self, reads: Tensor) -> Tensor:
+        """Equation 5, before W_s"""
+        narrowed: Tensor = self.narrow(self.output_dropout(reads))
+        return narrowed

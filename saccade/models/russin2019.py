@@ -207,6 +207,10 @@ class Russin2019(Seq2Seq[Fixed, Moving]):
         return self.embeddings.output(self.decoder.readout(meaning, syntax)), moving
 
     def forward(self, source: Tensor, readable: Tensor, target: Tensor) -> Tensor:
+        logits: Tensor = self.embeddings.output(self.features(source, readable, target))
+        return logits
+
+    def features(self, source: Tensor, readable: Tensor, target: Tensor) -> Tensor:
         fixed, moving = self.start(source, readable)
         last = self._last(target)
         steps = [None] * target.shape[1] if last is None else last.unbind(1)
@@ -215,10 +219,7 @@ class Russin2019(Seq2Seq[Fixed, Moving]):
             meaning, syntax, moving = self.decoder.step(before, i, fixed, moving)
             meanings.append(meaning)
             syntaxes.append(syntax)
-        logits: Tensor = self.embeddings.output(
-            self.decoder.readout(torch.stack(meanings, 1), torch.stack(syntaxes, 1))
-        )
-        return logits
+        return self.decoder.readout(torch.stack(meanings, 1), torch.stack(syntaxes, 1))
 
     def _last(self, tokens: Tensor) -> Tensor | None:
         return self.embedding_dropout(self.embeddings.of_target(tokens)) if self.config.feedback else None

@@ -89,13 +89,17 @@ class Sutskever2014(Seq2Seq[Fixed, Moving]):
     def step(self, token: Tensor, t: Tensor, fixed: Fixed, moving: Moving) -> tuple[Tensor, Moving]:
         last = self.embedding_dropout(self.embeddings.of_target(token))
         output, states = self.decoder.step(self.decoder.lowest.of_input(last), moving.states)
-        return self._logits(output), Moving(states)
+        return self.embeddings.output(self._read(output)), Moving(states)
 
     def forward(self, source: Tensor, readable: Tensor, target: Tensor) -> Tensor:
-        _, (states,) = self.start(source, readable)
-        return self._logits(self.decoder(self.embedding_dropout(self.embeddings.of_target(target)), states))
-
-    def _logits(self, outputs: Tensor) -> Tensor:
-        """Equation 4"""
-        logits: Tensor = self.embeddings.output(self.narrow(self.output_dropout(outputs)))
+        logits: Tensor = self.embeddings.output(self.features(source, readable, target))
         return logits
+
+    def features(self, source: Tensor, readable: Tensor, target: Tensor) -> Tensor:
+        _, (states,) = self.start(source, readable)
+        return self._read(self.decoder(self.embedding_dropout(self.embeddings.of_target(target)), states))
+
+    def _read(self, outputs: Tensor) -> Tensor:
+        """Equation 4, before W"""
+        narrowed: Tensor = self.narrow(self.output_dropout(outputs))
+        return narrowed

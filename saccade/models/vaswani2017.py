@@ -197,12 +197,16 @@ class Vaswani2017(Seq2Seq[Fixed, Moving]):
         return self.embeddings.output(self.decoder_norm(states)).squeeze(1), tuple(moved)
 
     def forward(self, source: Tensor, readable: Tensor, target: Tensor) -> Tensor:
+        logits: Tensor = self.embeddings.output(self.features(source, readable, target))
+        return logits
+
+    def features(self, source: Tensor, readable: Tensor, target: Tensor) -> Tensor:
         fixed, _ = self.start(source, readable)
         states = self._placed(self.embeddings.of_target(target), None)
         for layer, memory in zip(self.decoder, fixed, strict=True):
             states, _ = layer(states, memory)
-        logits: Tensor = self.embeddings.output(self.decoder_norm(states))
-        return logits
+        normed: Tensor = self.decoder_norm(states)
+        return normed
 
     def _placed(self, vectors: Tensor, at: Tensor | None) -> Tensor:
         """Equation 1"""

@@ -16,7 +16,7 @@ import math
 import time
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -27,6 +27,8 @@ from saccade.data.batching import Batch
 from saccade.device import wait_for
 from saccade.errors import UserError
 from saccade.layers.cross_entropy import cross_entropy
+from saccade.layers.embedding import Embeddings
+from saccade.layers.linear_cross_entropy import linear_cross_entropy
 from saccade.models import Seq2Seq, build_model
 from saccade.text import EOS, PAD
 from saccade.train.guidance import AlignmentGuide
@@ -48,15 +50,23 @@ def batch_loss(model: Seq2Seq[Any, Any], batch: Batch, objective: Objective) -> 
     read = batch.target_in if objective.own_share <= 0 else _with_own_words(model, batch, objective.own_share)
     guide, reinforce = objective.guide if objective.guided > 0 else None, objective.reinforce
     tracing = nullcontext() if guide is None and reinforce is None else traced(model, weights=guide is not None)
+    inputs, wanted = (batch.source, batch.source_readable, read), batch.target_out.flatten()
     with tracing as trace, nullcontext() if reinforce is None else expecting(reinforce.choose_expected(batch)):
-        logits = model(batch.source, batch.source_readable, read).flatten(0, 1)
-    wanted = batch.target_out.flatten()
-    loss, each = cross_entropy(logits, wanted, ignored=PAD, smoothing=objective.smoothing)
+        # On a GPU the forward pass may be compiled, and all logits at once are as fast.
+        features = model.features(*inputs) if batch.source.is_cpu and reinforce is None else None
+        logits = model(*inputs).flatten(0, 1) if features is None else None
+    each: Tensor | None = None
+    if logits is not None:
+        loss, each = cross_entropy(logits, wanted, ignored=PAD, smoothing=objective.smoothing)
+        plain = each.sum()
+    elif features is not None:
+        output = cast(Embeddings, model.embeddings).output
+        loss, plain = linear_cross_entropy(features, output, wanted, ignored=PAD, smoothing=objective.smoothing)
     if guide is not None and trace is not None:
         loss = loss + objective.guided * guide.loss(model, batch, trace)
-    if reinforce is not None and trace is not None:
+    if reinforce is not None and trace is not None and each is not None:
         loss = loss + reinforce.loss(batch, -each.view_as(batch.target_out), trace)
-    return loss, each.sum()
+    return loss, plain
 
 
 def _with_own_words(model: Seq2Seq[Any, Any], batch: Batch, share: float) -> Tensor:

@@ -256,6 +256,14 @@ def test_gradients_reach_every_parameter(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", MAIN, ids=str)
+def test_logits_are_made_of_the_features(case: Case) -> None:
+    model = built(case)
+    features = model.features(*sentences())
+    assert (features is None) == (case.model == "aligned-rnn")  # which replaces the logits after the source's end
+    assert features is None or torch.equal(model.embeddings.output(features), forced(case))
+
+
+@pytest.mark.parametrize("case", MAIN, ids=str)
 def test_step_does_not_change_its_state(case: Case) -> None:
     """A search takes rows of a state many times, so a step must not write into it."""
     model, (source, readable, target) = built(case), sentences()

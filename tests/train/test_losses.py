@@ -29,6 +29,9 @@ class FixedLogits(nn.Module):
         self.inputs_read.append(target)
         return self.logits
 
+    def features(self, *_: Tensor) -> None:
+        return None
+
 
 def two_pairs() -> tuple[Batch, Tensor]:
     batch = Batch.of([[4], [5]], [[4, 6], [5]], [0, 1])  # target_out: 4 6 eos; 5 eos, and one pad that does not count
