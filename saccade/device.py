@@ -1,7 +1,9 @@
 """The device of a model, its threads, and work that does not fit into its memory at once."""
 
+import importlib.util
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import TypeVar
 
 import torch
@@ -53,6 +55,12 @@ def release_unused(device: torch.device) -> None:
     """Free the memory that the allocator keeps, which may be in blocks that are too small to use."""
     if device.type != "cpu":
         torch.get_device_module(device).empty_cache()
+
+
+@cache
+def has_triton() -> bool:
+    """Whether kernels written in Triton can be compiled here."""
+    return importlib.util.find_spec("triton") is not None
 
 
 @contextmanager

@@ -122,9 +122,11 @@ class Attention(nn.Module):
     ) -> Memory:
         """Project the keys and values of a source, once. Unreadable slots are zeroed: a NaN there never leaks."""
         checks.check_source(self, source, readable, values)
-        values = source if values is None else values
         if readable is not None:
-            source, values = (x.masked_fill(~readable[..., None], 0.0) for x in (source, values))
+            unreadable = ~readable[..., None]
+            source = source.masked_fill(unreadable, 0.0)
+            values = None if values is None else values.masked_fill(unreadable, 0.0)
+        values = source if values is None else values
         where = query_positions(at, source.shape[0], source.shape[1], source.device)
         keys = split(self.of_keys(source), self.memory_heads)
         if self.positions is not None:

@@ -8,29 +8,24 @@ The gradient is written over the only large tensor that the forward pass keeps. 
 logits once each and keep none of them in float32.
 """
 
-import importlib.util
-from functools import cache
 from typing import Any
 
 import torch
 from torch import Tensor
+
+from saccade.device import has_triton
 
 
 def cross_entropy(logits: Tensor, wanted: Tensor, *, ignored: int, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
     """logits (N, V), wanted (N,) → the smoothed loss, summed over the rows, and the plain loss of each row (N,), both
     in float32 (float64 for float64). Rows that want `ignored` count 0. Only the sum has a gradient."""
     function: type[torch.autograd.Function] = PlainCrossEntropy
-    if logits.is_cuda and logits.dtype != torch.float64 and _has_triton():
+    if logits.is_cuda and logits.dtype != torch.float64 and has_triton():
         from saccade.layers.cross_entropy_triton import FusedCrossEntropy
 
         function = FusedCrossEntropy
     loss, plain = function.apply(logits, wanted, ignored, smoothing)
     return loss, plain
-
-
-@cache
-def _has_triton() -> bool:
-    return importlib.util.find_spec("triton") is not None
 
 
 class PlainCrossEntropy(torch.autograd.Function):

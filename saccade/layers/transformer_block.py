@@ -10,16 +10,20 @@ from saccade.attention.positions import Rotary
 from saccade.attention.table import build
 from saccade.layers.convolution import Convolution
 from saccade.layers.dropout import make_dropout
+from saccade.layers.norms import NarrowLayerNorm
 
 NormPlace = Literal["pre", "post"]
 NormKind = Literal["layer", "rms", "none"]
 FeedForwardKind = Literal["relu", "gated", "convolution"]
 
 
-def norm(kind: NormKind, width: int) -> nn.Module:
+def norm(kind: NormKind, width: int, *, is_projected: bool = False) -> nn.Module:
+    """`is_projected`: only linear layers read the result, which is no part of the residual sum."""
     if kind == "none":
         return nn.Identity()
-    return nn.LayerNorm(width) if kind == "layer" else nn.RMSNorm(width)
+    if kind == "rms":
+        return nn.RMSNorm(width)
+    return NarrowLayerNorm(width) if is_projected else nn.LayerNorm(width)
 
 
 class Sublayer(nn.Module):
@@ -27,7 +31,7 @@ class Sublayer(nn.Module):
 
     def __init__(self, width: int, *, place: NormPlace, kind: NormKind, residual: bool, dropout: float) -> None:
         super().__init__()
-        self.norm = norm(kind, width)
+        self.norm = norm(kind, width, is_projected=place == "pre")
         self.place, self.residual = place, residual
         self.dropout = make_dropout(dropout)
 

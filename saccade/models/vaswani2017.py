@@ -160,7 +160,7 @@ class Vaswani2017(Seq2Seq[Fixed, Moving]):
         self.encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
         self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
         last: NormKind = config.norm_kind if config.norm == "pre" else "none"  # post-norm ends on a norm already
-        self.encoder_norm, self.decoder_norm = norm(last, config.width), norm(last, config.width)
+        self.encoder_norm, self.decoder_norm = (norm(last, config.width, is_projected=True) for _ in range(2))
         self.dropout = make_dropout(config.dropout)
         for linear in (m for half in (self.encoder, self.decoder) for m in half.modules() if isinstance(m, nn.Linear)):
             _draw_weights(linear, config.norm)
