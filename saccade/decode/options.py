@@ -29,6 +29,7 @@ from saccade.ranges import (
 
 LengthNorm = Literal["wu", "mean", "none"]
 Average = Literal["probabilities", "log-probabilities"]
+DecodingPrecision = Literal["auto", "fp32", "bf16", "fp16"]
 Metric = Literal["chrf", "bleu"]
 TooLong = Literal["keep", "split", "split-or-refuse", "refuse"]
 """Translate a long text whole ("keep"); split it into sentences, and translate a sentence that is still too long whole
@@ -78,6 +79,9 @@ class Search(Checked):
     groups: Beam = _search(1, "Number of groups in diverse beam search (Vijayakumar 2016); must divide the beam.")
     diversity: NotNegative = _search(
         0.5, "Penalty of a token for each hypothesis of an earlier group that chose it at the same step."
+    )
+    precision: DecodingPrecision = _search(
+        "auto", "Precision of the model's numbers: fp32, bf16, fp16, or auto, which is fp32 except on some GPUs."
     )
     sample: bool = _sampling(False, "Sample translations at random instead of searching for the best.")
     temperature: Temperature = _sampling(1.0, "Sampling temperature; below 1, probable tokens become more probable.")

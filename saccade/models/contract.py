@@ -131,6 +131,18 @@ def map_tensors(fn: Callable[[Tensor], Tensor], tree: Tree) -> Tree:
     return cast(Tree, _map(fn, tree))
 
 
+def list_tensors(tree: Any) -> list[Tensor]:
+    """Every tensor of a tree, depth first."""
+    tensors: list[Tensor] = []
+
+    def note(tensor: Tensor) -> Tensor:
+        tensors.append(tensor)
+        return tensor
+
+    _map(note, tree)
+    return tensors
+
+
 def _map(
     fn: Callable[[Tensor], Tensor], tree: Any, of_cache: Callable[[SharedCache], SharedCache] | None = None
 ) -> Any:

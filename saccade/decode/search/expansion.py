@@ -73,9 +73,8 @@ def score(
     return TokenScores(exists, mask_improbable(tempered, search) + noise, tempered + noise)
 
 
-def choose(scores: TokenScores, places: Tensor, length: int, search: Search, choices: Choices) -> Expansion:
-    """Choose the next token of every hypothesis, as many as each group has places (B, G). `length` counts the new
-    token."""
+def choose(scores: TokenScores, places: Tensor, written: Tensor, search: Search, choices: Choices) -> Expansion:
+    """Choose the next token of every hypothesis, as many as each group has places (B, G), after `written` (1,)."""
     groups, width = search.layout
     totals, free, possible = (torch.unflatten(each, 1, (groups, width)) for each in scores)
     chosen = torch.zeros_like(scores.tokens[:, 0])  # (B, V) how often, by the groups before
@@ -84,7 +83,7 @@ def choose(scores: TokenScores, places: Tensor, length: int, search: Search, cho
         turn = slice(g, g + 1) if search.groups > 1 else slice(None)
         tokens = free[:, turn] - search.diversity * chosen[:, None, None] if g else free[:, turn]
         needed = possible[:, turn] if search.sample else tokens
-        best = _choose_best(TokenScores(totals[:, turn], tokens, needed), places[:, turn], choices, length, g * width)
+        best = _choose_best(TokenScores(totals[:, turn], tokens, needed), places[:, turn], written, choices, g * width)
         if search.groups > 1:
             chosen.scatter_add_(1, best.tokens.flatten(1), best.alive.flatten(1).to(chosen.dtype))
         turns.append(best)
@@ -93,7 +92,7 @@ def choose(scores: TokenScores, places: Tensor, length: int, search: Search, cho
     return Expansion(rows.flatten(1), tokens.flatten(1), alive.flatten(1))
 
 
-def _choose_best(scores: TokenScores, places: Tensor, choices: Choices, length: int, first_row: int) -> Expansion:
+def _choose_best(scores: TokenScores, places: Tensor, written: Tensor, choices: Choices, first_row: int) -> Expansion:
     """The best continuations in each group: totals (B, G, K), tokens (B, G, K, V), as many as the group has places
     (B, G). The result is (B, G, K), with rows within the group."""
     width = scores.totals.shape[2]
@@ -105,7 +104,7 @@ def _choose_best(scores: TokenScores, places: Tensor, choices: Choices, length: 
             total = scores.totals[b, g, :, None]
             free = scores.tokens[b, g] + total
             needed = free if scores.possible is scores.tokens else scores.possible[b, g] + total
-            picks = choice.choose(free, needed, first_row + g * width, left, length)
+            picks = choice.choose(free, needed, first_row + g * width, left, int(written) + 1)
             alive[b, g] = ranks < len(picks)
             for k, pick in enumerate(picks):
                 rows[b, g, k], tokens[b, g, k] = pick.row, pick.token

@@ -8,10 +8,11 @@ a finished hypothesis is traced back from its last token.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from saccade.decode.constraints.choice import NEVER, ConstrainedChoice
@@ -21,6 +22,8 @@ from saccade.decode.search.masks import Recent
 from saccade.text import BOS, EOS
 
 _NOTHING_ALLOWED = "no token that the other rules allow could follow"
+Ints = NDArray[np.int64]
+
 _OPEN, _ENDED, _CUT, _STUCK = range(4)  # fates; one that is stuck has no new token
 _LEAST_COVERED = 1e-9  # sparse attention may never read a token; log 0 would outweigh everything
 
@@ -182,27 +185,40 @@ def _by_group(values: Tensor, search: Search) -> Tensor:
 
 def collect(written: Written, sentences: Sequence[SentenceSearch], search: Search) -> None:
     """Read the results of sentences that are finished from the device."""
-    tokens, rows, log_probs, fates, scores = (part.cpu().numpy() for part in written)
+    steps = Written._make(part.cpu().numpy() for part in written)
+    b, step, n = np.nonzero(steps.fates)  # (F,) for every finished hypothesis
+    fates, scores = steps.fates[b, step, n], steps.scores[b, step, n]
+    lengths = step + (fates != _STUCK)
+    tokens, log_probs = _trace_back(steps, b, n, lengths)
+    totals = log_probs.cumsum(1, dtype=np.float32)[:, -1:]  # in the order in which the search added them
     found: list[list[list[Hypothesis]]] = [[[] for _ in range(search.layout[0])] for _ in sentences]
-    for b, step, n in zip(*np.nonzero(fates), strict=True):
-        sentence, fate = sentences[b], fates[b, step, n]
-        length, row = step + (fate != _STUCK), n
-        ids = np.zeros(length, np.int64)
-        steps = np.zeros(length, np.float32)
-        for place in range(length)[::-1]:
-            ids[place], steps[place], row = tokens[b, place, row], log_probs[b, place, row], rows[b, place, row]
-        found[b][n // search.layout[1]].append(
+    columns = (b, n, lengths, fates, scores, totals, tokens, log_probs)
+    for place, row, length, fate, score, total, ids, parts in zip(*(c.tolist() for c in columns), strict=True):
+        found[place][row // search.layout[1]].append(
             Hypothesis(
-                tokens=tuple(ids[: length - (fate == _ENDED)].tolist()),
-                token_log_probs=tuple(steps.tolist()),
-                log_prob=float(steps.cumsum(dtype=np.float32)[-1]) if length else 0.0,
-                score=float(scores[b, step, n]),
-                ended=bool(fate == _ENDED),
-                unmet=_unmet(sentence, int(length), int(n), is_stuck=fate == _STUCK),
+                tokens=tuple(ids[: length - (fate == _ENDED)]),
+                token_log_probs=tuple(parts[:length]),
+                log_prob=total[0],
+                score=score,
+                ended=fate == _ENDED,
+                unmet=_unmet(sentences[place], length, row, is_stuck=fate == _STUCK),
             )
         )
     for sentence, groups in zip(sentences, found, strict=True):
         sentence.results = _rank(groups, search)
+
+
+def _trace_back(steps: Any, sentence: Ints, row: Ints, lengths: Ints) -> tuple[Ints, NDArray[np.float32]]:
+    """The tokens of hypotheses (F,) and their log-probabilities (F, longest), from the last step of each to the first;
+    0 beyond its length."""
+    shape = len(sentence), max(1, lengths.max(initial=0))
+    tokens, log_probs = np.zeros(shape, np.int64), np.zeros(shape, np.float32)
+    for place in reversed(range(lengths.max(initial=0))):
+        exists, at = place < lengths, (sentence, place, row)
+        tokens[:, place] = np.where(exists, steps.tokens[at], 0)
+        log_probs[:, place] = np.where(exists, steps.log_probs[at], 0.0)
+        row = np.where(exists, steps.rows[at], row)
+    return tokens, log_probs
 
 
 def _unmet(sentence: SentenceSearch, length: int, row: int, *, is_stuck: bool) -> tuple[str, ...]:

@@ -18,7 +18,9 @@ from torch.nn.utils import parametrize
 from saccade.align.attention import NO_ATTENTION
 from saccade.decode.constraints.choice import NEVER, ConstrainedChoice, Rules
 from saccade.decode.options import Search
+from saccade.decode.precision import choose_precision, in_precision
 from saccade.decode.search.expansion import HostParts, choose, score
+from saccade.decode.search.graphs import StepGraph, why_not_built_in
 from saccade.decode.search.hypotheses import (
     Hypotheses,
     Hypothesis,
@@ -33,6 +35,9 @@ from saccade.decode.search.recording import Recorder
 from saccade.errors import UserError
 from saccade.models.contract import Seq2Seq, follow_hypotheses, keep_sentences, make_room, take_rows
 from saccade.text import BOS, PAD
+
+_FEWEST_STEPS = 16  # of a cache that graphs read
+_STEPS_BETWEEN_CHECKS = 4  # on a GPU, whether sentences have finished; the host waits for the answer
 
 OnStep = Callable[[int, int], None]  # called after each step with the number of tokens written, and the maximum
 
@@ -68,6 +73,7 @@ def run_search(
     ]
     if recorder is not None:
         recorder.begin(indices, search.beam)
+    model = in_precision(model, choose_precision(search.precision, source.device))
     with torch.inference_mode(), parametrize.cached():  # normalised weights are computed once per search
         results = SearchLoop(model, search, recorder, on_step).run(source, readable, sentences)
     if recorder is not None:
@@ -83,18 +89,22 @@ class SearchLoop:
 
     def run(self, source: Tensor, readable: Tensor, sentences: list[SentenceSearch]) -> list[list[Hypothesis]]:
         """Extend all hypotheses by one token at a time, until every sentence has finished."""
+        self._sentences, self._device = sentences, source.device
         longest = max((sentence.longest for sentence in sentences), default=0)
         self._scorer = Scorer(self._search, longest, source.device)
-        self._sentences = sentences
         state, length = self._start(source, readable), 0
+        checks = 1 if source.device.type == "cpu" else _STEPS_BETWEEN_CHECKS
+        step = StepGraph(self.step) if self._why_not_captured() is None else self.step
+        has_graphs = isinstance(step, StepGraph)
         while self._sentences:
-            state = self.step(state._replace(moving=make_room(state.moving, length + 1)), length)
+            # A cache that doubles has few shapes, each of which needs a graph.
+            steps = max(_FEWEST_STEPS, 1 << length.bit_length()) if has_graphs else length + 1
+            state = step(state._replace(moving=make_room(state.moving, steps)))
             length += 1
             if self._on_step is not None:
                 self._on_step(length, max(sentence.longest for sentence in self._sentences))
-            is_going = state.hypotheses.places.any(1)
-            if not is_going.all():  # finished sentences leave the batch
-                state = self._leave(state, is_going)
+            if length % checks == 0 or length == longest:
+                state = self._let_leave(state, 0.5 if has_graphs else 0.9)
         return [sentence.results for sentence in sentences]
 
     def _start(self, source: Tensor, readable: Tensor) -> SearchState:
@@ -103,13 +113,13 @@ class SearchLoop:
         hypotheses = start_hypotheses(source, readable, self._sentences, self._search)
         return SearchState(torch.zeros(1, dtype=torch.long, device=source.device), fixed, moving, hypotheses)
 
-    def step(self, state: SearchState, length: int) -> SearchState:
-        """One more token of every hypothesis, after `length` tokens."""
+    def step(self, state: SearchState) -> SearchState:
+        """One more token of every hypothesis. Without host parts and a recorder, nothing is read from the device."""
         search, host = self._search, self._host_parts()
         written, fixed, moving, hypotheses = state
         log_probs, moving, hypotheses = self._predict(written, fixed, moving, hypotheses)
         scores = score(log_probs, hypotheses.totals, hypotheses.recent, hypotheses.shortest, written, search, host)
-        expansion = choose(scores, hypotheses.places, length + 1, search, host.choices)
+        expansion = choose(scores, hypotheses.places, written, search, host.choices)
         if self._recorder is not None:
             indices = [sentence.index for sentence in self._sentences]
             self._recorder.step(indices, expansion, scores, hypotheses.totals, log_probs)
@@ -138,14 +148,37 @@ class SearchLoop:
         choices = {b: s.constrained for b, s in enumerate(self._sentences) if s.constrained is not None}
         return HostParts(choices, [s.random for s in self._sentences] if self._search.sample else [])
 
-    def _leave(self, state: SearchState, is_going: Tensor) -> SearchState:
-        """Take the results of the sentences that are finished, and go on with the others."""
-        gone, going = ((is_going == flag).nonzero().flatten() for flag in (False, True))
+    def _why_not_captured(self) -> str | None:
+        """Why the steps are not run by CUDA graphs, or None if they are."""
+        if self._device.type != "cuda":
+            return f"graphs are for CUDA, and the model is on {self._device.type}"
+        if self._recorder is not None:
+            return "the search tree is recorded at every step"
+        if any(sentence.constrained is not None for sentence in self._sentences):
+            return "constraints are checked by the host at every step"
+        return why_not_graphs(self._model, self._search)
+
+    def _let_leave(self, state: SearchState, share: float) -> SearchState:
+        """Take the results of finished sentences, and go on without them, if at most this share is left."""
+        is_going = state.hypotheses.places.any(1)
+        going = is_going.nonzero().flatten()
+        if len(going) > share * len(self._sentences):
+            return state
+        gone = (~is_going).nonzero().flatten()
         leaving = [self._sentences[b] for b in gone.tolist()]
         collect(take_rows(state.hypotheses.written, gone), leaving, self._search)
         self._sentences = [self._sentences[b] for b in going.tolist()]
+        if not self._sentences:
+            return state
         fixed, hypotheses = take_rows((state.fixed, state.hypotheses), going)
         return SearchState(state.written, fixed, keep_sentences(state.moving, going, self._search.beam), hypotheses)
+
+
+def why_not_graphs(model: Seq2Seq[Any, Any], search: Search) -> str | None:
+    """Why a search of this model on a GPU does not run by CUDA graphs, or None if it does."""
+    if search.sample:
+        return "samples are drawn on the CPU, so that they do not depend on the device"
+    return why_not_built_in(model)
 
 
 def _start_sentence(length: int, search: Search, index: int, rules: Rules | None) -> SentenceSearch:

@@ -1,0 +1,43 @@
+"""The precision of a search. The weights are converted once, not by every layer as autocast does; attention weights,
+norms and log-probabilities are computed in float32 in any case."""
+
+import copy
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import nn
+
+from saccade.decode.options import DecodingPrecision
+from saccade.errors import UserError
+from saccade.models.contract import Seq2Seq
+
+_AUTOMATIC: DecodingPrecision = "fp32"  # on CUDA; other devices always search in fp32
+_TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+
+_narrow: WeakKeyDictionary[nn.Module, dict[torch.dtype, Seq2Seq[Any, Any]]] = WeakKeyDictionary()
+
+
+def choose_precision(name: DecodingPrecision, device: torch.device) -> torch.dtype:
+    if name == "auto":
+        name = _AUTOMATIC if device.type == "cuda" else "fp32"
+    if name == "bf16" and device.type == "cuda" and not torch.cuda.is_bf16_supported():
+        raise UserError(f"--precision bf16: {torch.cuda.get_device_name(device)} cannot compute in bf16; use fp16")
+    return _TYPES[name]
+
+
+def in_precision(model: Seq2Seq[Any, Any], dtype: torch.dtype) -> Seq2Seq[Any, Any]:
+    """The model with weights of this type: itself, or a copy, which is kept as long as the model and gets its present
+    weights at every call. Weights that are not float32 stay as they are."""
+    weights = [weight for weight in model.parameters() if weight.dtype == torch.float32]
+    if dtype == torch.float32 or not weights:
+        return model
+    copies = _narrow.setdefault(model, {})
+    if dtype not in copies:
+        copies[dtype] = copy.deepcopy(model).requires_grad_(False)
+        for weight in copies[dtype].parameters():
+            weight.data = weight.data.to(dtype)
+    narrow = copies[dtype].train(model.training)
+    with torch.no_grad():
+        torch._foreach_copy_([weight.data for weight in narrow.parameters()], [w.data for w in model.parameters()])
+    return narrow
