@@ -1,12 +1,18 @@
-"""On a GPU every mode finds the same as on the CPU."""
+"""On a GPU every mode finds the same as on the CPU, and by graphs the same as without them."""
+
+from typing import Any
 
 import pytest
 import torch
 from brute_force import Spelled, Watched
 from search_models import TINY, batch, tiny
+from test_search import same
 
 from saccade.decode import Constraints, Ensemble, Recorder, Search, run_search
 from saccade.decode.constraints.choice import Rules
+from saccade.decode.options import DecodingPrecision
+from saccade.decode.search.graphs import StepGraph
+from saccade.decode.search.loop import SearchLoop
 from saccade.text import EOS
 
 pytestmark = pytest.mark.gpu
@@ -54,3 +60,38 @@ def test_an_ensemble_equals_the_cpu() -> None:
     hypotheses = run_search(pair.cuda(), *(part.cuda() for part in batch(*SOURCES)), SEARCHES[1])
     assert [[h.tokens for h in result] for result in hypotheses] == [[h.tokens for h in result] for result in expected]
     assert torch.cuda.memory_allocated() > 0
+
+
+LONG = [Search(), Search(beam=5, repeats=8, n_best=3, shortest=40, longest=60), Search(beam=4, groups=2, shortest=40)]
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_graphs_equal_the_plain_path(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long enough for caches to grow and sentences to leave."""
+    model, source = tiny(name, 5).cuda(), [part.cuda() for part in batch(*SOURCES * 3)]
+    captures: list[bool] = []
+    capture = StepGraph._capture
+
+    def counted(graph: StepGraph[Any], state: Any) -> bool:
+        captures.append(capture(graph, state))
+        assert graph.failure is None
+        return captures[-1]
+
+    monkeypatch.setattr(StepGraph, "_capture", counted)
+    found = [run_search(model, *source, search) for search in LONG]
+    assert all(captures) and bool(captures) == (name != "vaswani2017, coverage of what was written")
+    monkeypatch.setattr(SearchLoop, "_why_not_captured", lambda _: "asked for the plain path")
+    for search, results in zip(LONG, found, strict=True):
+        for graphed, plain in zip(results, run_search(model, *source, search), strict=True):
+            same(graphed, plain)
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+@pytest.mark.parametrize("name", TINY)
+def test_half_precision_stays_near(name: str, precision: DecodingPrecision) -> None:
+    model, source = tiny(name, 6).float().cuda(), [part.cuda() for part in batch(*SOURCES)]
+    wide = run_search(model, *source, Search(beam=3))
+    narrow = run_search(model, *source, Search(beam=3, precision=precision))
+    assert all(weight.dtype == torch.float32 for weight in model.parameters())
+    near = [abs(a[0].score - b[0].score) < 0.5 for a, b in zip(wide, narrow, strict=True)]
+    assert sum(near) >= 2
