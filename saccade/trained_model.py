@@ -19,6 +19,7 @@ from saccade.decode.options import (
 )
 from saccade.errors import Bar, Progress, Say, UserError, as_bar, count_up, say
 from saccade.evaluation.options import EvaluateOptions
+from saccade.fast_paths import FastPath
 from saccade.provenance import recording_call
 from saccade.ranges import change_options, share_options
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 BATCH_TOKENS = 8192
 TEN_HYPOTHESES = DEFAULT_SEARCH.with_options(beam=10)
-_WITHOUT_EFFECT = ("out", "restart", "heatmap", "summary")  # options that do not change the output
+_WITHOUT_EFFECT = ("out", "restart", "heatmap", "summary", "explain")  # options that do not change the output
 
 
 def load(folder: str | Path, *, device: str = "auto", trust_code: bool = False, **ensemble: Any) -> "Model":
@@ -73,7 +74,7 @@ class Model:
         *,
         constraints: Constraints | Sequence[Constraints | None] | None = None,
         too_long: TooLong = "split",
-        batch_tokens: int = BATCH_TOKENS,
+        batch_tokens: int | None = None,
         progress: Progress | None = None,
         **options: Any,
     ) -> "list[Translation]":
@@ -90,6 +91,14 @@ class Model:
         return self.translator.translate(
             texts, search, constraints=constraints, too_long=too_long, batch_tokens=batch_tokens, progress=advance
         )
+
+    def fast_paths(self, search: Search = DEFAULT_SEARCH, **options: Any) -> list[FastPath]:
+        """The fast paths that `translate` takes with these options, and the reason where one is not taken."""
+        from saccade.decode.explaining import search_paths
+
+        search, constraints = share_options(options, search, Constraints())
+        constrained, translator = constraints != Constraints(), self.translator
+        return search_paths(translator.model, translator.device, search, constrained=constrained, recorded=False)
 
     def translate_file(
         self,

@@ -60,6 +60,13 @@ class Ensemble(Seq2Seq[State, State]):
         fixed, moving = zip(*(member.start(source, readable) for member in self._models), strict=True)
         return fixed, moving
 
+    def why_state_grows(self) -> str | None:
+        return next(filter(None, (member.why_state_grows() for member in self._models)), None)
+
+    def why_no_shared_cache(self) -> str | None:
+        reasons = [member.why_no_shared_cache() for member in self._models]
+        return None if None in reasons else reasons[0]
+
     def for_hypotheses(self, moving: State, count: int) -> State:
         return tuple(m.for_hypotheses(state, count) for m, state in zip(self._models, moving, strict=True))
 

@@ -18,6 +18,7 @@ from saccade.align.attention import NO_ATTENTION
 from saccade.data import read_lines
 from saccade.data.sources import get_text
 from saccade.data.text_files import display_name, is_read_once, line_error
+from saccade.decode.explaining import search_paths
 from saccade.decode.long_texts import SplitText
 from saccade.decode.options import Constraints, FileOptions, RerankingModels, Search
 from saccade.decode.reranking import Rank, rerank_by
@@ -62,6 +63,11 @@ def translate_file(
             raise UserError(f"--{name}: {NO_ATTENTION}")
     if lines is not None:
         options = replace(options, chunk=1)
+    if options.explain:
+        constrained = constraints != Constraints() or options.constraints_file is not None
+        recorded, model = options.tree is not None, translator.model
+        for path in search_paths(model, translator.device, search, constrained=constrained, recorded=recorded):
+            say(f"saccade: {path}")
     work = FileTranslation(translator, options, search, rerankers)
     source = RecordFile(file, lines, options, None if constraints == Constraints() else constraints, work.check)
     total, records = source.count(), source.records()

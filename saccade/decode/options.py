@@ -259,8 +259,12 @@ class FileOptions(Checked):
     by: By = "auto"
     tag: Tag = None
     tree: Path | None = option(None, "Write the search trees to this file, one JSON object per line.")
-    batch_tokens: BatchTokens = 8192
-    chunk: Chunk = 512
+    batch_tokens: Count | None = option(
+        None,
+        "Tokens × hypotheses per batch (default: 8192 on a CPU, more on a GPU); a smaller number needs less memory.",
+    )
+    chunk: Count | None = option(None, "Number of lines to process and save at a time (default: 512, more on a GPU).")
+    explain: bool = option(False, "List the fast paths, and why one is not taken.")
     jsonl_in: bool = _json(False, "Read one JSON object per line, whatever the file's name.")
     field: str = _json("source", "The JSON field to translate; a.b is the field b inside a.")
     jsonl: bool = _json(False, "Print one JSON object per line, with scores, tokens and the alignment.")

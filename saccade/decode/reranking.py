@@ -30,11 +30,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from saccade import config, files
+from saccade.decode.batch_sizes import CHUNK
 from saccade.decode.loading import load
 from saccade.decode.options import FileOptions, Metric, RerankingModels, Search
 from saccade.decode.scoring import BATCH_TOKENS, TextPair, score_pairs
 from saccade.decode.translation import Translation
-from saccade.decode.translator import CHUNK, Translator
+from saccade.decode.translator import Translator
 from saccade.errors import UserError, check_same_length
 from saccade.metrics import Counts, score_pairwise
 from saccade.text import Tokeniser, words
@@ -215,7 +216,7 @@ def rerank_by(options: FileOptions, models: RerankingModels, translator: Transla
         rank: Rank = partial(map, partial(minimise_risk, utility=options.mbr, weigh=weigh))
     else:
         weights = None if options.rerank_weights is None else read_weights(options.rerank_weights)
-        rank = partial(load_reranker(translator, models, weights).rerank_stream, chunk=options.chunk)
+        rank = partial(load_reranker(translator, models, weights).rerank_stream, chunk=options.chunk or CHUNK)
     others = search.n_best - 1
     return lambda results: (replace(best, alternatives=best.alternatives[:others]) for best in rank(results))
 

@@ -23,8 +23,9 @@ from saccade.align.attention import SegmentedText
 from saccade.data import PairFiles
 from saccade.data.batching import Batch
 from saccade.data.text_files import line_error
+from saccade.decode.batch_sizes import CHUNK
 from saccade.decode.options import ScoreOptions
-from saccade.decode.translator import CHUNK, IdPair, Translator
+from saccade.decode.translator import IdPair, Translator
 from saccade.errors import Progress
 from saccade.files import write_json
 from saccade.journal import open_output, refuse_folder

@@ -16,6 +16,7 @@ from saccade.align.attention import NO_ATTENTION, AlignmentHead, PairAttention, 
 from saccade.attention import Learned
 from saccade.attention.scores import LocationOnly
 from saccade.data.batching import Batch, batch_by_length, pad_sources
+from saccade.decode.batch_sizes import BATCH_TOKENS, choose_batch_tokens, choose_chunk
 from saccade.decode.constraints.choice import Rules
 from saccade.decode.constraints.outline import TokenBytes
 from saccade.decode.long_texts import SplitText, join_parts, split_text
@@ -32,8 +33,6 @@ from saccade.text import Masked, Vocabularies, words
 if TYPE_CHECKING:
     from saccade.decode.confidence import Calibration
 
-BATCH_TOKENS = 8192  # source tokens × hypotheses in a batch; fewer need less memory
-CHUNK = 512  # texts of a stream that are sorted and translated together
 _PART_BITS = 40  # the parts of a long text are sampled by numbers that no whole text has
 
 Item = tuple[str, Constraints | None]
@@ -115,7 +114,7 @@ class Translator:
         *,
         constraints: Constraints | Sequence[Constraints | None] | None = None,  # for all texts, or one item per text
         record: bool = False,  # keep the tree of each search, as `Translation.tree`
-        batch_tokens: int = BATCH_TOKENS,
+        batch_tokens: int | None = None,  # None: as many as suit the device
         weights: bool = False,  # compute all attention now, in batches, instead of one by one when it is first read
         too_long: TooLong = "keep",  # what to do with a text over the model's limits
         progress: OnProgress | None = None,  # called as texts are finished
@@ -138,12 +137,12 @@ class Translator:
         search: Search = DEFAULT_SEARCH,
         *,
         record: bool = False,
-        batch_tokens: int = BATCH_TOKENS,
+        batch_tokens: int | None = None,  # None: as many as suit the device
         weights: bool = False,
         too_long: TooLong = "keep",
         progress: OnProgress | None = None,
         on_step: OnStep | None = None,
-        chunk: int = CHUNK,
+        chunk: int | None = None,
         first: int = 0,
     ) -> Iterator[Translation]:
         """Translate a stream of any length, `chunk` texts at a time. An item is a text, or (text, constraints).
@@ -151,7 +150,7 @@ class Translator:
         `first` is the number of the first item, which decides its samples. The other options are as in `translate`.
         """
         options = _Options(search, record, batch_tokens, weights, too_long, progress, on_step)
-        rest = iter(items)
+        rest, chunk = iter(items), chunk or choose_chunk(self.device)
         while batch := [(item, None) if isinstance(item, str) else item for item in islice(rest, chunk)]:
             yield from self._translate(batch, first, options)
             first += len(batch)
@@ -223,7 +222,7 @@ class Translator:
                 options.progress(sum(unfinished[place] == 0 for place in {part.place for part in finished}))
         if options.weights and self.attends:
             pairs = [self._segments(part.masked, part.hypotheses[0].tokens) for part in parts]
-            for part, attention in zip(parts, self._attend(pairs, options.batch_tokens), strict=True):
+            for part, attention in zip(parts, self._attend(pairs, options.batch_tokens or BATCH_TOKENS), strict=True):
                 part.attention = attention
         rest, results = iter(parts), []
         for (source, _), text in zip(items, texts, strict=True):
@@ -259,7 +258,8 @@ class Translator:
             return results
 
         lengths = [len(row) + 1 for row in ids]
-        for places, results in self.map_batches(lengths, options.batch_tokens // search.beam, run):
+        tokens = options.batch_tokens or choose_batch_tokens(self.device)
+        for places, results in self.map_batches(lengths, tokens // search.beam, run):
             for i, hypotheses in zip(places, results, strict=True):
                 written[i].hypotheses = hypotheses[: search.n_best]
             yield [written[i] for i in places]
@@ -322,7 +322,7 @@ class Translator:
 class _Options(NamedTuple):
     search: Search
     record: bool
-    batch_tokens: int
+    batch_tokens: int | None
     weights: bool
     too_long: TooLong
     progress: OnProgress | None

@@ -79,6 +79,14 @@ class Seq2Seq(nn.Module, ABC, Generic[FixedT, MovingT]):
         """
         return None
 
+    def why_state_grows(self) -> str | None:
+        """Why Moving has larger tensors after each step of a search, or None if its shapes stay."""
+        return None
+
+    def why_no_shared_cache(self) -> str | None:
+        """Why the hypotheses of a sentence do not share a cache of self-attention, or None if they do."""
+        return "the model keeps no cache that grows from step to step"
+
     def trace(self) -> AbstractContextManager[Trace]:
         return traced(self)
 

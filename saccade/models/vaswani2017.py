@@ -177,9 +177,17 @@ class Vaswani2017(Seq2Seq[Fixed, Moving]):
         fixed = tuple(layer.cross.attention.remember(encoded, readable) for layer in self._decoders)
         return fixed, tuple(_empty_cache(layer, encoded) for layer in self._decoders)
 
+    def why_state_grows(self) -> str | None:
+        return self.why_no_shared_cache()
+
+    def why_no_shared_cache(self) -> str | None:
+        if any(layer.attention.attention.needs_history for layer in self._decoders):
+            return f"{self.config.decoder_attention} keeps a history of the slots in their order"
+        return None
+
     def for_hypotheses(self, moving: Moving, count: int) -> Moving:
         repeated = super().for_hypotheses(moving, count)
-        if any(layer.attention.attention.needs_history for layer in self._decoders):
+        if self.why_no_shared_cache() is not None:
             return repeated
         caches = [SharedCache.start(cast(Memory, layer.cache), count) for layer in moving]
         return tuple(

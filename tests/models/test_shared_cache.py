@@ -1,6 +1,5 @@
 """A cache that hypotheses share gives the numbers of plain caches, which are copied, for every self-attention."""
 
-import re
 from functools import partial
 from typing import Any
 

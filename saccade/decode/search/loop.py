@@ -178,7 +178,7 @@ def why_not_graphs(model: Seq2Seq[Any, Any], search: Search) -> str | None:
     """Why a search of this model on a GPU does not run by CUDA graphs, or None if it does."""
     if search.sample:
         return "samples are drawn on the CPU, so that they do not depend on the device"
-    return why_not_built_in(model)
+    return why_not_built_in(model) or model.why_state_grows()
 
 
 def _start_sentence(length: int, search: Search, index: int, rules: Rules | None) -> SentenceSearch:
