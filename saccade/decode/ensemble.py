@@ -3,6 +3,7 @@
 An ensemble has the contract of a model, so that every search accepts it. Its Fixed and Moving are its members'.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
@@ -81,12 +82,12 @@ class Ensemble(Seq2Seq[State, State]):
     def _average(self, logits: Sequence[Tensor]) -> Tensor:
         """Logits (…, V): log Σ_m w_m p_m, or Σ_m w_m log p_m"""
         precise = torch.promote_types(logits[0].dtype, torch.float32)
-        log_probs = torch.stack([torch.log_softmax(each, -1, dtype=precise) for each in logits])
-        weights = log_probs.new_tensor(self.weights)[(...,) + (None,) * (log_probs.ndim - 1)]
-        if self.config.average == "probabilities":
-            return torch.logsumexp(log_probs + weights.log(), 0)
         # 0 · −∞ counts as 0: a member without weight has no veto.
-        return torch.where(weights > 0, log_probs * weights, 0.0).sum(0)
+        weighted = [(weight, each) for weight, each in zip(self.weights, logits, strict=True) if weight > 0]
+        log_probs = [(weight, torch.log_softmax(each, -1, dtype=precise)) for weight, each in weighted]
+        if self.config.average == "probabilities":
+            return torch.logsumexp(torch.stack([each + math.log(weight) for weight, each in log_probs]), 0)
+        return torch.stack([each * weight for weight, each in log_probs]).sum(0)
 
 
 def combine(

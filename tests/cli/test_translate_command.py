@@ -53,6 +53,13 @@ def test_translate_prints_no_alignment_without_attention(run: Run, fixed_vector:
     assert json.loads(done.out)["alignment"] is None
 
 
+def test_translate_explains_its_fast_paths(run: Run, model_folder: Path) -> None:
+    done = run("translate", model_folder, "--explain", "--include", "dort", stdin=b"it sleeps\n")
+    assert done.out == "il dort\n"
+    assert "saccade: no step waits for the host: no, constraints are checked by the host at every step\n" in done.err
+    assert all(line.startswith("saccade: ") for line in done.err.splitlines()) and len(done.err.splitlines()) == 5
+
+
 def test_translate_prints_n_best(run: Run, model_folder: Path) -> None:
     lines = run("translate", model_folder, "--n-best", "2", stdin=b"it sleeps\nthe dog\n").out.splitlines()
     rows = [line.split("\t") for line in lines]

@@ -79,15 +79,16 @@ def test_an_ensemble_shares_its_caches(request: pytest.FixtureRequest) -> None:
     assert captured
 
 
-@models
+@pytest.mark.parametrize("name", [*TINY, "an ensemble"])
 def test_a_step_needs_nothing_from_the_device(name: str) -> None:
     """Whatever needs a number of a tensor fails on the meta device, whose tensors have none."""
     search = Search(beam=4, groups=2, repeats=2, no_repeat=2, shortest=2, longest=9)
-    steps = SearchLoop(tiny(name), search.with_options(coverage_penalty=0.2 * bool(tiny(name).cross)), None, None)
+    model = Ensemble([tiny("cho2014"), tiny("vaswani2017")]) if name == "an ensemble" else tiny(name)
+    steps = SearchLoop(model, search.with_options(coverage_penalty=0.2 * bool(model.cross)), None, None)
     steps._sentences = [loop._start_sentence(len(row), search, i, None) for i, row in enumerate(SOURCES)]
     with torch.inference_mode():
         state = map_tensors(lambda tensor: torch.empty_like(tensor, device="meta"), steps._start(*batch(*SOURCES)))
-        steps._model, steps._scorer = tiny(name).to("meta"), Scorer(search, 9, torch.device("meta"))
+        steps._model, steps._scorer = model.to("meta"), Scorer(search, 9, torch.device("meta"))
         with _RefusesHostTensors():
             state = steps.step(steps.step(state))
     assert state.hypotheses.totals.shape == (len(SOURCES), 4)

@@ -19,6 +19,7 @@ State = TypeVar("State")
 # The graphs of one device run one after another and share their memory, which is freed with the last of them.
 _pools: dict[torch.device, Any] = {}
 _last: dict[torch.device, torch.cuda.CUDAGraph] = {}
+_streams: dict[torch.device, torch.cuda.Stream] = {}  # on which they are captured
 
 
 def why_not_built_in(model: Seq2Seq[Any, Any]) -> str | None:
@@ -60,7 +61,9 @@ class StepGraph(Generic[State]):
         tensors, graph = list_tensors(state), torch.cuda.CUDAGraph()
         device = tensors[0].device
         pool = _pools.setdefault(device, torch.cuda.graph_pool_handle())
-        stream, now = torch.cuda.Stream(device), torch.cuda.current_stream(device)
+        if device not in _streams:
+            _streams[device] = torch.cuda.Stream(device)
+        stream, now = _streams[device], torch.cuda.current_stream(device)
         stream.wait_stream(now)
         self._graph = self._state = None
         with torch.cuda.stream(stream):
