@@ -41,7 +41,8 @@ _SPARE = 0.1  # share of a GPU's memory
 _PLANNED = 0.5  # share of a CPU's memory
 _PEAK = 2  # memory of a backward pass, relative to what was saved for it
 _OPTIMISER = 2  # maximum numbers per weight that an optimiser stores
-_MEASURED = 5  # updates
+_MEASURED = 5  # updates …
+_PATIENCE = 2.0  # … or as many as take so many seconds
 _GAIN = 0.9  # all threads are used only if they need at most this share of the time: a single one disturbs nobody
 
 
@@ -202,8 +203,8 @@ def first_updates(run: TrainingRun, count: int = _MEASURED) -> list[list[Any]]:
 
 
 def seconds_per_update(run: TrainingRun, updates: Sequence[Sequence[Any]]) -> float:
-    """The median time of `updates`, each a list of batches, measured on a copy of the run. Each worker measures alone,
-    with its share of the rows."""
+    """The median time of `updates`, each a list of batches, measured on a copy of the run; of fewer if they are slow.
+    Each worker measures alone, with its share of the rows."""
     rehearsal, seconds = run.rehearsal(SilentLog(run.out)), []
     shares = [[rows for batch in batches if (rows := run.workers.rows(batch)) is not None] for batches in updates]
     with torch.random.fork_rng([run.device] if run.device.type == "cuda" else []):
@@ -213,6 +214,8 @@ def seconds_per_update(run: TrainingRun, updates: Sequence[Sequence[Any]]) -> fl
             if rehearsal.average is not None:
                 rehearsal.average.update(rehearsal.model, torch.ones((), device=run.device))
             seconds.append(time.perf_counter() - began)
+            if len(seconds) > 1 and sum(seconds) > _PATIENCE:
+                break
     return median(seconds[1:])  # the first is slower: it allocates the optimiser's state
 
 

@@ -23,7 +23,7 @@ from saccade.data.sources import hash_pairs
 from saccade.decode import load_vocabularies, loading
 from saccade.decode.confidence import FEWEST, calibrate
 from saccade.decode.options import Search
-from saccade.decode.translator import Translator
+from saccade.decode.translator import BATCH_TOKENS, Translator
 from saccade.device import find_device, run_in_halves
 from saccade.errors import UserError
 from saccade.evaluation import score
@@ -42,6 +42,8 @@ from saccade.train.resources import build_within_memory
 from saccade.train.run import TrainingRun, claim_folder, refuse_used_folder
 
 Observer = Callable[[TrainingState, Translator], None]
+
+_VALIDATION_TOKENS = 32_768  # on a GPU; batches that do not fit in memory are halved
 
 JUDGES = {
     "bleu": Judge("bleu", "BLEU"),
@@ -89,6 +91,7 @@ class TranslationLearner(Learner[Batch]):
 
     model: Seq2Seq[Any, Any]
     batches: Batches
+    _valid_batches: Batches | None = None
 
     def __init__(self, recipe: Recipe, out: Path, training: Training) -> None:
         self.recipe, self.training = recipe, training
@@ -173,7 +176,8 @@ class TranslationLearner(Learner[Batch]):
         if training.judge == "loss":
             return Validation(scores=scores)
         pairs = self.dataset.valid[: training.judge_on]
-        share = translator.translate([pair.source for pair in workers.share(pairs)], Search())
+        sources = [pair.source for pair in workers.share(pairs)]
+        share = translator.translate(sources, Search(), batch_tokens=self._validation_tokens(translator, BATCH_TOKENS))
         shares = workers.gather([translation.text for translation in share])
         texts = [shares[place % workers.count][place // workers.count] for place in range(len(pairs))]
         measured = score(texts, [pair.target for pair in pairs])
@@ -186,20 +190,32 @@ class TranslationLearner(Learner[Batch]):
         was_training = model.training
         model.eval()
 
-        def loss_of(batch: Batch) -> float:
-            return float(losses.batch_loss(model, batch.to(device), losses.Objective())[0])
+        def loss_of(batch: Batch) -> Tensor:
+            return losses.batch_loss(model, batch.to(device), losses.Objective())[0]
 
-        total, tokens = 0.0, 0
-        size = max(1, self.training.batch_tokens // workers.count)
-        batches = Batches(self.dataset.valid_corpus, tokens=size, seed=1)
+        sums, tokens = [torch.zeros((), device=device)], 0
         with torch.inference_mode():
-            for batch in islice(batches, workers.rank, None, workers.count):
+            for batch in islice(self._validation_batches(translator, workers), workers.rank, None, workers.count):
                 halves = run_in_halves(batch, loss_of, lambda batch: batch.halves() if len(batch) > 1 else (), device)
-                total += sum(loss for _, loss in halves)
+                sums += [loss for _, loss in halves]
                 tokens += batch.tokens
         model.train(was_training)
+        total = float(torch.stack(sums).cpu().double().sum())  # waits for the device, once
         totals, counts = zip(*workers.gather((total, tokens)), strict=True)
         return float(sum(totals) / sum(counts))
+
+    def _validation_batches(self, translator: Translator, workers: Workers) -> Batches:
+        """The same batches at every validation."""
+        size = max(1, self._validation_tokens(translator, self.training.batch_tokens) // workers.count)
+        if self._valid_batches is None or self._valid_batches.tokens != size:
+            self._valid_batches = Batches(self.dataset.valid_corpus, tokens=size, seed=1)
+        self._valid_batches.restore({"epoch": 1, "window": 0, "index": 0})
+        return self._valid_batches
+
+    @staticmethod
+    def _validation_tokens(translator: Translator, usual: int) -> int:
+        """Nothing is saved for a backward pass, so that a GPU has room for larger batches than in training."""
+        return max(usual, _VALIDATION_TOKENS) if translator.device.type == "cuda" else usual
 
     def save(self, folder: Path, model: nn.Module, *, best: Mapping[str, Any], card: str) -> None:
         assert isinstance(model, Seq2Seq)

@@ -196,3 +196,17 @@ def test_a_small_weight_may_leave_a_corpus_out_of_an_epoch() -> None:
     batches = Batches(Mixture([corpus_of([(3, 4)])], [0.4]), tokens=30)
     assert [len(list(batches)) for _ in range(5)] == [0, 0, 1, 0, 1]
     assert batches.epochs == 5.0
+
+
+@pytest.mark.gpu
+def test_a_batch_in_pinned_memory_moves_to_a_gpu_in_one_copy() -> None:
+    pairs = [(n % 7 + 1, n % 5 + 1) for n in range(200)]
+    plain, pinned = (Batches(corpus_of(pairs), tokens=100, pinned=is_pinned) for is_pinned in (False, True))
+    for expected, batch in zip(plain, pinned, strict=True):
+        assert batch.together is not None and batch.together.is_pinned()
+        moved = batch.to("cuda")
+        assert moved.together is not None and moved.together.is_cuda and moved.tokens == expected.tokens
+        for name in ("source", "source_readable", "target_in", "target_out", "target_readable", "indices"):
+            assert torch.equal(getattr(moved, name).cpu(), getattr(expected, name))
+        part = moved.rows(slice(1, None, 2))
+        assert torch.equal(part.source.cpu(), expected.source[1::2])

@@ -60,6 +60,18 @@ def test_measuring_does_not_change_the_run(optimiser: str, make_recipe: MakeReci
     torch.testing.assert_close(weights, expected, rtol=0, atol=0)
 
 
+def test_few_updates_are_measured_if_they_are_slow(
+    make_recipe: MakeRecipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+    monkeypatch.setattr(resources, "update", lambda run, batches: made.append(update(run, batches)))
+    run = start(make_recipe(), tmp_path / "run")
+    assert seconds_per_update(run, first_updates(run, 4)) > 0 and len(made) == 1 + 4
+    monkeypatch.setattr(resources, "_PATIENCE", 0.0)
+    made.clear()
+    assert seconds_per_update(run, first_updates(run, 4)) > 0 and len(made) == 1 + 1  # one to warm up
+
+
 def test_measured_batches_are_read_again(make_recipe: MakeRecipe, tmp_path: Path) -> None:
     run = start(make_recipe(**{"train.accumulate": 2}), tmp_path / "run")
     first = first_updates(run, 40)  # over the end of an epoch

@@ -58,6 +58,13 @@ def test_validation_loss_is_the_mean_per_token_whatever_the_batches(learnt: Tran
         assert result.scores == pytest.approx(expected, rel=1e-5)
 
 
+def test_every_validation_reads_the_same_batches(learnt: Translator, dataset: Dataset) -> None:
+    learner = object.__new__(TranslationLearner)
+    learner.dataset, learner.training = dataset, Training(tokens=30, judge="loss")
+    first, second = (learner.validate(learnt.model, Workers()).scores["loss"] for _ in range(2))
+    assert first == second
+
+
 def test_bleu_is_measured_on_greedy_translations_of_the_first_sentences(learnt: Translator, dataset: Dataset) -> None:
     on_all = validate(learnt, dataset, Training())
     texts = [translation.text for translation in learnt.translate([pair.source for pair in dataset.valid], Search())]
