@@ -1,7 +1,7 @@
 """Refresh the generated tables of the READMEs and of docs/*.md: `python docs/tables.py`.
 
 A table stands between `<!-- table: NAME -->` and `<!-- end of table -->`. It is generated from the code or, in
-measured.py and compared.py, from benchmarks/results/*.json. A model without a page in docs/models/ gets one.
+measured.py, compared.py and speeds.py, from benchmarks/results/*.json. A model without a page in docs/models/ gets one.
 tests/test_docs.py fails when a table is out of date.
 """
 
@@ -16,6 +16,7 @@ from typing import Any, get_args, get_type_hints
 import compared
 import measured
 import signatures
+import speeds
 from measured import table
 
 from saccade import config
@@ -40,6 +41,7 @@ PAGES = (
     "docs/tasks.md",
     "docs/models.md",
     "docs/benchmarks.md",
+    "docs/speed.md",
     "docs/ambiguity.md",
     "docs/comparing.md",
 )
@@ -192,6 +194,11 @@ TABLES: dict[str, Callable[[], str]] = {
     "compared-scores": compared.scores,
     "compared-pairs": compared.pairs,
     "compared-lengths": compared.lengths,
+    "speed-gpu-targets": speeds.gpu_targets,
+    "speed-cpu-targets": speeds.cpu_targets,
+    **{f"speed-{name}": partial(speeds.contestants, name) for name in speeds.TABLES},
+    **{f"speed-growth-{device}": partial(speeds.growth, device) for device in ("cuda", "cpu")},
+    "speed-profiles": speeds.profiles,
     "search": partial(keys, Search, ""),
     "constraints": partial(keys, Constraints, ""),
     "keys-data": partial(keys, Data, "data"),
