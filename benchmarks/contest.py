@@ -4,7 +4,8 @@ import json
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 import torch
@@ -26,7 +27,7 @@ class Contestant(Protocol):
 
 
 class Local:
-    """A call in this process. It is built when it warms up, so that a failure is one contestant's."""
+    """A call in this process, built when it warms up."""
 
     versions: dict[str, str] = {}
 
@@ -37,11 +38,8 @@ class Local:
 
     def warm_up(self) -> None:
         torch.manual_seed(self.work.seed)
-        try:
-            self.call = self.build(self.work)
-            measure(self.call, self.work)
-        except (RuntimeError, ImportError, NotImplementedError) as error:
-            self.skipped = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no message'}"
+        self.call = self.build(self.work)
+        measure(self.call, self.work)
 
     def round(self) -> Round:
         assert self.call is not None
@@ -101,7 +99,7 @@ def serve(build: Callable[[Work], Callable[[], object]], versions: dict[str, str
         call = build(work)
         measure(call, work)
     except Exception as error:  # whatever a peer raises is the reason why it is not measured
-        print(json.dumps({"failed": f"{type(error).__name__}: {error}"[:300]}), flush=True)
+        print(json.dumps({"failed": failure(error)}), flush=True)
         return
     print(json.dumps({"versions": versions}), flush=True)
     for _ in sys.stdin:
@@ -113,15 +111,30 @@ def compete(contestants: Sequence[Contestant], rounds: int, *, per: str) -> list
     results: dict[str, list[Round]] = {contestant.name: [] for contestant in contestants}
     try:
         for contestant in contestants:
-            contestant.warm_up()
+            with skipping_failures(contestant):
+                contestant.warm_up()
         for _ in range(rounds):
             for contestant in contestants:
-                if contestant.skipped is None:
-                    results[contestant.name].append(contestant.round())
+                with skipping_failures(contestant):
+                    if contestant.skipped is None:
+                        results[contestant.name].append(contestant.round())
     finally:
         for contestant in contestants:
             contestant.close()
     return [_entry(contestant, results[contestant.name], per) for contestant in contestants]
+
+
+@contextmanager
+def skipping_failures(contestant: Contestant) -> Iterator[None]:
+    """One contestant that fails does not lose the figures of the others."""
+    try:
+        yield
+    except Exception as error:
+        contestant.skipped = failure(error)
+
+
+def failure(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"[:300]
 
 
 def _entry(contestant: Contestant, rounds: list[Round], per: str) -> dict[str, Any]:

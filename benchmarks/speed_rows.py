@@ -7,6 +7,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import engines
 import ours
 import peers
 import plain_torch
@@ -70,7 +71,14 @@ def cpu_decoding(options: Options) -> Rows:
     toolkits = _peers(peers.OPENNMT, peers.JOEYNMT)
     return _rows(
         options,
-        (Work(name="base", model="vaswani2017", settings=BASE, **batch), decoding() | _peers(peers.MARIAN)),
+        (
+            Work(name="base", model="vaswani2017", settings=BASE, **batch),
+            decoding() | _peers(peers.MARIAN) | _ctranslate2() | _ctranslate2(int8=True),
+        ),
+        (
+            Work(name="ctranslate2", model="vaswani2017", settings=BASE, **batch | {"rows": 256}),
+            _local("Saccade", engines.translate_file) | _ctranslate2(),
+        ),
         (Work(name="rnn", model="luong2015", settings=FED_RNN, **batch), decoding() | toolkits),
     )
 
@@ -166,6 +174,11 @@ def _torch_transformer() -> dict[str, Make]:
 
 def _compiled_torch_transformer() -> dict[str, Make]:
     return _local("nn.Transformer, compiled", plain_torch.compiled_transformer_step, peer=True)
+
+
+def _ctranslate2(*, int8: bool = False) -> dict[str, Make]:
+    name = "CTranslate2, int8" if int8 else "CTranslate2"
+    return _local(name, partial(engines.bare_search, int8=int8), peer=True)
 
 
 def _naive() -> dict[str, Make]:
