@@ -23,7 +23,7 @@ from saccade.data.sources import hash_pairs
 from saccade.decode import load_vocabularies, loading
 from saccade.decode.confidence import FEWEST, calibrate
 from saccade.decode.options import Search
-from saccade.decode.translator import BATCH_TOKENS, Translator
+from saccade.decode.translator import Translator
 from saccade.device import find_device, run_in_halves
 from saccade.errors import UserError
 from saccade.evaluation import score
@@ -177,7 +177,7 @@ class TranslationLearner(Learner[Batch]):
             return Validation(scores=scores)
         pairs = self.dataset.valid[: training.judge_on]
         sources = [pair.source for pair in workers.share(pairs)]
-        share = translator.translate(sources, Search(), batch_tokens=self._validation_tokens(translator, BATCH_TOKENS))
+        share = translator.translate(sources, Search())
         shares = workers.gather([translation.text for translation in share])
         texts = [shares[place % workers.count][place // workers.count] for place in range(len(pairs))]
         measured = score(texts, [pair.target for pair in pairs])
