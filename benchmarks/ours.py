@@ -1,6 +1,5 @@
 """What is measured of Saccade: updates of the training loop, and a search."""
 
-import copy
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +22,7 @@ from saccade.train.loop import train_learner
 from saccade.train.losses import Objective, batch_loss
 from saccade.train.recipe import Training
 
-PRECISIONS = {"float32": "fp32", "bfloat16": "bf16"}
+PRECISIONS = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
 Call = Callable[[], object]
 
 
@@ -105,8 +104,9 @@ class SameBatch:
 
 def search(work: Work) -> Call:
     """A beam search with the default options, in which every output has `target` tokens."""
-    device, dtype = torch.device(work.device), getattr(torch, work.dtype)
-    model = copy.deepcopy(build(work)).to(device, dtype).eval()
+    device = torch.device(work.device)
+    model = build(work).to(device).eval()
     source, readable = (tensor.to(device) for tensor in pad_sources(work.pairs()[0]))
-    options = DEFAULT_SEARCH.with_options(beam=work.beam, shortest=work.target - 1, longest=work.target)
+    lengths = {"shortest": work.target - 1, "longest": work.target}
+    options = DEFAULT_SEARCH.with_options(beam=work.beam, precision=PRECISIONS[work.dtype], **lengths)
     return lambda: run_search(model, source, readable, options)

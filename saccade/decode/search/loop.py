@@ -32,6 +32,7 @@ from saccade.decode.search.hypotheses import (
     start_hypotheses,
 )
 from saccade.decode.search.recording import Recorder
+from saccade.device import without_cudnn_attention
 from saccade.errors import UserError
 from saccade.models.contract import Seq2Seq, follow_hypotheses, keep_sentences, make_room, take_rows
 from saccade.text import BOS, PAD
@@ -74,7 +75,8 @@ def run_search(
     if recorder is not None:
         recorder.begin(indices, search.beam)
     model = in_precision(model, choose_precision(search.precision, source.device))
-    with torch.inference_mode(), parametrize.cached():  # normalised weights are computed once per search
+    # Normalised weights are computed once per search.
+    with torch.inference_mode(), parametrize.cached(), without_cudnn_attention():
         results = SearchLoop(model, search, recorder, on_step).run(source, readable, sentences)
     if recorder is not None:
         recorder.finish(indices, results)
