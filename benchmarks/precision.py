@@ -43,16 +43,10 @@ def main() -> None:
         texts = [translation.text for translation in translator.translate(sources, search)]
         seconds = time.perf_counter() - began
         expected = expected or texts
-        differing = sum(text != wanted for text, wanted in zip(texts, expected, strict=True))
-        bleu = None if references is None else score(texts, references)["bleu"]
-        result[name] = {
-            "differing_share": differing / len(texts),
-            "lines_per_second": len(texts) / seconds,
-            "bleu": bleu,
-        }
-        print(
-            f"{name}: {differing / len(texts):.2%} of the lines differ, {len(texts) / seconds:,.0f} lines/s, BLEU {bleu}"
-        )
+        share = sum(text != wanted for text, wanted in zip(texts, expected, strict=True)) / len(texts)
+        speed, bleu = len(texts) / seconds, None if references is None else score(texts, references)["bleu"]
+        result[name] = {"differing_share": share, "lines_per_second": speed, "bleu": bleu}
+        print(f"{name}: {share:.2%} of the lines differ, {speed:,.0f} lines/s, BLEU {bleu}")
     if options.out is not None:
         options.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
