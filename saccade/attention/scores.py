@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from saccade.attention.additive import score_additively, why_not_additive_on_cpu
 from saccade.attention.heads import matmul_in_range, share, widen
 from saccade.attention.memory import Memory
 from saccade.attention.part import Part
@@ -155,14 +156,19 @@ class Additive(Score):
         keys = share(memory.keys, queries.shape[1])
         if self.b is not None:
             keys = keys + self.b[:, None]
+        v = self.v if self.gain is None else self.gain * F.normalize(self.v, dim=-1)
+        if history is None and why_not_additive_on_cpu(queries) is None:
+            return self._shift(score_additively(queries, keys, v))
         hidden = queries[:, :, :, None] + keys[:, :, None]  # (B, H, Q, S, d)
         if history is not None:
             largest = torch.finfo(hidden.dtype).max
             hidden = hidden + self.remembered(history.clamp_max(largest).to(hidden.dtype))
-        v = self.v if self.gain is None else self.gain * F.normalize(self.v, dim=-1)
         # For one head, one product with a vector is faster than many small ones.
         hidden = torch.tanh(hidden)
         scores = hidden @ v[0] if v.shape[0] == 1 else (hidden @ v[:, None, :, None]).squeeze(-1)
+        return self._shift(scores)
+
+    def _shift(self, scores: Tensor) -> Tensor:
         return scores if self.offset is None else scores + self.offset
 
     def remembered(self, history: Tensor) -> Tensor:
