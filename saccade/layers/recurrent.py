@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from saccade.layers.dropout import make_dropout
+from saccade.layers.late_gradients import late_gradients
 
 Cell = Literal["tanh", "gru", "lstm"]
 First = Literal["last", "mean", "zero"]
@@ -49,10 +50,11 @@ class RecurrentUnit(nn.Module, ABC):
         if readable is not None:
             padded = _find_padded_steps(readable)
         outputs = [state] * len(steps)
-        for s in reversed(range(len(steps))) if backwards else range(len(steps)):
-            new = self(steps[s], state)
-            state = torch.where(keep[s], new, state) if padded[s] else new
-            outputs[s] = self.read(state)
+        with late_gradients(len(steps)):
+            for s in reversed(range(len(steps))) if backwards else range(len(steps)):
+                new = self(steps[s], state)
+                state = torch.where(keep[s], new, state) if padded[s] else new
+                outputs[s] = self.read(state)
         return torch.stack(outputs, 1) if outputs else projected[..., : self.width], state
 
 

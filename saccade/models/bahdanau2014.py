@@ -26,6 +26,7 @@ from saccade.attention import History, Memory
 from saccade.attention.table import build
 from saccade.layers.dropout import DropoutConfig, make_dropout
 from saccade.layers.embedding import Embeddings, Tie
+from saccade.layers.late_gradients import late_gradients
 from saccade.layers.recurrent import UNITS, Cell, First, FirstState, Maxout, RecurrentEncoder
 from saccade.models.contract import PaperInfo, Seq2Seq
 from saccade.ranges import Layers, Width
@@ -152,8 +153,10 @@ class Bahdanau2014(Seq2Seq[Fixed, Moving]):
         (memory,), moving = self.start(source, readable)
         last = self.embedding_dropout(self.embeddings.of_target(target))
         states, contexts = [], []
-        for i, projected in enumerate(self.decoder.unit.of_input(last).unbind(1)):
-            state, context, moving = self.decoder.step(projected, i, memory, moving)
-            states.append(state)
-            contexts.append(context)
+        steps = self.decoder.unit.of_input(last).unbind(1)
+        with late_gradients(len(steps)):
+            for i, projected in enumerate(steps):
+                state, context, moving = self.decoder.step(projected, i, memory, moving)
+                states.append(state)
+                contexts.append(context)
         return self.decoder.readout(torch.stack(states, 1), last, torch.stack(contexts, 1))

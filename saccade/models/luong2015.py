@@ -25,6 +25,7 @@ from saccade.attention import History, Memory
 from saccade.attention.table import build
 from saccade.layers.dropout import DropoutConfig, make_dropout
 from saccade.layers.embedding import Embeddings, Tie
+from saccade.layers.late_gradients import late_gradients
 from saccade.layers.recurrent import Cell, First, RecurrentEncoder, Stack
 from saccade.models.contract import PaperInfo, Seq2Seq
 from saccade.ranges import Layers, Width
@@ -97,9 +98,11 @@ class Decoder(nn.Module):
             outputs = self.stack(last, moving.states)
             return self.join(self.attention(outputs, memory).context, outputs)
         reads = []
-        for t, projected in enumerate(self.stack.lowest.of_input(last).unbind(1)):
-            read, moving = self.step(projected, t, memory, moving)
-            reads.append(read)
+        steps = self.stack.lowest.of_input(last).unbind(1)
+        with late_gradients(len(steps)):
+            for t, projected in enumerate(steps):
+                read, moving = self.step(projected, t, memory, moving)
+                reads.append(read)
         return torch.stack(reads, 1)
 
     def join(self, contexts: Tensor, outputs: Tensor) -> Tensor:

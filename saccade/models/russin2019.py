@@ -31,6 +31,7 @@ from saccade.attention import History, Memory
 from saccade.attention.table import build
 from saccade.layers.dropout import DropoutConfig, make_dropout
 from saccade.layers.embedding import Embeddings, Tie
+from saccade.layers.late_gradients import late_gradients
 from saccade.layers.recurrent import UNITS, Cell, First, FirstState, RecurrentEncoder
 from saccade.models.contract import PaperInfo, Seq2Seq
 from saccade.ranges import Layers, Width
@@ -215,10 +216,11 @@ class Russin2019(Seq2Seq[Fixed, Moving]):
         last = self._last(target)
         steps = [None] * target.shape[1] if last is None else last.unbind(1)
         meanings, syntaxes = [], []
-        for i, before in enumerate(steps):
-            meaning, syntax, moving = self.decoder.step(before, i, fixed, moving)
-            meanings.append(meaning)
-            syntaxes.append(syntax)
+        with late_gradients(len(steps)):
+            for i, before in enumerate(steps):
+                meaning, syntax, moving = self.decoder.step(before, i, fixed, moving)
+                meanings.append(meaning)
+                syntaxes.append(syntax)
         return self.decoder.readout(torch.stack(meanings, 1), torch.stack(syntaxes, 1))
 
     def _last(self, tokens: Tensor) -> Tensor | None:
