@@ -33,11 +33,11 @@ def in_precision(model: Seq2Seq[Any, Any], dtype: torch.dtype) -> Seq2Seq[Any, A
     if dtype == torch.float32 or not weights:
         return model
     copies = _narrow.setdefault(model, {})
-    if dtype not in copies:
-        copies[dtype] = copy.deepcopy(model).requires_grad_(False)
-        for weight in copies[dtype].parameters():
-            weight.data = weight.data.to(dtype)
-    narrow = copies[dtype].train(model.training)
-    with torch.no_grad():
+    with torch.inference_mode(False), torch.no_grad():  # or the copy could not be refreshed elsewhere
+        if dtype not in copies:
+            copies[dtype] = copy.deepcopy(model).requires_grad_(False)
+            for weight in copies[dtype].parameters():
+                weight.data = weight.data.to(dtype)
+        narrow = copies[dtype].train(model.training)
         torch._foreach_copy_([weight.data for weight in narrow.parameters()], [w.data for w in model.parameters()])
     return narrow

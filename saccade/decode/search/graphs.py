@@ -66,20 +66,22 @@ class StepGraph(Generic[State]):
         stream, now = _streams[device], torch.cuda.current_stream(device)
         stream.wait_stream(now)
         self._graph = self._state = None
-        with torch.cuda.stream(stream):
-            # `torch.cuda.graph` would give all unused memory back to the device, which takes longer than the capture.
-            graph.capture_begin(pool, capture_error_mode="thread_local")
-            try:
-                overwrite(tensors, list_tensors(self._step(state)))
-            except RuntimeError as error:
-                self.failure = "memory ran out" if is_out_of_memory(error) else str(error).partition("\n")[0][:120]
-            try:
-                graph.capture_end()
-            except RuntimeError as error:
-                self.failure = self.failure or str(error).partition("\n")[0][:120]
-        now.wait_stream(stream)
-        if self.failure is not None:
+        try:
+            with torch.cuda.stream(stream):
+                # `torch.cuda.graph` would give all unused memory back to the device, which takes longer than a capture.
+                graph.capture_begin(pool, capture_error_mode="thread_local")
+                try:
+                    overwrite(tensors, list_tensors(self._step(state)))
+                finally:
+                    graph.capture_end()
+        except RuntimeError as error:
+            cause = error.__context__ or error  # the first, where the end of a failed capture fails as well
+            out_of_memory = isinstance(cause, RuntimeError) and is_out_of_memory(cause)
+            self.failure = "memory ran out" if out_of_memory else str(cause).partition("\n")[0][:120]
+            _pools.pop(device, None)
             return False
+        finally:
+            now.wait_stream(stream)
         self._graph = _last[device] = graph
         return True
 

@@ -97,11 +97,12 @@ class SearchLoop:
         state, length = self._start(source, readable), 0
         checks = 1 if source.device.type == "cpu" else _STEPS_BETWEEN_CHECKS
         step = StepGraph(self.step) if self._why_not_captured() is None else self.step
-        has_graphs = isinstance(step, StepGraph)
+        has_graphs, room = isinstance(step, StepGraph), 0
         while self._sentences:
-            # A cache that doubles has few shapes, each of which needs a graph.
-            steps = max(_FEWEST_STEPS, 1 << length.bit_length()) if has_graphs else length + 1
-            state = step(state._replace(moving=make_room(state.moving, steps)))
+            if length == room:  # a cache that doubles has few shapes, each of which needs a graph
+                room = max(_FEWEST_STEPS, 2 * room) if has_graphs else length + 1
+                state = state._replace(moving=make_room(state.moving, room))
+            state = step(state)
             length += 1
             if self._on_step is not None:
                 self._on_step(length, max(sentence.longest for sentence in self._sentences))
