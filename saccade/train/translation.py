@@ -128,8 +128,9 @@ class TranslationLearner(Learner[Batch]):
         pinned = find_device(self.training.device).type == "cuda"
         self.batches = Batches(self.dataset.corpus, tokens=tokens, seed=self.training.seed, pinned=pinned)
 
-    def describe_batches(self) -> str:
-        return str(self.batches.measure())
+    def describe_batches(self) -> str | None:
+        """Those of a stream are not known before its first window is read."""
+        return None if isinstance(self.dataset.corpus, Stream) else str(self.batches.measure())
 
     def prefetch(self, workers: Workers) -> AbstractContextManager[None]:
         corpus = self.dataset.corpus
