@@ -70,7 +70,8 @@ def summarise(profiler: profile, steps: int) -> dict[str, Any]:
     events = list(profiler.events() or [])
     spans = [(event.time_range.start, event.time_range.end) for event in events]
     whole = max(end for _, end in spans) - min(start for start, _ in spans)  # microseconds
-    kernels = [event for event in events if event.device_type == DeviceType.CUDA]
+    # Ranges that programs name are repeated on the device; they are no kernels.
+    kernels = [event for event in events if event.device_type == DeviceType.CUDA and not event.is_user_annotation]
     times, counts = Counter[str](), Counter[str]()
     if kernels:
         for event in kernels:

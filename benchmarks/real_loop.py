@@ -30,7 +30,7 @@ def recipe_for(work: Work, pairs: dict[str, Any], tokens: int, updates: int) -> 
         "precision": ours.PRECISIONS[work.dtype],
         "threads": work.threads,
         "max_steps": 10**6,
-        "check_every": 10 * max(1, updates // 10),  # the log has an entry per tenth of it
+        "check_every": 10 * max(1, updates // 4),  # the log has an entry per tenth of it; none is validated
         "judge": "loss",
     }
     vocabulary = {"kind": "bpe", "size": work.vocabulary}
@@ -72,9 +72,9 @@ class Enough(Exception):  # noqa: N818  (it is no error)
 class MeasuringLog(Log):
     """Notes when the run makes an entry and at what speed, and ends the run when it has made enough of them."""
 
-    def __init__(self, folder: Path, measured: int) -> None:
+    def __init__(self, folder: Path, measured: int, warming: int = WARMING_ENTRIES) -> None:
         super().__init__(folder, Console(file=io.StringIO()))
-        self.wanted = WARMING_ENTRIES + measured
+        self.warming, self.wanted = warming, warming + measured
         self.entries: list[tuple[float, float, float]] = []  # wall clock, CPU clock, tokens per second
 
     def progress(
@@ -86,7 +86,7 @@ class MeasuringLog(Log):
 
     def round(self) -> Round:
         """From the last warming entry to the last one"""
-        kept = self.entries[WARMING_ENTRIES - 1 :]
+        kept = self.entries[self.warming - 1 :]
         return {
             "units": sum((after[0] - before[0]) * after[2] for before, after in pairwise(kept)),
             "seconds": kept[-1][0] - kept[0][0],
@@ -101,8 +101,14 @@ class Loop:
     skipped: str | None = None
     versions: dict[str, str] = {}
 
-    def __init__(self, name: str, run: Callable[[Path, Log], object], measured: int = MEASURED_ENTRIES) -> None:
-        self.name, self.run, self.measured = name, run, measured
+    def __init__(
+        self,
+        name: str,
+        run: Callable[[Path, Log], object],
+        measured: int = MEASURED_ENTRIES,
+        warming: int = WARMING_ENTRIES,
+    ) -> None:
+        self.name, self.run, self.measured, self.warming = name, run, measured, warming
 
     def warm_up(self) -> None:
         pass
@@ -110,7 +116,7 @@ class Loop:
     def round(self) -> Round:
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder) / "run"
-            log = MeasuringLog(out, self.measured)
+            log = MeasuringLog(out, self.measured, self.warming)
             try:
                 self.run(out, log)
             except Enough:

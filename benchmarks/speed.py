@@ -66,7 +66,7 @@ def parse(arguments: Sequence[str] | None, folder: Path) -> tuple[argparse.Names
     parser.add_argument("--tiny", action="store_true", help="tiny sizes on the CPU, to see that everything runs")
     parser.add_argument("--pairs", nargs="+", default=[], metavar="FILE", help="sources and targets of the real loop")
     parser.add_argument("--tokens", type=int, default=4096, help="batch size of the real loop")
-    parser.add_argument("--updates", type=int, default=400, help="of the real loop, measured in each round")
+    parser.add_argument("--updates", type=int, default=600, help="of the real loop, measured in each round")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args(arguments)
     options.out = options.out or RESULTS / f"speed-{options.table}.json"

@@ -66,7 +66,7 @@ def works(model: str, phase: str, grid: Grid, device: str) -> Iterator[tuple[str
             target=length,
             dtype="bfloat16" if device == "cuda" else "float32",
             device=device,
-            calls=10 if (device, phase) == ("cuda", "training") else 1,
+            calls=25 if (device, phase) == ("cuda", "training") else 1,
         )
 
     quantities = {
