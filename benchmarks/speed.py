@@ -1,7 +1,7 @@
 """Measure the speed of training and decoding beside peers, one table per command.
 
   python benchmarks/speed.py cpu-training --out benchmarks/results/speed-cpu-training.json
-  python benchmarks/speed.py gpu-training --rows base,bahdanau2014 --rounds 5
+  python benchmarks/speed.py gpu-decoding --rows 'base-*,bahdanau2014-bfloat16-256' --rounds 5
   python benchmarks/speed.py cpu-decoding --tiny        # sizes of a test
 
 Tables: cpu-training, cpu-decoding, gpu-training, gpu-decoding. The contestants of a row take turns for `--rounds`
@@ -15,6 +15,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,9 @@ def measure_table(options: argparse.Namespace, rows: speed_rows.Rows) -> None:
 def parse(arguments: Sequence[str] | None, folder: Path) -> tuple[argparse.Namespace, speed_rows.Rows]:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("table", choices=speed_rows.TABLES)
-    parser.add_argument("--rows", type=lambda text: text.split(","), default=[], help="names, separated by commas")
+    parser.add_argument(
+        "--rows", type=lambda text: text.split(","), default=[], help="names or patterns, by commas"
+    )
     parser.add_argument("--only", type=lambda text: text.split(","), default=[], help="contestants to measure")
     parser.add_argument("--rounds", type=int, default=FEWEST_ROUNDS)
     parser.add_argument("--threads", type=int, default=1, help="CPU threads of every contestant")
@@ -76,9 +79,11 @@ def parse(arguments: Sequence[str] | None, folder: Path) -> tuple[argparse.Names
     if options.pairs:
         sizes = replace(sizes, pairs=dict(zip(("pairs", "targets"), options.pairs, strict=False)))
     rows = speed_rows.TABLES[options.table](sizes)
-    if unknown := set(options.rows) - set(rows):
-        parser.error(f"no row is named {', '.join(sorted(unknown))}; expected some of {', '.join(rows)}")
-    return options, {name: row for name, row in rows.items() if not options.rows or name in options.rows}
+    for pattern in options.rows:
+        if not any(fnmatchcase(name, pattern) for name in rows):
+            parser.error(f"no row is named {pattern}; expected some of {', '.join(rows)}")
+    chosen = options.rows or ["*"]
+    return options, {name: row for name, row in rows.items() if any(fnmatchcase(name, each) for each in chosen)}
 
 
 def measure_row(row: Row, options: argparse.Namespace, floors: dict[str, float]) -> dict[str, Any]:
