@@ -60,9 +60,7 @@ def measure_table(options: argparse.Namespace, rows: speed_rows.Rows) -> None:
 def parse(arguments: Sequence[str] | None, folder: Path) -> tuple[argparse.Namespace, speed_rows.Rows]:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("table", choices=speed_rows.TABLES)
-    parser.add_argument(
-        "--rows", type=lambda text: text.split(","), default=[], help="names or patterns, by commas"
-    )
+    parser.add_argument("--rows", type=lambda text: text.split(","), default=[], help="names or patterns, by commas")
     parser.add_argument("--only", type=lambda text: text.split(","), default=[], help="contestants to measure")
     parser.add_argument("--rounds", type=int, default=FEWEST_ROUNDS)
     parser.add_argument("--threads", type=int, default=1, help="CPU threads of every contestant")

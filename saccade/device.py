@@ -75,6 +75,13 @@ def without_cudnn_attention() -> Iterator[None]:
         torch.backends.cuda.enable_cudnn_sdp(before)
 
 
+def recover_random_state(device: torch.device) -> None:
+    """After a failed capture of a CUDA graph, torch's generator still counts for the graph, and refuses to draw."""
+    index = torch.cuda.current_device() if device.index is None else device.index
+    generator = torch.cuda.default_generators[index]
+    generator.graphsafe_set_state(generator.clone_state())
+
+
 def wait_for(device: torch.device) -> None:
     """Wait until the device has finished what was submitted to it."""
     if device.type != "cpu":

@@ -81,7 +81,7 @@ class Search(Checked):
         0.5, "Penalty of a token for each hypothesis of an earlier group that chose it at the same step."
     )
     precision: DecodingPrecision = _search(
-        "auto", "Precision of the model's numbers: fp32, bf16, fp16, or auto, which is fp32 except on some GPUs."
+        "auto", "Precision of the model's numbers: fp32, bf16, fp16, or auto: fp16 on CUDA and fp32 elsewhere."
     )
     sample: bool = _sampling(False, "Sample translations at random instead of searching for the best.")
     temperature: Temperature = _sampling(1.0, "Sampling temperature; below 1, probable tokens become more probable.")

@@ -99,5 +99,5 @@ class AlignedRNN(Seq2Seq[Fixed, Moving]):
             states = states + self.of_last(self.embedding_dropout(self.embeddings.of_target(last)))
         logits: Tensor = self.embeddings.output(self.output_dropout(torch.tanh(states)))
         beyond = logits.new_zeros(self.target_size)
-        beyond[EOS] = _CERTAIN
+        beyond[EOS].fill_(_CERTAIN)  # an assignment would copy a number of the host
         return torch.where(readable[..., None], logits, beyond)

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from saccade.device import is_out_of_memory, release_unused
+from saccade.device import is_out_of_memory, recover_random_state, release_unused
 from saccade.models.contract import map_tensors
 from saccade.train.optimisation import Precision
 
@@ -47,27 +47,35 @@ class _Loss(nn.Module):
         return self._run.learner.loss(self.model, batch, self._run.state)
 
 
-class NarrowWeights:
-    """Copies in half precision of the weights that only linear layers use, made all at once."""
+class Substitutes:
+    """What a graph reads and differentiates by instead of the parameters: copies in half precision of those that only
+    linear layers use, made all at once, and aliases of the others. The parameters' own nodes of the autograd graph
+    belong to the stream of the plain path, which a graph must not wait for."""
 
     def __init__(self, model: nn.Module, dtype: torch.dtype) -> None:
-        wide = {name: p for name, p in _linear_parameters(model).items() if p.dtype != dtype}
-        self._wide: list[Tensor] = list(wide.values())
-        self._narrow = [torch.empty_like(p, dtype=dtype).requires_grad_(p.requires_grad) for p in self._wide]
-        self._by_name = dict(zip(wide, self._narrow, strict=True))
-
-    def substitute(self, parameter: nn.Parameter) -> Tensor:
-        """The copy by which a loss is differentiated instead of the parameter, or the parameter itself."""
-        return next((n for w, n in zip(self._wide, self._narrow, strict=True) if w is parameter), parameter)
+        linear = {id(parameter) for parameter in _linear_parameters(model) if parameter.dtype != dtype}
+        self._of = {
+            id(p): (torch.empty_like(p, dtype=dtype) if id(p) in linear else p.detach()).requires_grad_(p.requires_grad)
+            for p in model.parameters()
+        }
+        self._wide: list[Tensor] = [p for p in model.parameters() if id(p) in linear]
+        self._narrow = [self._of[id(wide)] for wide in self._wide]
+        self.learnt = [substitute for substitute in self._of.values() if substitute.requires_grad]  # in their order
 
     def loss(self, run: "TrainingRun", batch: Any) -> tuple[Tensor, Tensor]:
-        """The learner's losses with the copies, which are made anew."""
+        """The learner's losses. The copies are made anew."""
         if self._wide:
             with torch.no_grad():
                 torch._foreach_copy_(self._narrow, self._wide)
-        weights = {f"model.{name}": narrow for name, narrow in self._by_name.items()}
+        # Each place of each module once: with its own search for tied weights, `functional_call` would restore a module
+        # that has two names wrongly.
+        weights = {
+            f"model.{place}.{name}".replace("..", "."): self._of[id(parameter)]
+            for place, module in run.model.named_modules()
+            for name, parameter in module.named_parameters(recurse=False)
+        }
         with run.precision.autocast():
-            loss, plain = functional_call(_Loss(run), weights, (batch,))
+            loss, plain = functional_call(_Loss(run), weights, (batch,), tie_weights=False)
         return loss, plain
 
 
@@ -77,7 +85,7 @@ class GradientGraphs:
     def __init__(self, model: nn.Module, device: torch.device, precision: Precision) -> None:
         self._parameters = [p for p in model.parameters() if p.requires_grad]
         self._gradients = [torch.empty_like(p) for p in self._parameters]  # written by every graph
-        self._narrow = NarrowWeights(model, precision.dtype)
+        self._substitutes = Substitutes(model, precision.dtype)
         self._scale = torch.empty((), device=device)  # 1 / the tokens of the update
         self._plain = torch.empty((), device=device)  # the plain loss
         self._pool = torch.cuda.graph_pool_handle()  # the graphs run one after another and share their memory
@@ -110,12 +118,11 @@ class GradientGraphs:
 
     def _capture(self, run: "TrainingRun", part: Any) -> _Graph | None:
         static, graph = map_tensors(torch.clone, part), torch.cuda.CUDAGraph()
-        learnt = [self._narrow.substitute(parameter) for parameter in self._parameters]
         self._scale.fill_(1.0)
 
         def compute() -> tuple[Tensor | None, ...]:
-            loss, plain = self._narrow.loss(run, static)
-            gradients = torch.autograd.grad(loss * self._scale, learnt, allow_unused=True)
+            loss, plain = self._substitutes.loss(run, static)
+            gradients = torch.autograd.grad(loss * self._scale, self._substitutes.learnt, allow_unused=True)
             torch._foreach_copy_(
                 [to for to, gradient in zip(self._gradients, gradients, strict=True) if gradient is not None],
                 [gradient for gradient in gradients if gradient is not None],
@@ -134,27 +141,19 @@ class GradientGraphs:
             memory = isinstance(cause, RuntimeError) and is_out_of_memory(cause)
             self.failure = "memory ran out" if memory else str(cause).partition("\n")[0][:120]
             run.log.say(f"no more CUDA graphs are captured: {self.failure}")
+            recover_random_state(run.device)
             release_unused(run.device)
             return None
         return _Graph(graph, _tensors(static), exists)
 
 
-def _linear_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
-    """The parameters, by name, that only linear layers use. An embedding that is also the output layer is read in
-    float32."""
-    elsewhere = {
-        id(parameter)
-        for module in model.modules()
-        if not isinstance(module, nn.Linear)
-        for parameter in module.parameters(recurse=False)
-    }
-    return {
-        f"{place}.{name}": parameter
-        for place, module in model.named_modules()
-        if isinstance(module, nn.Linear)
-        for name, parameter in module.named_parameters(recurse=False)
-        if id(parameter) not in elsewhere
-    }
+def _linear_parameters(model: nn.Module) -> list[nn.Parameter]:
+    """The parameters that only linear layers use. An embedding that is also the output layer is read in float32."""
+    linear, others = (
+        {id(p): p for m in model.modules() if isinstance(m, nn.Linear) == kind for p in m.parameters(recurse=False)}
+        for kind in (True, False)
+    )
+    return [parameter for key, parameter in linear.items() if key not in others]
 
 
 def _tensors(batch: Any) -> list[Tensor]:

@@ -12,7 +12,7 @@ import torch
 from saccade import model_folder
 from saccade.data.batching import Batches
 from saccade.models import MODELS
-from saccade.train.graphs import GradientGraphs, NarrowWeights
+from saccade.train.graphs import GradientGraphs, Substitutes
 from saccade.train.optimisation import Precision, build_optimiser
 from saccade.train.recipe import Recipe, Training, recipe_of
 from saccade.train.translation import start, train
@@ -22,7 +22,14 @@ MakeRecipe = Callable[..., Recipe]
 
 
 def tiny_recipe(name: str, pairs_file: Path, **training: Any) -> Recipe:
-    settings: dict[str, Any] = {"lr": 1e-3, "tokens": 150, "max_steps": 40, "check_every": 20, "judge": "loss"}
+    settings: dict[str, Any] = {
+        "lr": 1e-3,
+        "schedule": "constant",
+        "tokens": 150,
+        "max_steps": 40,
+        "check_every": 20,
+        "judge": "loss",
+    }
     mapping = {
         "data": {"pairs": str(pairs_file), "vocabulary": {"kind": "bpe", "size": 330}},
         "model": {"name": name, "preset": "tiny"},
@@ -102,16 +109,17 @@ def test_weights_converted_at_once_give_the_gradients_of_autocast(name: str, pai
     run = start(tiny_recipe(name, pairs_file, device="cpu", precision="bf16"), tmp_path / "run")
     run.model.eval()  # without dropout
     batch = next(iter(Batches(run.learner.dataset.corpus, tokens=150)))
-    parameters, narrow = list(run.model.parameters()), NarrowWeights(run.model, torch.bfloat16)
+    parameters, substitutes = dict(run.model.named_parameters()), Substitutes(run.model, torch.bfloat16)
     with run.precision.autocast():
         expected, _ = run.learner.loss(run.model, batch, run.state)
-    loss, _ = narrow.loss(run, batch)
-    substitutes = [narrow.substitute(parameter) for parameter in parameters]
-    assert torch.equal(loss, expected) and any(tensor.dtype == torch.bfloat16 for tensor in substitutes)
-    gradients = torch.autograd.grad(loss, substitutes, allow_unused=True)
-    for gradient, plain in zip(gradients, torch.autograd.grad(expected, parameters, allow_unused=True), strict=True):
+    loss, _ = substitutes.loss(run, batch)
+    assert torch.equal(loss, expected) and any(tensor.dtype == torch.bfloat16 for tensor in substitutes.learnt)
+    assert all(parameter is parameters[name] for name, parameter in run.model.named_parameters())
+    gradients = torch.autograd.grad(loss, substitutes.learnt, allow_unused=True)
+    plainly = torch.autograd.grad(expected, list(parameters.values()), allow_unused=True)
+    for gradient, plain in zip(gradients, plainly, strict=True):
         assert (gradient is None) == (plain is None)
-        if gradient is not None:
+        if gradient is not None and plain is not None:
             torch.testing.assert_close(gradient.float(), plain, rtol=0.02, atol=1e-3)
 
 
