@@ -38,6 +38,8 @@ def recurrent(work: Work) -> NMTModel:
     decoder = InputFeedRNNDecoder("GRU", True, 1, states, attn_type="mlp", dropout=0.2, embeddings=target)
     model = NMTModel(encoder, decoder)
     model.generator = nn.Linear(states, work.vocabulary)
+    for weight in model.parameters():  # by its default; it allocates them without values
+        nn.init.uniform_(weight, -0.1, 0.1)
     return model
 
 
