@@ -17,7 +17,8 @@ def choose_batch_tokens(device: torch.device) -> int:
         return BATCH_TOKENS
     free, _ = torch.cuda.mem_get_info(device)
     unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-    return max(BATCH_TOKENS, min(_LARGEST, 1 << (((free + unused) // _BYTES).bit_length() - 1)))
+    fitting = (free + unused) // _BYTES
+    return max(BATCH_TOKENS, min(_LARGEST, (1 << fitting.bit_length()) // 2))
 
 
 def choose_chunk(device: torch.device) -> int:
