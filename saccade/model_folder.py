@@ -123,6 +123,16 @@ def load_config(folder: Path) -> ModelConfig:
     return _retry_if_replaced(folder, _CONFIG, lambda: _read_config(folder)[0])
 
 
+def stored_digest(folder: Path) -> str:
+    """The checksum of the weights that config.json records."""
+    return _retry_if_replaced(folder, _CONFIG, lambda: str(_read_config(folder)[1].get("sha256")))
+
+
+def digest_weights(tensors: Mapping[str, Tensor]) -> str:
+    """The checksum that `save_model` would record for these weights."""
+    return files.sha256(safetensors.torch.save(split_tensors(dict(tensors))[1]))
+
+
 def add_extra(folder: Path, **extra: Any) -> None:
     """Add plain JSON values to a saved model, or replace those of the same names."""
     files.recover(folder)

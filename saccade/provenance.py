@@ -17,7 +17,7 @@ Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
 recorded_command: ContextVar[str | None] = ContextVar("recorded_command", default=None)
-_PACKAGES = ("saccade", "torch", "numpy", "entmax", "sentencepiece", "sacrebleu", "matplotlib", "triton")
+_PACKAGES = ("saccade", "torch", "numpy", "entmax", "sentencepiece", "sacrebleu", "ctranslate2", "matplotlib", "triton")
 _CHECKOUT = Path(__file__).resolve().parent.parent
 _LONGEST_ARGUMENT = 200  # characters
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -10,7 +11,9 @@ from saccade.align.options import AlignOptions
 from saccade.decode.options import (
     DEFAULT_SEARCH,
     Constraints,
+    EngineOptions,
     EnsembleOptions,
+    ExportOptions,
     FileOptions,
     RerankingModels,
     ScoreOptions,
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
     from saccade.align.corpus import CorpusAlignment
     from saccade.data.inputs import Pairs
     from saccade.decode import Calibration, PairScore, RerankingWeights, Translation, Translator
+    from saccade.decode.engines.choice import EngineChoice
+    from saccade.decode.engines.export import Export
     from saccade.decode.scoring import ScoreTotals
     from saccade.evaluation.results import SystemsEvaluation
 
@@ -80,16 +85,23 @@ class Model:
     ) -> "list[Translation]":
         """Translate each text. A Translation has text, score, confidence, alignment, plot() and show().
 
-        `options` are the fields of Search and Constraints: `beam=10, n_best=3, include=["cat"]`.
+        `options` are the fields of Search, Constraints and EngineOptions: `beam=10, n_best=3, include=["cat"]`.
         """
-        search, for_all = share_options(options, search, Constraints())
+        search, for_all, engine_options = share_options(options, search, Constraints(), EngineOptions())
         if for_all != Constraints():
             if constraints is not None:
                 raise TypeError("give constraints=…, or prefix, outline, include and exclude, not both")
             constraints = for_all
+        engine = self.engines.choose(search, engine_options, constrained=isinstance(constraints, Constraints))
         advance = count_up(progress, len(texts))
         return self.translator.translate(
-            texts, search, constraints=constraints, too_long=too_long, batch_tokens=batch_tokens, progress=advance
+            texts,
+            search,
+            constraints=constraints,
+            too_long=too_long,
+            batch_tokens=batch_tokens,
+            progress=advance,
+            engine=engine,
         )
 
     def fast_paths(self, search: Search = DEFAULT_SEARCH, **options: Any) -> list[FastPath]:
@@ -116,11 +128,39 @@ class Model:
         """
         from saccade.decode.file_translation import translate_file
 
-        groups = share_options(options, FileOptions(), DEFAULT_SEARCH, Constraints(), RerankingModels())
-        command = self._command({"file": str(file)}, *groups)
-        translate_file(
-            self.translator, str(file), *groups, command=command, lines=lines, write=write, progress=progress
+        groups = share_options(
+            options, FileOptions(), DEFAULT_SEARCH, Constraints(), RerankingModels(), EngineOptions()
         )
+        constrained, recorded = groups[2] != Constraints(), groups[0].tree is not None
+        engine = self.engines.choose(groups[1], groups[4], constrained=constrained, recorded=recorded)
+        used = {"file": str(file), "the engine": "torch" if engine is None else "ctranslate2"}
+        command = self._command(used, *groups)
+        translate_file(
+            self.translator,
+            str(file),
+            *groups[:4],
+            command=command,
+            lines=lines,
+            write=write,
+            progress=progress,
+            engine=engine,
+        )
+
+    @cached_property
+    def engines(self) -> "EngineChoice":
+        """What can search for translations: PyTorch, or CTranslate2 where it finds the same."""
+        from saccade.decode.engines.choice import EngineChoice
+
+        return EngineChoice(self.translator, self.folders)
+
+    def export(self, *, progress: Progress | None = None, **options: Any) -> "Export":
+        """Write the model for another program, by default CTranslate2, and compare its translations.
+
+        `options` are the options of `saccade export`. The folder is by default `ctranslate2` inside the model's.
+        """
+        from saccade.decode.engines.export import export_model
+
+        return export_model(self.translator, self.folders, change_options(ExportOptions(), options), progress)
 
     def score(self, sources: Sequence[str], targets: Sequence[str], *, batch_tokens: int = 4096) -> "list[PairScore]":
         """Score given translations by their log-probability: in total, per token and per word."""

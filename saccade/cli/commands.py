@@ -7,6 +7,7 @@ from saccade.cli.calibrate import calibrate
 from saccade.cli.compare import compare
 from saccade.cli.data import data
 from saccade.cli.evaluate import evaluate
+from saccade.cli.export import export
 from saccade.cli.list import attentions, models, tasks
 from saccade.cli.options import Command, common_options
 from saccade.cli.rerank import rerank
@@ -24,7 +25,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("try")(try_)
-MODEL_COMMANDS: list[Command] = [train, sweep, translate, score, rerank, calibrate, align, evaluate, compare]
+MODEL_COMMANDS: list[Command] = [train, sweep, translate, score, rerank, calibrate, align, evaluate, compare, export]
 LISTS: list[Command] = [tasks, models, attentions]
 for function in (data, *MODEL_COMMANDS, *LISTS):
     app.command()(function)

@@ -8,7 +8,15 @@ import typer
 
 from saccade.cli.console import progress_bar, put, say
 from saccade.cli.options import Device, ModelFolder, command
-from saccade.decode.options import DEFAULT_SEARCH, Constraints, EnsembleOptions, FileOptions, RerankingModels, Search
+from saccade.decode.options import (
+    DEFAULT_SEARCH,
+    Constraints,
+    EngineOptions,
+    EnsembleOptions,
+    FileOptions,
+    RerankingModels,
+    Search,
+)
 from saccade.trained_model import load
 
 STDIN = "-"
@@ -32,6 +40,7 @@ def translate(
     constraints: Constraints,
     rerankers: RerankingModels,
     ensemble: EnsembleOptions,
+    engine: EngineOptions,
 ) -> None:
     """Translate a file, standard input, or the texts that you type: one line of output per line of input.
 
@@ -40,7 +49,7 @@ def translate(
     is_typed = file == STDIN and sys.stdin.isatty()
     loaded = load(model, device=device, **vars(ensemble))
     hidden = options.out is None and sys.stdout.isatty()  # a bar would run through the lines
-    lines, groups = _typed_lines() if is_typed else None, (options, search, constraints, rerankers)
+    lines, groups = _typed_lines() if is_typed else None, (options, search, constraints, rerankers, engine)
     named = {name: value for group in groups for name, value in vars(group).items()}
     with progress_bar("translating", hidden=hidden or is_typed) as progress:
         loaded.translate_file(file, lines=lines, write=put, progress=progress, **named)

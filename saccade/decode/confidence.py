@@ -20,8 +20,9 @@ from torch.optim import LBFGS, Optimizer
 
 from saccade import data
 from saccade.decode.options import DEFAULT_SEARCH, Search
+from saccade.decode.parts import OnProgress
 from saccade.decode.scoring import BATCH_TOKENS, TextPair, force_targets
-from saccade.decode.translator import OnProgress, Translator
+from saccade.decode.translator import Translator
 from saccade.errors import UserError
 from saccade.metrics import Counts
 from saccade.text import WordRange

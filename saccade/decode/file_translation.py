@@ -21,6 +21,7 @@ from saccade.data.text_files import display_name, is_read_once, line_error
 from saccade.decode.explaining import search_paths
 from saccade.decode.long_texts import SplitText
 from saccade.decode.options import Constraints, FileOptions, RerankingModels, Search
+from saccade.decode.parts import Engine
 from saccade.decode.reranking import Rank, rerank_by
 from saccade.decode.search.loop import OnStep
 from saccade.decode.translation import Translation
@@ -47,6 +48,7 @@ def translate_file(
     lines: Iterable[str] | None = None,
     write: Callable[[str], None] = print,
     progress: Progress | None = None,
+    engine: Engine | None = None,
 ) -> None:
     """Translate each line of `file`, or of standard input ("-"), and pass it to `write`, or to `options.out`.
 
@@ -68,7 +70,7 @@ def translate_file(
         recorded, model = options.tree is not None, translator.model
         for path in search_paths(model, translator.device, search, constrained=constrained, recorded=recorded):
             say(f"saccade: {path}")
-    work = FileTranslation(translator, options, search, rerankers)
+    work = FileTranslation(translator, options, search, rerankers, engine)
     source = RecordFile(file, lines, options, None if constraints == Constraints() else constraints, work.check)
     total, records = source.count(), source.records()
     first = list(islice(records, 2)) if options.plot is not None and lines is None else []
@@ -163,9 +165,14 @@ class FileTranslation:
     draws_several = False  # figures, to numbered files
 
     def __init__(
-        self, translator: Translator, options: FileOptions, search: Search, rerankers: RerankingModels
+        self,
+        translator: Translator,
+        options: FileOptions,
+        search: Search,
+        rerankers: RerankingModels,
+        engine: Engine | None,
     ) -> None:
-        self.translator, self.options, self.search = translator, options, search
+        self.translator, self.options, self.search, self.engine = translator, options, search, engine
         self.add_tag = translator.tagger(options.tag)
         self.rerank: Rank | None = None  # all hypotheses of the search
         if options.mbr is not None or options.rerank_weights is not None or rerankers != RerankingModels():
@@ -204,6 +211,7 @@ class FileTranslation:
             too_long=options.too_long,
             progress=advance,
             on_step=report_long_search(),
+            engine=self.engine,
             chunk=options.chunk,
             first=output.lines,
         )

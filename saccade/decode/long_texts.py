@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from saccade.align.attention import PairAttention, SegmentedText, TokenWeights
+from saccade.decode.deferred import DeferredNumbers
 from saccade.decode.options import Constraints, Search, TooLong
 from saccade.decode.translation import Translation
 from saccade.text.sentences import join_sentences, split_sentences
@@ -68,7 +69,10 @@ def _join(source: str, parts: Sequence[Translation], search: Search, notes: Sequ
         tokens=tuple(token for part in parts for token in part.tokens),
         score=_score(parts, search),
         log_prob=sum(part.log_prob for part in parts),
-        token_log_probs=tuple(log_prob for part in parts for log_prob in part.token_log_probs),
+        token_log_probs=DeferredNumbers(
+            sum(len(part.token_log_probs) for part in parts),
+            lambda: [log_prob for part in parts for log_prob in part.token_log_probs],
+        ),
         ended=all(part.ended for part in parts),
         notes=(*notes, *(note for part in parts for note in part.notes)),
         parts=tuple(parts),

@@ -31,6 +31,7 @@ LengthNorm = Literal["wu", "mean", "none"]
 Average = Literal["probabilities", "log-probabilities"]
 DecodingPrecision = Literal["auto", "fp32", "bf16", "fp16"]
 Metric = Literal["chrf", "bleu"]
+EngineName = Literal["auto", "torch", "ctranslate2"]
 TooLong = Literal["keep", "split", "split-or-refuse", "refuse"]
 """Translate a long text whole ("keep"); split it into sentences, and translate a sentence that is still too long whole
 ("split") or refuse the text ("split-or-refuse"); or refuse the text at once ("refuse")."""
@@ -47,6 +48,7 @@ _json: Callable[..., Any] = partial(option, group="JSON")
 _unknown: Callable[..., Any] = partial(option, group="Unknown words")
 _choice: Callable[..., Any] = partial(option, group="Choosing among the hypotheses")
 _ensemble: Callable[..., Any] = partial(option, group="Ensemble")
+_engine: Callable[..., Any] = partial(option, group="Engine")
 
 Out = Annotated[
     Path | None, Help("Write to this file at the end. Repeat an interrupted command to continue where it stopped.")
@@ -224,6 +226,31 @@ class EnsembleOptions(Checked):
             return tuple(map(float, filter(None, self.weights.split(","))))
         except ValueError:
             raise OptionError("weights", f"{self.weights}: expected one number per model, such as 0.7,0.3") from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineOptions(Checked):
+    """What searches for translations. `auto` is CTranslate2 on a CPU, where it finds the same, and else PyTorch."""
+
+    engine: EngineName = _engine("auto", "What translates: torch, ctranslate2 (on a CPU), or auto, the faster one.")
+    int8: bool = _engine(False, "Calculate with 8-bit numbers in CTranslate2: faster, but the text may differ.")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.int8 and self.engine == "torch":
+            raise OptionError("int8", "is for CTranslate2; give it without --engine torch")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportOptions(Checked):
+    """How `saccade export` writes a model for another program."""
+
+    to: Literal["ctranslate2"] = option("ctranslate2", "The program that is to run the model: ctranslate2.")
+    out: Path | None = option(None, "The folder to write (default: the folder ctranslate2 inside MODEL).")
+    int8: bool = option(False, "Store 8-bit weights: a quarter of the size, and faster, but the text may differ.")
+    compare: Path | None = option(
+        None, "A file with one source per line, to compare the translations (default: sentences of the model's task)."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -43,7 +43,7 @@ class Translation:
     tokens: tuple[str, ...]  # without start and end
     score: float
     log_prob: float
-    token_log_probs: tuple[float, ...]  # of each token, and of the end symbol if it ended
+    token_log_probs: Sequence[float]  # of each token, and of the end symbol if it ended
     ended: bool  # False: cut off at the maximum length
     alternatives: tuple["Translation", ...] = ()  # the other translations of the n best
     # For people: a placeholder that was lost, or invented and removed; a text that was too long.

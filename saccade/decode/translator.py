@@ -5,25 +5,24 @@ not depend on the other texts.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import torch
 
 from saccade.align.attention import NO_ATTENTION, AlignmentHead, PairAttention, SegmentedText
-from saccade.attention import Learned
-from saccade.attention.scores import LocationOnly
 from saccade.data.batching import Batch, batch_by_length, pad_sources
 from saccade.decode.batch_sizes import BATCH_TOKENS, choose_batch_tokens, choose_chunk
 from saccade.decode.constraints.choice import Rules
 from saccade.decode.constraints.outline import TokenBytes
 from saccade.decode.long_texts import SplitText, join_parts, split_text
 from saccade.decode.options import DEFAULT_SEARCH, Constraints, Search, TooLong
+from saccade.decode.parts import CallOptions, Engine, LengthLimits, OnProgress, TextPart, blank_hypothesis
 from saccade.decode.search.hypotheses import Hypothesis
 from saccade.decode.search.loop import OnStep, run_search
-from saccade.decode.search.recording import Recorder, SearchTree
+from saccade.decode.search.recording import Recorder
 from saccade.decode.translation import Translation
 from saccade.device import find_device, is_out_of_memory, run_in_halves, split_in_half
 from saccade.errors import UserError, check_same_length
@@ -38,20 +37,6 @@ _PART_BITS = 40  # the parts of a long text are sampled by numbers that no whole
 Item = tuple[str, Constraints | None]
 IdPair = tuple[Sequence[int], Sequence[int]]
 Result = TypeVar("Result")
-OnProgress = Callable[[int], None]  # called with the number of texts that were finished since the last call
-
-
-@dataclass(frozen=True, kw_only=True)
-class LengthLimits:
-    words: int | None = None  # of the longest source that the model was trained on
-    tokens: int | None = None  # positions, including the end symbol's, of a model with learned positions
-
-    @classmethod
-    def from_model(cls, model: "Seq2Seq[object, object]", *, words: int | None = None) -> "LengthLimits":
-        """A model with learned positions knows no other positions than those it learnt."""
-        positions = [part.table.num_embeddings for part in model.modules() if isinstance(part, Learned)]
-        positions += [part.weight.shape[-1] for part in model.modules() if isinstance(part, LocationOnly)]
-        return cls(words=words, tokens=min(positions, default=None))
 
 
 class Translator:
@@ -119,6 +104,7 @@ class Translator:
         too_long: TooLong = "keep",  # what to do with a text over the model's limits
         progress: OnProgress | None = None,  # called as texts are finished
         on_step: OnStep | None = None,  # called after each token, since a long text may take minutes
+        engine: Engine | None = None,  # searches in place of PyTorch, where it can
     ) -> list[Translation]:
         """Translate each text. The translation of a blank text is blank."""
         if isinstance(texts, str):
@@ -128,7 +114,7 @@ class Translator:
             items = list(zip(texts, constraints, strict=True))
         else:
             items = [(text, constraints) for text in texts]
-        options = _Options(search, record, batch_tokens, weights, too_long, progress, on_step)
+        options = CallOptions(search, record, batch_tokens, weights, too_long, progress, on_step, engine)
         return self._translate(items, 0, options)
 
     def translate_stream(
@@ -142,6 +128,7 @@ class Translator:
         too_long: TooLong = "keep",
         progress: OnProgress | None = None,
         on_step: OnStep | None = None,
+        engine: Engine | None = None,
         chunk: int | None = None,
         first: int = 0,
     ) -> Iterator[Translation]:
@@ -149,7 +136,7 @@ class Translator:
 
         `first` is the number of the first item, which decides its samples. The other options are as in `translate`.
         """
-        options = _Options(search, record, batch_tokens, weights, too_long, progress, on_step)
+        options = CallOptions(search, record, batch_tokens, weights, too_long, progress, on_step, engine)
         rest, chunk = iter(items), chunk or choose_chunk(self.device)
         while batch := [(item, None) if isinstance(item, str) else item for item in islice(rest, chunk)]:
             yield from self._translate(batch, first, options)
@@ -203,14 +190,14 @@ class Translator:
             results |= zip(places, rows, strict=True)
         return [results[i] for i in range(len(pairs))]
 
-    def _translate(self, items: Sequence[Item], first: int, options: "_Options") -> list[Translation]:
+    def _translate(self, items: Sequence[Item], first: int, options: CallOptions) -> list[Translation]:
         """`first` is the number of items[0] in the whole input."""
         texts = [self.split(text, options.too_long, rules) for text, rules in items]
         for number, text in enumerate(texts, first + 1):
             if text.refused is not None:
                 raise UserError(f"text {number}: {text.refused}; cut it, or give too_long='split'")
         parts = [
-            _Part(place, part, self.vocabularies.mask(part), constraints, first + place + (k << _PART_BITS))
+            TextPart(place, part, self.vocabularies.mask(part), constraints, first + place + (k << _PART_BITS))
             for place, ((_, constraints), text) in enumerate(zip(items, texts, strict=True))
             for k, part in enumerate(text.parts)
         ]
@@ -234,14 +221,18 @@ class Translator:
                 results += [replace(part, notes=(*notes, *part.notes)) for part in translated]
         return results
 
-    def _search(self, parts: Sequence["_Part"], options: "_Options") -> Iterator[list["_Part"]]:
+    def _search(self, parts: Sequence[TextPart], options: CallOptions) -> Iterator[list[TextPart]]:
         """Find the hypotheses of each part; yield the parts that have them, batch by batch."""
-        blank = [part for part in parts if not part.text.strip()]
+        blank = [part for part in parts if part.is_blank()]
         for part in blank:
-            part.hypotheses = [_blank(part.constraints)]
+            part.hypotheses = [blank_hypothesis(part.constraints)]
         yield blank
-        written = [part for part in parts if part.text.strip()]
+        written = [part for part in parts if not part.is_blank()]
         ids = [self.vocabularies.source.encode(part.masked.text) for part in written]
+        if options.engine is not None and not options.record:
+            yield from self._search_by_engine(options.engine, written, ids, options)
+            left = [i for i, part in enumerate(written) if not part.hypotheses]
+            written, ids = [written[i] for i in left], [ids[i] for i in left]
         search, on_step = options.search, options.on_step
         texts = self.vocabularies.target.tokens(range(self.model.target_size)) if options.record else None
 
@@ -264,8 +255,20 @@ class Translator:
                 written[i].hypotheses = hypotheses[: search.n_best]
             yield [written[i] for i in places]
 
-    def _rules(self, part: "_Part") -> Rules | None:
-        if part.constraints is None or part.constraints == Constraints():
+    def _search_by_engine(
+        self, engine: Engine, parts: Sequence[TextPart], ids: Sequence[Sequence[int]], options: CallOptions
+    ) -> Iterator[list[TextPart]]:
+        """Find the hypotheses of the parts that the engine can search."""
+        free, search = [i for i, part in enumerate(parts) if not part.is_constrained()], options.search
+        tokens = options.batch_tokens or choose_batch_tokens(self.device)
+        for places, results in engine.search([ids[i] for i in free], search, tokens // search.beam):
+            batch = [parts[free[place]] for place in places]
+            for part, hypotheses in zip(batch, results, strict=True):
+                part.hypotheses = (hypotheses or [])[: search.n_best]
+            yield [part for part in batch if part.hypotheses]
+
+    def _rules(self, part: TextPart) -> Rules | None:
+        if part.constraints is None or not part.is_constrained():
             return None
         return Rules(part.constraints, self._token_bytes.with_placeholders(part.masked.shown))
 
@@ -273,7 +276,7 @@ class Translator:
     def _token_bytes(self) -> TokenBytes:
         return TokenBytes(self.vocabularies.target)
 
-    def _translation(self, part: "_Part", hypotheses: Sequence[Hypothesis]) -> Translation:
+    def _translation(self, part: TextPart, hypotheses: Sequence[Hypothesis]) -> Translation:
         """The first hypothesis, with the others as alternatives."""
         (best, *others), target, shown = hypotheses, self.vocabularies.target, part.masked.shown
         written = target.decode(best.tokens)
@@ -317,33 +320,3 @@ class Translator:
             return [build(*pairs[i], [layer[row] for layer in layers]) for row, i in enumerate(places)]
 
         return self.force([(source.ids, target.ids) for source, target in pairs], read, batch_tokens)
-
-
-class _Options(NamedTuple):
-    search: Search
-    record: bool
-    batch_tokens: int | None
-    weights: bool
-    too_long: TooLong
-    progress: OnProgress | None
-    on_step: OnStep | None
-
-
-@dataclass
-class _Part:
-    """A text, or a part of a long text, and the results of its search."""
-
-    place: int  # of its text among those that are translated together
-    text: str
-    masked: Masked
-    constraints: Constraints | None
-    index: int  # decides its samples
-    hypotheses: Sequence[Hypothesis] = ()
-    tree: SearchTree | None = None
-    attention: PairAttention | None = None
-
-
-def _blank(constraints: Constraints | None) -> Hypothesis:
-    required = () if constraints is None else constraints.required
-    unmet = tuple(f"{phrase!r}: the source is blank" for phrase in required)
-    return Hypothesis(tokens=(), token_log_probs=(), log_prob=0.0, score=0.0, ended=True, unmet=unmet)

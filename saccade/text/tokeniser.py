@@ -248,10 +248,16 @@ class Tokeniser:
         return text, ranges
 
     @cached_property
+    def pieces(self) -> list[str]:
+        """All tokens by their ids, as sentencepiece names them: no two are alike."""
+        return [self._pieces.id_to_piece(token) for token in range(len(self))]
+
+    @cached_property
     def surfaces(self) -> list[bytes]:
-        texts = map(self._pieces.id_to_piece, range(len(self)))
         is_byte = self._pieces.is_byte
-        written = [bytes([int(text[3:5], 16)]) if is_byte(id_) else text.encode() for id_, text in enumerate(texts)]
+        written = [
+            bytes([int(text[3:5], 16)]) if is_byte(token) else text.encode() for token, text in enumerate(self.pieces)
+        ]
         written[PAD] = written[BOS] = written[EOS] = b""
         written[UNK] = "⁇".encode()
         return written

@@ -33,7 +33,7 @@ class Hypothesis:
     """A finished hypothesis."""
 
     tokens: tuple[int, ...]  # without start and end
-    token_log_probs: tuple[float, ...]  # of each token, and of the end symbol if it ended; unchanged by any mask
+    token_log_probs: Sequence[float]  # of each token, and of the end symbol if it ended; unchanged by any mask
     log_prob: float
     score: float
     ended: bool  # False: cut off at the maximum length, or because no token was allowed
