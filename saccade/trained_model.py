@@ -87,12 +87,14 @@ class Model:
 
         `options` are the fields of Search, Constraints and EngineOptions: `beam=10, n_best=3, include=["cat"]`.
         """
+        from saccade.decode.engines.choice import EngineRequest
+
         search, for_all, engine_options = share_options(options, search, Constraints(), EngineOptions())
         if for_all != Constraints():
             if constraints is not None:
                 raise TypeError("give constraints=…, or prefix, outline, include and exclude, not both")
             constraints = for_all
-        engine = self.engines.choose(search, engine_options, constrained=isinstance(constraints, Constraints))
+        engine = self.engines.choose(EngineRequest(search, engine_options, isinstance(constraints, Constraints)))
         advance = count_up(progress, len(texts))
         return self.translator.translate(
             texts,
@@ -126,13 +128,13 @@ class Model:
         An interrupted call continues where it stopped. `options` are the options of `saccade translate`. `lines`, typed
         one by one, replace the file.
         """
+        from saccade.decode.engines.choice import EngineRequest
         from saccade.decode.file_translation import translate_file
 
         groups = share_options(
             options, FileOptions(), DEFAULT_SEARCH, Constraints(), RerankingModels(), EngineOptions()
         )
-        constrained, recorded = groups[2] != Constraints(), groups[0].tree is not None
-        engine = self.engines.choose(groups[1], groups[4], constrained=constrained, recorded=recorded)
+        engine = self.engines.choose(EngineRequest.for_file(*groups))
         used = {"file": str(file), "the engine": "torch" if engine is None else "ctranslate2"}
         command = self._command(used, *groups)
         translate_file(

@@ -175,7 +175,7 @@ class FileTranslation:
         self.translator, self.options, self.search, self.engine = translator, options, search, engine
         self.add_tag = translator.tagger(options.tag)
         self.rerank: Rank | None = None  # all hypotheses of the search
-        if options.mbr is not None or options.rerank_weights is not None or rerankers != RerankingModels():
+        if options.reranks(rerankers):
             self.rerank = rerank_by(options, rerankers, translator, search)
         self.dictionary = {} if options.dictionary is None else read_dictionary(options.dictionary)
         self.say_once = cache(lambda note: say(f"saccade: {note}"))

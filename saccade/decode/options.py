@@ -321,6 +321,10 @@ class FileOptions(Checked):
         if self.plot is not None and self.plot.suffix not in FIGURES:
             raise OptionError("plot", f"{self.plot}: expected a name that ends in {', '.join(FIGURES)}")
 
+    def reranks(self, models: RerankingModels) -> bool:
+        """Whether all hypotheses are ranked again, and not only the best of the search is used."""
+        return self.mbr is not None or self.rerank_weights is not None or models != RerankingModels()
+
     @property
     def replaces_unknown(self) -> bool:
         return self.replace_unknown or self.dictionary is not None

@@ -39,11 +39,11 @@ def test_other_models_and_attentions_are_not_exported(case: Case) -> None:
     assert "CTranslate2" in reason or "not a Transformer" in reason or "width" in reason
 
 
-REFUSED = {
-    "norm_kind=none": "always normalises",
+REFUSED = {  # by what stands in the name of a case; the first decides
     "residual=False": "always adds",
+    "norm_kind=none": "always normalises",
     "feed_forward=convolution": "only linear",
-    "attention=su2021 positions=": "only some layers",
+    "positions=rotary": None,
     "cross_attention=su2021": "self-attention only",
     "attention=su2021": "either rotary positions or added ones",
     "encoder_attention=vaswani2017-causal": "window causal",
@@ -66,3 +66,14 @@ def test_transformers_are_computed_alike_or_refused(case: Case) -> None:
     for one, other in zip(fast, plain):
         assert one.log_prob == pytest.approx(other.log_prob, abs=1e-3)
         assert list(one.token_log_probs) == pytest.approx(other.token_log_probs, abs=1e-3)
+
+
+def test_rotary_positions_are_needed_in_all_layers_or_in_none() -> None:
+    case = Case("vaswani2017", {"positions": "none", "encoder_attention": "su2021"})
+    assert "only some layers" in str(why_not_exported(build(case).float()))
+    case = Case("vaswani2017", {"positions": "none", "encoder_attention": "su2021", "decoder_attention": "su2021"})
+    assert why_not_exported(build(case).float()) is None
+
+
+def test_weights_must_be_float32() -> None:
+    assert "float32" in str(why_not_exported(build(Case("vaswani2017")).double()))

@@ -1,14 +1,15 @@
 """Which engine searches for translations, and why."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from saccade.decode.engines.comparison import LEAST_IDENTICAL, read_comparison
 from saccade.decode.engines.conversion import why_not_exported
 from saccade.decode.engines.engine import CTranslate2Engine
-from saccade.decode.options import EngineOptions, Search
+from saccade.decode.options import Constraints, EngineOptions, FileOptions, RerankingModels, Search
 from saccade.decode.translator import Translator
 from saccade.errors import UserError
 from saccade.fast_paths import FastPath
@@ -18,6 +19,29 @@ LEAST_VERSION = (4, 8, 1)  # earlier ones can be made to write outside of their 
 _INSTALL = "pip install 'saccade[ctranslate2]'"
 
 
+class EngineRequest(NamedTuple):
+    """What is to be searched, and how."""
+
+    search: Search
+    options: EngineOptions
+    constrained: bool = False  # by words that every translation must or must not have
+    recorded: bool = False  # the search tree
+
+    @classmethod
+    def for_file(
+        cls,
+        file_options: FileOptions,
+        search: Search,
+        constraints: Constraints,
+        rerankers: RerankingModels,
+        options: EngineOptions,
+    ) -> "EngineRequest":
+        """The request of `saccade translate` with these options."""
+        if file_options.reranks(rerankers):
+            search = replace(search, n_best=search.beam)
+        return cls(search, options, constraints != Constraints(), file_options.tree is not None)
+
+
 class EngineChoice:
     """The engine of one translator. It is made when it is first needed, and again when the weights have changed."""
 
@@ -25,22 +49,18 @@ class EngineChoice:
         self._translator, self._folders = translator, folders
         self._made: tuple[object, CTranslate2Engine] | None = None
 
-    def explain(
-        self, search: Search, options: EngineOptions, *, constrained: bool = False, recorded: bool = False
-    ) -> FastPath:
+    def explain(self, request: EngineRequest) -> FastPath:
         """Whether CTranslate2 searches, or why not."""
-        reason = self._why_not(search, options)
-        if reason is None and recorded:
+        reason = self._why_not(request.search, request.options)
+        if reason is None and request.recorded:
             reason = "CTranslate2 does not record the search tree"
-        if reason is None and constrained:
+        if reason is None and request.constrained:
             reason = "CTranslate2 has no constraints on words"
         return FastPath("CTranslate2", reason)
 
-    def choose(
-        self, search: Search, options: EngineOptions, *, constrained: bool = False, recorded: bool = False
-    ) -> CTranslate2Engine | None:
+    def choose(self, request: EngineRequest) -> CTranslate2Engine | None:
         """The engine; None for our own search. An engine that was requested and cannot be used is an error."""
-        path = self.explain(search, options, constrained=constrained, recorded=recorded)
+        path, options = self.explain(request), request.options
         if path.reason is None:
             return self._engine(options.int8)
         if options.engine == "ctranslate2" or options.int8:
@@ -57,17 +77,19 @@ class EngineChoice:
         if reason is None:
             reason = why_not_installed()
         if reason is None and options.engine == "auto" and not options.int8:
-            reason = self._why_not_alike()
+            reason = self._why_not_alike(search)
         return reason
 
-    def _why_not_alike(self) -> str | None:
-        """An export may have found that CTranslate2 writes other translations with these very weights."""
+    def _why_not_alike(self, search: Search) -> str | None:
+        """Why its translations would not be the same, which is for the user to accept."""
+        if search.n_best > 1:
+            return "its second and later translations often differ; --engine ctranslate2 accepts that"
         compared = read_comparison(self._folders[0]) if len(self._folders) == 1 else None
         if compared is None or compared.identical is None or compared.identical >= LEAST_IDENTICAL:
             return None
         return (
-            f"only {compared.identical:.1%} of its translations were identical when the model was exported, "
-            f"and {LEAST_IDENTICAL:.0%} are needed"
+            f"only {compared.identical:.1%} of its translations were identical when the model was exported, and "
+            f"{LEAST_IDENTICAL:.0%} are needed; --engine ctranslate2 accepts that"
         )
 
     def _engine(self, int8: bool) -> CTranslate2Engine:

@@ -26,8 +26,9 @@ from saccade.models.vaswani2017 import Vaswani2017
 from saccade.text import BOS, EOS, PAD, Vocabularies
 
 Found = list[Hypothesis] | None  # None: our own search must find them
-# Scores are to be log-probabilities: any length to this power is 1. With exactly 0, CTranslate2 would stop earlier.
-_NO_PENALTY = 1e-30
+# CTranslate2 may find more than K hypotheses, and returns the K best by log p / |y|^exponent. A negative exponent
+# prefers those that ended first, as our search does.
+_EXPONENT = -5.0
 _FORCED_TOGETHER = 64  # hypotheses in a batch of teacher forcing
 
 
@@ -110,7 +111,7 @@ class CTranslate2Engine:
             asynchronous=True,
             beam_size=search.beam,
             num_hypotheses=search.beam,
-            length_penalty=_NO_PENALTY,
+            length_penalty=_EXPONENT,
             return_scores=True,
             return_end_token=True,
             max_input_length=0,
@@ -140,7 +141,7 @@ class CTranslate2Engine:
             else:
                 ranked = [
                     _hypothesis(row, log_prob, search, DeferredNumbers(len(row), partial(forced, first + k)))
-                    for k, (row, log_prob) in enumerate(zip(hypotheses, result.scores, strict=True))
+                    for k, (row, log_prob) in enumerate(zip(hypotheses, _log_probs(result), strict=True))
                 ]
                 found.append(sorted(ranked, key=lambda h: (not h.ended, -h.score)))
             first += len(hypotheses)
@@ -163,6 +164,11 @@ def write_model(folder: Path, model: Vaswani2017, vocabularies: Vocabularies, *,
     spec.validate()
     spec.optimize(quantization="int8" if int8 else None)
     spec.save(str(folder))
+
+
+def _log_probs(result: Any) -> list[float]:
+    """From the scores log p / |y|^exponent"""
+    return [score * len(row) ** _EXPONENT for row, score in zip(result.hypotheses, result.scores, strict=True)]
 
 
 def _hypothesis(ids: list[int], log_prob: float, search: Search, token_log_probs: DeferredNumbers) -> Hypothesis:
