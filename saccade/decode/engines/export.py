@@ -49,11 +49,11 @@ def export_model(
         raise UserError(f"--to {options.to}: {reason}")
     if options.out is None and len(folders) != 1:
         raise UserError("this model has no folder of its own; give out=…, the folder to write")
-    out = folders[0] / FOLDER if options.out is None else options.out
+    # A model folder may be somebody else's: a link in it would lead the export elsewhere.
+    out = files.path_inside(folders[0], FOLDER) if options.out is None else options.out
+    files.refuse_links(out)
     sources = _sources(options.compare, folders)
     with locked(out, folder=True):
-        if options.out is None:
-            files.refuse_links(out)
         ours = translator.translate(sources, progress=count_up(progress, 2 * len(sources)))
         engine = CTranslate2Engine(model, translator.vocabularies, int8=options.int8)
         theirs = translator.translate(sources, engine=engine)
