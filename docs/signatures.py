@@ -10,7 +10,7 @@ from measured import table
 import saccade
 from saccade.align.options import AlignOptions
 from saccade.comparison.options import CompareOptions
-from saccade.decode.options import DEFAULT_SEARCH, FileOptions, RerankingModels, ScoreOptions
+from saccade.decode.options import DEFAULT_SEARCH, EngineOptions, ExportOptions, FileOptions, RerankingModels, ScoreOptions
 from saccade.evaluation.options import EvaluateOptions
 from saccade.ranges import Help, describe_option, field_hints, find_metadata
 from saccade.tour import TourOptions
@@ -19,6 +19,8 @@ from saccade.train.request import TrainingRequest
 OPTIONS = {
     "saccade train": TrainingRequest,
     "saccade translate": FileOptions,
+    "saccade translate (engine)": EngineOptions,
+    "saccade export": ExportOptions,
     "saccade score": ScoreOptions,
     "saccade rerank": RerankingModels,
     "saccade align": AlignOptions,
