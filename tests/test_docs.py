@@ -153,7 +153,7 @@ def commands() -> dict[tuple[str, str], set[str]]:
     calls: dict[tuple[str, str], set[str]] = {}
     for line in bash_lines():
         for program, subcommand, rest in re.findall(r"(?:^|[|&;] *)(saccade|make) +(\S+)([^|;&]*)", line):
-            calls.setdefault((program, subcommand), set()).update(re.findall(r"(?<!\S)--[a-z-]+", rest))
+            calls.setdefault((program, subcommand), set()).update(re.findall(r"(?<!\S)--[a-z][a-z0-9-]+", rest))
     return calls
 
 

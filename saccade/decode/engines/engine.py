@@ -12,9 +12,10 @@ search could not have written.
 import os
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 from typing import Any, NamedTuple
 
 from saccade.data.batching import batch_by_length
@@ -22,6 +23,7 @@ from saccade.decode.deferred import DeferredNumbers
 from saccade.decode.engines.conversion import convert, positions_of
 from saccade.decode.options import Search
 from saccade.decode.search.hypotheses import Hypothesis
+from saccade.errors import UserError
 from saccade.models.vaswani2017 import Vaswani2017
 from saccade.text import BOS, EOS, PAD, Vocabularies
 
@@ -49,8 +51,7 @@ class CTranslate2Engine:
         self._target = vocabularies.target.pieces
         self._ids = {piece: token for token, piece in enumerate(self._target)}
         self._workers = _count_workers()
-        # The folder is private and disappears: nobody can put another model in its place.
-        with TemporaryDirectory(prefix="saccade-") as folder:
+        with _private_folder() as folder:
             write_model(Path(folder), model, vocabularies)
             self._translator = ctranslate2.Translator(
                 folder,
@@ -156,6 +157,17 @@ class CTranslate2Engine:
             max_input_length=0,
         )
         return [result.log_probs[: len(target)] for result, (_, target) in zip(scored, pairs, strict=True)]
+
+
+@contextmanager
+def _private_folder() -> Iterator[str]:
+    """A folder that disappears. Nobody else can write there, and so put another model in place of ours."""
+    try:
+        with TemporaryDirectory(prefix="saccade-") as folder:
+            yield folder
+    except OSError as error:
+        advice = "set TMPDIR to another folder, or give --engine torch"
+        raise UserError(f"{gettempdir()}: cannot be written: {error.strerror}; {advice}") from error
 
 
 def write_model(folder: Path, model: Vaswani2017, vocabularies: Vocabularies, *, int8: bool = False) -> None:

@@ -7,9 +7,11 @@ from hypothesis import strategies as st
 
 from saccade.data import TextPair
 from saccade.decode import Constraints, Search, Translation, Translator
+from saccade.decode.engines import engine as engines
 from saccade.decode.engines.engine import CTranslate2Engine, has_loop
 from saccade.decode.options import DEFAULT_SEARCH
 from saccade.decode.search.expansion import mask_loops
+from saccade.errors import UserError
 from saccade.text import BOS, PAD, Vocabularies
 
 
@@ -178,6 +180,17 @@ def test_int8_translates_what_was_learnt_by_heart(learnt: Translator, pairs: lis
     engine = CTranslate2Engine(learnt.model, learnt.vocabularies, int8=True)  # type: ignore[arg-type]
     written = [one.text for one in learnt.translate([pair.source for pair in pairs], engine=engine)]
     assert sum(text == pair.target for text, pair in zip(written, pairs)) >= len(pairs) - 1
+
+
+def test_a_full_disk_is_explained(learnt: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*arguments: object, **options: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(engines, "write_model", full)
+    with pytest.raises(
+        UserError, match="No space left on device; set TMPDIR to another folder, or give --engine torch"
+    ):
+        CTranslate2Engine(learnt.model, learnt.vocabularies)  # type: ignore[arg-type]
 
 
 @given(st.lists(st.integers(0, 2), max_size=14), st.integers(1, 3))
