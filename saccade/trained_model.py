@@ -128,15 +128,15 @@ class Model:
         An interrupted call continues where it stopped. `options` are the options of `saccade translate`. `lines`, typed
         one by one, replace the file.
         """
-        from saccade.decode.engines.choice import EngineRequest
+        from saccade.decode.engines.choice import EngineRequest, installed_version
         from saccade.decode.file_translation import translate_file
 
         groups = share_options(
             options, FileOptions(), DEFAULT_SEARCH, Constraints(), RerankingModels(), EngineOptions()
         )
         engine = self.engines.choose(EngineRequest.for_file(*groups))
-        used = {"file": str(file), "the engine": "torch" if engine is None else "ctranslate2"}
-        command = self._command(used, *groups)
+        command = self._command({"file": str(file)}, *groups)
+        command["the version of CTranslate2"] = installed_version()  # which translates or not, as it is there or not
         translate_file(
             self.translator,
             str(file),

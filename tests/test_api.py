@@ -14,7 +14,14 @@ from saccade.cli.commands import app
 from saccade.comparison.options import CompareOptions
 from saccade.data import TextPair
 from saccade.data.inputs import list_pairs, name_pairs
-from saccade.decode.options import EnsembleOptions, FileOptions, RerankingModels, ScoreOptions
+from saccade.decode.options import (
+    EngineOptions,
+    EnsembleOptions,
+    ExportOptions,
+    FileOptions,
+    RerankingModels,
+    ScoreOptions,
+)
 from saccade.errors import UserError
 from saccade.evaluation.options import EvaluateOptions
 from saccade.ranges import OptionError
@@ -125,7 +132,16 @@ def test_pairs_come_in_any_form(tmp_path: Path) -> None:
 
 CALLS: dict[str, tuple[Any, ...]] = {
     "train": (TrainingRequest,),
-    "translate": (FileOptions, saccade.Search, saccade.Constraints, RerankingModels, EnsembleOptions, saccade.load),
+    "translate": (
+        FileOptions,
+        saccade.Search,
+        saccade.Constraints,
+        RerankingModels,
+        EnsembleOptions,
+        EngineOptions,
+        saccade.load,
+    ),
+    "export": (ExportOptions, saccade.Model.export),
     "score": (ScoreOptions, EnsembleOptions, saccade.Model.score_file, saccade.load),
     "rerank": (saccade.Model.tune_reranking, RerankingModels, saccade.Search, saccade.load),
     "calibrate": (saccade.Model.calibrate, saccade.Search, saccade.load),

@@ -100,7 +100,7 @@ def test_translate_reports_progress_within_a_long_line(
     run: Run, model_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(file_translation, "SECONDS_BETWEEN_MESSAGES", 0.0)
-    done = run("translate", model_folder, "--beam", "1", stdin=b"the cat sleeps\n")
+    done = run("translate", model_folder, "--beam", "1", "--engine", "torch", stdin=b"the cat sleeps\n")
     assert done.out == "le chat dort\n"
     first, *_, last = done.err.splitlines()
     assert first.startswith("saccade: a long text: 1 token written, of at most ")

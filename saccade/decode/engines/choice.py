@@ -101,10 +101,16 @@ class EngineChoice:
         return self._made[1]
 
 
-def why_not_installed() -> str | None:
+def installed_version() -> str | None:
     try:
-        installed = version("ctranslate2")
+        return version("ctranslate2")
     except PackageNotFoundError:
+        return None
+
+
+def why_not_installed() -> str | None:
+    installed = installed_version()
+    if installed is None:
         return f"the package ctranslate2 is not installed: {_INSTALL}"
     if tuple(map(int, installed.split(".")[:3])) < LEAST_VERSION:
         return f"ctranslate2 {installed} is older than {'.'.join(map(str, LEAST_VERSION))}: {_INSTALL}"
