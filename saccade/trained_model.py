@@ -108,11 +108,13 @@ class Model:
 
     def fast_paths(self, search: Search = DEFAULT_SEARCH, **options: Any) -> list[FastPath]:
         """The fast paths that `translate` takes with these options, and the reason where one is not taken."""
+        from saccade.decode.engines.choice import EngineRequest
         from saccade.decode.explaining import search_paths
 
-        search, constraints = share_options(options, search, Constraints())
+        search, constraints, engine_options = share_options(options, search, Constraints(), EngineOptions())
         constrained, translator = constraints != Constraints(), self.translator
-        return search_paths(translator.model, translator.device, search, constrained=constrained, recorded=False)
+        paths = search_paths(translator.model, translator.device, search, constrained=constrained, recorded=False)
+        return [*paths, self.engines.explain(EngineRequest(search, engine_options, constrained))]
 
     def translate_file(
         self,
@@ -134,7 +136,10 @@ class Model:
         groups = share_options(
             options, FileOptions(), DEFAULT_SEARCH, Constraints(), RerankingModels(), EngineOptions()
         )
-        engine = self.engines.choose(EngineRequest.for_file(*groups))
+        request = EngineRequest.for_file(*groups)
+        if groups[0].explain:
+            say(f"saccade: {self.engines.explain(request)}")
+        engine = self.engines.choose(request)
         command = self._command({"file": str(file)}, *groups)
         command["the version of CTranslate2"] = installed_version()  # which translates or not, as it is there or not
         translate_file(

@@ -58,4 +58,6 @@ def test_a_model_lists_its_paths(learnt: Translator) -> None:
     assert [str(path) for path in model.fast_paths(include=["cat"])][1].endswith(
         "no, constraints are checked by the host at every step"
     )
-    assert len(model.fast_paths(DEFAULT_SEARCH)) == 5
+    assert len(model.fast_paths(DEFAULT_SEARCH)) == 6
+    assert str(model.fast_paths(DEFAULT_SEARCH)[-1]) == "CTranslate2: yes"
+    assert str(model.fast_paths(engine="torch")[-1]) == "CTranslate2: no, --engine torch was given"

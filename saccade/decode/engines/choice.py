@@ -122,6 +122,7 @@ def why_not_searched(search: Search, model: Seq2Seq[Any, Any]) -> str | None:
     lacking: dict[str, bool] = {
         "sampling depends on CTranslate2's own random numbers": search.sample,
         "CTranslate2 has no diverse beam": search.groups > 1,
+        f"CTranslate2 calculates in fp32, not in {search.precision}": search.precision not in ("auto", "fp32"),
         "CTranslate2 computes coverage from other attention": search.coverage_penalty > 0,
         # It removes a forbidden token before it normalises, which makes the others more probable; ours stay the same.
         "CTranslate2 scores a text with --no-repeat differently": search.no_repeat is not None,

@@ -10,7 +10,6 @@ from saccade.decode import Constraints, Search, Translation, Translator
 from saccade.decode.engines import engine as engines
 from saccade.decode.engines.engine import CTranslate2Engine, has_loop
 from saccade.decode.options import DEFAULT_SEARCH
-from saccade.decode.search.expansion import mask_loops
 from saccade.errors import UserError
 from saccade.text import BOS, PAD, Vocabularies
 
@@ -194,9 +193,7 @@ def test_a_full_disk_is_explained(learnt: Translator, monkeypatch: pytest.Monkey
 
 
 @given(st.lists(st.integers(0, 2), max_size=14), st.integers(1, 3))
-def test_a_loop_is_what_our_search_masks(ids: list[int], most: int) -> None:
-    def is_masked(end: int) -> bool:
-        row = torch.tensor(ids[:end], dtype=torch.long)[None, None]
-        return bool(mask_loops(torch.zeros(1, 1, 3), row, most)[0, 0, ids[end]] < 0)
-
-    assert has_loop(ids, most) == any(map(is_masked, range(len(ids))))
+def test_a_loop_is_a_run_of_tokens_more_than_so_many_times(ids: list[int], most: int) -> None:
+    runs = (ids[first : first + size] for size in range(1, 8) for first in range(len(ids) - size + 1))
+    text = "".join(map(str, ids))
+    assert has_loop(ids, most) == any("".join(map(str, run)) * (most + 1) in text for run in runs)

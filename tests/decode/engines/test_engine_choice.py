@@ -37,6 +37,7 @@ def test_a_transformer_on_the_cpu_uses_it(learnt: Translator) -> None:
         (Search(sample=True), "random numbers"),
         (Search(beam=4, groups=2), "diverse beam"),
         (Search(coverage_penalty=0.2), "coverage"),
+        (Search(precision="bf16"), "fp32, not in bf16"),
         (Search(no_repeat=3), "--no-repeat"),
         (Search(shortest=2), "--shortest"),
         (Search(shortest_ratio=0.5), "--shortest"),
