@@ -10,6 +10,7 @@ from measured import table
 import saccade
 from saccade.align.options import AlignOptions
 from saccade.comparison.options import CompareOptions
+from saccade.decode.cluster.options import ClusterOptions
 from saccade.decode.options import DEFAULT_SEARCH, EngineOptions, ExportOptions, FileOptions, RerankingModels, ScoreOptions
 from saccade.evaluation.options import EvaluateOptions
 from saccade.ranges import Help, describe_option, field_hints, find_metadata
@@ -21,6 +22,7 @@ OPTIONS = {
     "saccade translate": FileOptions,
     "saccade translate (engine)": EngineOptions,
     "saccade export": ExportOptions,
+    "saccade translate --ray": ClusterOptions,
     "saccade score": ScoreOptions,
     "saccade rerank": RerankingModels,
     "saccade align": AlignOptions,

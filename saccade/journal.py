@@ -33,7 +33,7 @@ class Journal:
         self._files = {name: path.with_name(f"{path.name}.unfinished") for name, path in files.items()}
         self.first = next(iter(self._files.values()))
         self._record = self.first.with_name(f"{self.first.name}.json")
-        self._command = {**command, "the version of Saccade": __version__}
+        self._command = dict(command)
         self.lines, self._sizes, self._expected = 0, dict.fromkeys(self._files, 0), ""
         self.state: Mapping[str, Any] = {}
         self._digest = hashlib.sha256()
@@ -119,12 +119,9 @@ class Journal:
             raise UserError(
                 f"{self.first}: exists already, and there is no record of its command; move it away, or {AGAIN}"
             ) from None
-        names = [name for name in {**before, **self._command} if before.get(name) != self._command.get(name)]
-        if names:
-            changes = [f"{name} was {_shown(before.get(name))}, is {_shown(self._command.get(name))}" for name in names]
-            more = f" (and {len(changes) - _MOST_NAMED} more)" if len(changes) > _MOST_NAMED else ""
+        if (changes := explain_changes(before, self._command)) is not None:
             raise UserError(
-                f"{self.first}: made by another command: {'; '.join(changes[:_MOST_NAMED])}{more}; type the same "
+                f"{self.first}: made by another command: {changes}; type the same "
                 f"command to continue after its {plural(self.lines, 'line')}, or {AGAIN}"
             )
         say(f"saccade: continuing after {plural(self.lines, 'line')} in {self.first}")
@@ -145,11 +142,10 @@ class Journal:
 class DirectOutput:
     """In place of a journal where output goes to a stream and cannot be resumed."""
 
-    lines = 0
     state: Mapping[str, Any] = MappingProxyType({})
 
-    def __init__(self, places: Mapping[str, Callable[[str], None]]) -> None:
-        self._places = places
+    def __init__(self, places: Mapping[str, Callable[[str], None]], lines: int = 0) -> None:
+        self._places, self.lines = places, lines  # `lines` of the input come before
 
     def skip_finished(self, lines: Iterator[Line], mark: Callable[[Line], str]) -> Iterator[Line]:
         return lines
@@ -191,8 +187,7 @@ def open_output(
         refuse_folder(name, path)
     if out is not None:
         files = {"out": out} | ({} if tree is None else {"tree": tree})
-        described = {name: _described(value) for name, value in command.items()}
-        with open_journal(files, described, restart=restart) as journal:
+        with open_journal(files, describe_command(command), restart=restart) as journal:
             yield journal
         return
     with nullcontext(write) if tree is None else write_file(tree) as write_tree:
@@ -233,6 +228,19 @@ def _keep_complete_lines(path: Path) -> int:
         return count
     except OSError:
         return 0
+
+
+def describe_command(command: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a command as JSON has them, and the version of Saccade."""
+    return {**{name: _described(value) for name, value in command.items()}, "the version of Saccade": __version__}
+
+
+def explain_changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
+    """Which options of two described commands differ; None if none do."""
+    names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+    changes = [f"{name} was {_shown(before.get(name))}, is {_shown(now.get(name))}" for name in names]
+    more = f" (and {len(changes) - _MOST_NAMED} more)" if len(changes) > _MOST_NAMED else ""
+    return f"{'; '.join(changes[:_MOST_NAMED])}{more}" if changes else None
 
 
 def _described(value: Any) -> Any:

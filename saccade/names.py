@@ -70,6 +70,11 @@ def trusting_code(trusted: bool) -> Iterator[None]:
         _trusted.reset(token)
 
 
+def trusts_code() -> bool:
+    """Whether model folders may name code outside the package here."""
+    return _trusted.get()
+
+
 def refuse_outside(values: Mapping[str, Any], where: str) -> None:
     """Refuse values of a model folder that name code outside the package, unless it is trusted."""
     if _trusted.get():

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from saccade.align.options import AlignOptions
+from saccade.decode.cluster.options import ClusterOptions
 from saccade.decode.options import (
     DEFAULT_SEARCH,
     Constraints,
@@ -23,6 +24,7 @@ from saccade.decode.options import (
 from saccade.errors import Bar, Progress, Say, UserError, as_bar, count_up, say
 from saccade.evaluation.options import EvaluateOptions
 from saccade.fast_paths import FastPath
+from saccade.names import trusts_code
 from saccade.provenance import recording_call
 from saccade.ranges import change_options, share_options
 
@@ -57,17 +59,26 @@ def load(folder: str | Path, *, device: str = "auto", trust_code: bool = False, 
     if len(folders) > 1:
         translator = combine(translators, average=members.average, weights=members.shares)
     limit_threads(translator.model)
-    return Model(translator, folders, members)
+    return Model(translator, folders, members, trusts_code=trust_code)
+
+
+def _load_replica(folder: Path, device: str, *, trust_code: bool, ensemble: EnsembleOptions) -> "Translator":
+    return load(folder, device=device, trust_code=trust_code, **vars(ensemble)).translator
 
 
 class Model:
     """A trained model, or an ensemble of several. `translator` has the parts: the network, the vocabularies."""
 
     def __init__(
-        self, translator: "Translator", folders: Sequence[Path] = (), ensemble: EnsembleOptions | None = None
+        self,
+        translator: "Translator",
+        folders: Sequence[Path] = (),
+        ensemble: EnsembleOptions | None = None,
+        *,
+        trusts_code: bool = False,
     ) -> None:
         self.translator, self.folders = translator, tuple(folders)
-        self._ensemble = ensemble or EnsembleOptions()
+        self._ensemble, self._trusts_code = ensemble or EnsembleOptions(), trusts_code
 
     def __repr__(self) -> str:
         return f"<Model {', '.join(map(str, self.folders)) or self.translator.model.__class__.__name__}>"
@@ -168,6 +179,39 @@ class Model:
         from saccade.decode.engines.export import export_model
 
         return export_model(self.translator, self.folders, change_options(ExportOptions(), options), progress)
+
+    def translate_corpus(
+        self, file: str | Path, *, device: str = "auto", progress: Progress | None = None, **options: Any
+    ) -> None:
+        """Translate a file of texts, JSON objects or a Parquet table on Ray, as `saccade translate --ray` does.
+
+        Workers load the model again, on `device`; this one can be on a CPU. An interrupted call continues where it
+        stopped. `options` are the options of `saccade translate`: `out="s3://bucket/out.txt", replicas=8`.
+        """
+        from saccade.decode.cluster.corpus_translation import absolute_paths, translate_corpus
+
+        if not self.folders:
+            raise UserError(
+                "the model is in memory only; save it, since the workers of a cluster load it from its folder"
+            )
+        defaults = FileOptions(), DEFAULT_SEARCH, Constraints(), RerankingModels(), ClusterOptions(ray=True)
+        chosen, search, constraints, rerankers, cluster = share_options(options, *defaults)
+        chosen, rerankers, ensemble = map(absolute_paths, (chosen, rerankers, self._ensemble))
+        here = Model(self.translator, [folder.absolute() for folder in self.folders], ensemble)
+        translate_corpus(
+            self.translator,
+            str(file),
+            chosen,
+            search,
+            constraints,
+            rerankers,
+            cluster,
+            device=device,
+            load=partial(_load_replica, here.folders[0], trust_code=self._trusts_code, ensemble=ensemble),
+            trusts_code=self._trusts_code or trusts_code(),
+            command=here._command({}, chosen, search, constraints, rerankers),
+            progress=progress,
+        )
 
     def score(self, sources: Sequence[str], targets: Sequence[str], *, batch_tokens: int = 4096) -> "list[PairScore]":
         """Score given translations by their log-probability: in total, per token and per word."""

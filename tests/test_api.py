@@ -14,6 +14,7 @@ from saccade.cli.commands import app
 from saccade.comparison.options import CompareOptions
 from saccade.data import TextPair
 from saccade.data.inputs import list_pairs, name_pairs
+from saccade.decode.cluster.options import ClusterOptions
 from saccade.decode.options import (
     EngineOptions,
     EnsembleOptions,
@@ -139,6 +140,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
         RerankingModels,
         EnsembleOptions,
         EngineOptions,
+        ClusterOptions,
         saccade.load,
     ),
     "export": (ExportOptions, saccade.Model.export),

@@ -123,6 +123,7 @@ CLI_IMPORTS = {
     "saccade.tour": {"TourOptions"},
     "saccade.align.options": None,
     "saccade.comparison.options": None,
+    "saccade.decode.cluster.options": None,
     "saccade.decode.options": None,
     "saccade.evaluation.options": None,
 }

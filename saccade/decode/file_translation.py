@@ -54,6 +54,24 @@ def translate_file(
 
     `command` must be the same for an interrupted command to continue. `lines`, typed one by one, replace the file.
     """
+    check_options(translator, options, constraints)
+    if lines is not None:
+        options = replace(options, chunk=1)
+    if options.explain:
+        explain_search(translator, options, search, constraints)
+    work = FileTranslation(translator, options, search, rerankers, engine)
+    source = RecordFile(file, lines, options, None if constraints == Constraints() else constraints, work.check)
+    total, records = source.count(), source.records()
+    first = list(islice(records, 2)) if options.plot is not None and lines is None else []
+    work.draws_several = lines is not None or len(first) > 1
+    out = None if options.out is None else Path(options.out)
+    output = open_output(out, command, write=write, tree=options.tree, restart=options.restart)
+    with closing(records), output as journal:
+        work.run(chain(first, records), journal, count_up(progress, total))
+
+
+def check_options(translator: Translator, options: FileOptions, constraints: Constraints) -> None:
+    """Refuse options that contradict each other or that the model cannot follow."""
     if options.constraints_file is not None and constraints != Constraints():
         raise UserError(
             f"--constraints {options.constraints_file} has those of each line; give it without --prefix, --outline, "
@@ -63,21 +81,13 @@ def translate_file(
     for name in filter(needs_attention.get, needs_attention):
         if not translator.attends:
             raise UserError(f"--{name}: {NO_ATTENTION}")
-    if lines is not None:
-        options = replace(options, chunk=1)
-    if options.explain:
-        constrained = constraints != Constraints() or options.constraints_file is not None
-        recorded, model = options.tree is not None, translator.model
-        for path in search_paths(model, translator.device, search, constrained=constrained, recorded=recorded):
-            say(f"saccade: {path}")
-    work = FileTranslation(translator, options, search, rerankers, engine)
-    source = RecordFile(file, lines, options, None if constraints == Constraints() else constraints, work.check)
-    total, records = source.count(), source.records()
-    first = list(islice(records, 2)) if options.plot is not None and lines is None else []
-    work.draws_several = lines is not None or len(first) > 1
-    output = open_output(options.out, command, write=write, tree=options.tree, restart=options.restart)
-    with closing(records), output as journal:
-        work.run(chain(first, records), journal, count_up(progress, total))
+
+
+def explain_search(translator: Translator, options: FileOptions, search: Search, constraints: Constraints) -> None:
+    constrained = constraints != Constraints() or options.constraints_file is not None
+    recorded, model = options.tree is not None, translator.model
+    for path in search_paths(model, translator.device, search, constrained=constrained, recorded=recorded):
+        say(f"saccade: {path}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +110,7 @@ class RecordFile:
     options: FileOptions
     constraints: Constraints | None  # of all lines
     check: Callable[[Record], str | None]  # why a record cannot be processed
+    first: int = 0  # lines of the file before these lines
 
     def count(self) -> int | None:
         """The number of lines, if they can be read again. They are all checked, so that a mistake in the last one is
@@ -109,14 +120,13 @@ class RecordFile:
         if self.lines is not None or is_read_once(self.file):
             return None
         total = sum(1 for _ in self.records())
-        if lines not in (None, total):
-            raise UserError(f"{file}: {lines} lines, for {total} to translate; expected as many")
+        check_constraint_count(file, lines, total)
         return total
 
     def records(self) -> Generator[Record, None, None]:
         file = self.options.constraints_file
-        added = repeat(self.constraints) if file is None else read_constraints(file)
-        for number, line in enumerate(read_lines(self.file) if self.lines is None else self.lines, 1):
+        added = repeat(self.constraints) if file is None else islice(read_constraints(file), self.first, None)
+        for number, line in enumerate(read_lines(self.file) if self.lines is None else self.lines, self.first + 1):
             record = self._parse(number, line)
             try:
                 constraints = next(added)
@@ -148,6 +158,11 @@ class RecordFile:
         except UserError as error:
             raise line_error(self.file, number, f"constraints: {error}") from None
         return Record(number=number, line=line.strip(), text=text, fields=frozenset(values), constraints=constraints)
+
+
+def check_constraint_count(file: Path | None, lines: int | None, total: int) -> None:
+    if lines not in (None, total):
+        raise UserError(f"{file}: {lines} lines, for {total} to translate; expected as many")
 
 
 def read_constraints(file: Path) -> Iterator[Constraints | None]:

@@ -272,7 +272,11 @@ class RerankingModels(Checked):
 class FileOptions(Checked):
     """How `saccade translate` reads, checks, writes and draws."""
 
-    out: Out = None
+    out: Path | str | None = option(  # a URL, too, with --ray
+        None,
+        "Write to this file at the end. Repeat an interrupted command to continue where it stopped.",
+        metavar="PATH",
+    )
     restart: Restart = False
     too_long: TooLong = option(
         "split",
