@@ -22,6 +22,10 @@ def source(tmp_path: Path) -> Path:
         (("--replicas", "2"), "--replicas 2: applies only with --ray"),
         (("--ray-address", "auto"), "--ray-address auto: applies only with --ray"),
         (("--ray", "--replicas", "0"), "--replicas must be from 1 to"),
+        (
+            ("--ray", "--out", "{}/out.txt", "--ray-address", "127.0.0.1:1"),
+            "--ray-address 127.0.0.1:1: cannot be reached: Connection refused; give the address",
+        ),
         (("--ray", "--out", "zzz://out"), "zzz://out: Protocol not known: zzz"),
         (("--ray", "--out", "{}/out.txt", "--tag", "<fr>"), "--tag <fr>: the tags that the model was trained with"),
     ],

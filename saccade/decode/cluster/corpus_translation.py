@@ -7,6 +7,7 @@ name, so that a part that Ray translates twice, because a worker or a machine wa
 import dataclasses
 import logging
 import os
+import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -27,6 +28,7 @@ from saccade.names import is_stdin
 
 _TABLE = ".parquet"
 _OBJECT_STORE = 256 << 20  # bytes for Ray's objects on this machine: parts are described there, not stored
+_PATIENCE = 10.0  # seconds for a connection
 _INSTALL = "pip install 'saccade[ray]'"
 
 
@@ -50,6 +52,7 @@ def translate_corpus(
     check_options(translator, options, constraints)
     FileTranslation(translator, options, search, rerankers)
     source, out = _check_places(file, options)
+    _check_address(cluster.ray_address)
     _import_ray()  # a missing Ray is reported before the input is read
     is_table = source.name.lower().endswith(_TABLE)
     suffix = _output_suffix(source, out, options, is_table=is_table)
@@ -161,6 +164,21 @@ def _locked(out: StoredFile) -> Iterator[None]:
         yield
 
 
+def _check_address(address: str | None) -> None:
+    """Refuse an address where nothing listens: Ray would try for minutes, and then end the process."""
+    host, _, port = (address or "").removeprefix("ray://").rpartition(":")
+    if host and port.isdigit():
+        try:
+            socket.create_connection((host, int(port)), timeout=_PATIENCE).close()
+        except OSError as error:
+            raise _unreachable(address, error.strerror or error) from None
+
+
+def _unreachable(address: str | None, reason: object) -> UserError:
+    advice = "give the address of a cluster that `ray start --head` started, or none to start one here"
+    return UserError(f"--ray-address {address}: cannot be reached: {reason}; {advice}")
+
+
 def _import_ray() -> Any:
     # No reports about the use, and no messages of Ray's own processes between those of the command.
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
@@ -189,8 +207,7 @@ def _connect(cluster: ClusterOptions) -> Iterator[Any]:
         else:
             ray.init(cluster.ray_address, **quiet)
     except (ConnectionError, ValueError, RuntimeError) as error:
-        reason = str(error).partition("\n")[0]
-        raise UserError(f"--ray-address {cluster.ray_address}: cannot be reached: {reason}") from None
+        raise _unreachable(cluster.ray_address, str(error).partition("\n")[0]) from None
     try:
         yield ray
     finally:
