@@ -111,6 +111,11 @@ class StoredFile:
                     system.rm(temporary)
                 raise
 
+    def exists(self) -> bool:
+        system, path = self._opened
+        with self._explain("read"):
+            return bool(system.exists(path))
+
     def names(self) -> set[str]:
         """The names in a folder; none if it does not exist."""
         system, path = self._opened

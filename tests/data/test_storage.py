@@ -19,7 +19,9 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> StoredFile:
 def test_a_file_is_written_listed_read_and_removed(folder: StoredFile) -> None:
     assert folder.names() == set()
     file = folder.child("a.txt")
+    assert not file.exists()
     file.write(b"first")
+    assert file.exists()
     file.write(b"second")
     assert folder.names() == {"a.txt"} and file.read() == b"second" and file.read(1, 3) == b"ec"
     with file.open() as stream:

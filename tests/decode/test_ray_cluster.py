@@ -148,3 +148,9 @@ def test_table(cluster: Any, model: Model, tmp_path: Path) -> None:
     assert translated.select(table.column_names) == table
     assert translated["line"].to_pylist() == list(range(1, 9))
     assert translated["text"].to_pylist() == [result.text for result in model.translate(TEXTS)]
+
+
+def test_unwritable_output(model: Model, source: Path) -> None:
+    pytest.importorskip("ray", reason="Ray is not installed: pip install 'saccade[ray]'")
+    with pytest.raises(UserError, match="cannot be written: there is no folder"):
+        model.translate_corpus(source, out=source.parent / "missing" / "out.txt")

@@ -113,3 +113,11 @@ def test_a_part_that_changed_meanwhile_is_refused(make: Any, tmp_path: Path) -> 
     replica, (first, *_) = make()
     (tmp_path / "in.txt").write_text("another text\n" * 9, encoding="utf-8")
     assert "changed while it was read" in replica(as_row(first))["error"]
+
+
+def test_an_empty_file_has_an_empty_output(make: Any, tmp_path: Path) -> None:
+    replica, _ = make()
+    (tmp_path / "in.txt").write_bytes(b"")
+    with replica.job.file.open() as stream:
+        (part,) = cut_lines(stream, "in.txt", 4)
+    assert replica(as_row(part))["error"] == "" and replica.job.output.file(part).read() == b""

@@ -142,16 +142,17 @@ def _output_suffix(source: StoredFile, out: StoredFile, options: FileOptions, *,
 
 
 def _cut(source: StoredFile, options: FileOptions, lines: int, *, is_table: bool, suffix: str) -> list[InputPart]:
-    if not is_table:
-        with source.open() as stream:
-            return list(cut_lines(stream, source.url, lines))
-    from saccade.decode.cluster.tables import check_columns, open_table
+    rows = 0
+    if is_table or suffix == _TABLE:
+        from saccade.decode.cluster.tables import check_columns, open_table
 
-    with open_table(source) as opened:
-        rows, names = opened.metadata.num_rows, opened.schema_arrow.names
-    check_columns(names, source, options.field, options.into, adds_columns=suffix == _TABLE)
+        names, field = ["source"], "source"  # the column for the lines of a text
+        if is_table:
+            with open_table(source) as opened:
+                rows, names, field = opened.metadata.num_rows, opened.schema_arrow.names, options.field
+        check_columns(names, source, field, options.into, adds_columns=suffix == _TABLE)
     with source.open() as stream:
-        return list(cut_rows(stream, rows, lines))
+        return list(cut_rows(stream, rows, lines) if is_table else cut_lines(stream, source.url, lines))
 
 
 @contextmanager
@@ -262,9 +263,12 @@ def _translate_parts(
         num_cpus=replicas.cpus,
         num_gpus=replicas.gpus,
     )
-    for result in results.iter_rows():
-        for message in result["messages"].splitlines():
-            say(message)
-        if result["error"]:
-            raise UserError(result["error"])
-        advance(int(result["lines"]))
+    try:
+        for result in results.iter_rows():
+            for message in result["messages"].splitlines():
+                say(message)
+            if result["error"]:
+                raise UserError(result["error"])
+            advance(int(result["lines"]))
+    except ray.exceptions.RayError as error:
+        raise UserError(f"Ray: {str(error).strip().splitlines()[-1]}") from error

@@ -15,7 +15,8 @@ from saccade.journal import AGAIN, explain_changes
 
 RECORD = "_command.json"  # readers of data sets skip names with _
 _KEY = 16  # hexadecimal digits
-_OWN = re.compile(rf"\.?part-\d{{6,}}-[0-9a-f]{{{_KEY}}}\.[a-z]+(-[0-9a-f]+)?")  # also temporary files
+_PART = rf"part-\d{{6,}}-[0-9a-f]{{{_KEY}}}\.[a-z]+"
+_OWN = re.compile(rf"{_PART}|{RECORD}|\.({_PART}|{RECORD})-[0-9a-f]+")  # with temporary files of killed workers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +45,7 @@ class PartFolder:
         names = self.folder.names()
         self._compare(names)
         expected = {self.name(part) for part in parts}
-        if changed := sorted(name for name in names - expected if name.startswith("part-") and _OWN.fullmatch(name)):
+        if changed := sorted(name for name in names - expected if re.fullmatch(_PART, name)):
             raise UserError(
                 f"{self.folder}: {changed[0]} was made from other lines: the input has changed; restore it to "
                 f"continue, or {AGAIN}"
@@ -60,7 +61,7 @@ class PartFolder:
     def clear(self) -> None:
         """Remove the parts and the record, and no other file."""
         for name in self.folder.names():
-            if name == RECORD or _OWN.fullmatch(name):
+            if _OWN.fullmatch(name):
                 self.folder.child(name).remove()
 
     def remove(self) -> None:

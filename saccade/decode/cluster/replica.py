@@ -61,7 +61,7 @@ class Replica:
     def translate(self, part: InputPart) -> None:
         """Write the output of a part, unless it exists already."""
         job = self.job
-        if job.output.name(part) in job.output.folder.names():
+        if job.output.file(part).exists():
             return
         if job.is_table:
             from saccade.decode.cluster.tables import read_rows, rows_as_json
