@@ -1,8 +1,8 @@
 """Refresh the generated tables of the READMEs and of docs/*.md: `python docs/tables.py`.
 
 A table stands between `<!-- table: NAME -->` and `<!-- end of table -->`. It is generated from the code or, in
-measured.py, compared.py and speeds.py, from benchmarks/results/*.json. A model without a page in docs/models/ gets one.
-tests/test_docs.py fails when a table is out of date.
+measured.py, compared.py, speeds.py and scaling_tables.py, from benchmarks/results/*.json. A model without a page in
+docs/models/ gets one. tests/test_docs.py fails when a table is out of date.
 """
 
 import dataclasses
@@ -15,6 +15,7 @@ from typing import Any, get_args, get_type_hints
 
 import compared
 import measured
+import scaling_tables
 import signatures
 import speeds
 from measured import table
@@ -44,6 +45,7 @@ PAGES = (
     "docs/speed.md",
     "docs/ambiguity.md",
     "docs/comparing.md",
+    "docs/scaling.md",
 )
 PAPERS = "../saccade/attention/papers.py"
 NEW_PAGE = """# {name}
@@ -209,6 +211,9 @@ TABLES: dict[str, Callable[[], str]] = {
     **{f"paper-{name}": partial(paper, name) for name in MODELS},
     **{f"learnt-{name}": partial(measured.learnt, name) for name in MODELS},
     "learnt": measured.learnt,
+    "ray-translation": scaling_tables.ray_translation,
+    "scaling-workers": scaling_tables.workers,
+    "scaling-estimate": scaling_tables.estimate,
     "zoo": zoo,
     "tasks": tasks,
 }

@@ -103,6 +103,12 @@ def test_notes_about_lines_are_returned(make: Any) -> None:
     assert "line 2: not met: 'chien': the source is blank" in replica(as_row(first))["messages"]
 
 
+def test_fast_paths_are_explained_once(make: Any) -> None:
+    replica, parts = make(explain=True)
+    explained = [replica(as_row(part))["messages"] for part in parts]
+    assert "CUDA graphs" in explained[0] and explained[1:] == ["", ""]
+
+
 def test_a_machine_with_another_model_is_refused(make: Any, tmp_path: Path) -> None:
     replica, (first, *_) = make(command={"model": tmp_path / "weights"})
     (tmp_path / "weights").write_text("other weights", encoding="utf-8")

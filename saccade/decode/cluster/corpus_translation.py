@@ -13,8 +13,11 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import torch
+
 from saccade.data.parts import InputPart, cut_lines, cut_rows
 from saccade.data.storage import StoredFile
+from saccade.decode.batch_sizes import choose_chunk
 from saccade.decode.cluster.options import ClusterOptions
 from saccade.decode.cluster.part_folder import PartFolder, join_parts
 from saccade.decode.cluster.replica import CorpusJob, Replica, as_row
@@ -56,12 +59,10 @@ def translate_corpus(
     _import_ray()  # a missing Ray is reported before the input is read
     is_table = source.name.lower().endswith(_TABLE)
     suffix = _output_suffix(source, out, options, is_table=is_table)
-    parts = _cut(source, options, cluster.lines_per_part(options.chunk), is_table=is_table, suffix=suffix)
-    if options.constraints_file is not None:
-        lines = sum(1 for _ in read_constraints(options.constraints_file))
-        check_constraint_count(options.constraints_file, lines, sum(part.lines for part in parts))
     with _locked(out), _connect(cluster) as ray:
         device = _choose_device(device, ray.cluster_resources())
+        lines = cluster.lines_per_part(options.chunk or choose_chunk(torch.device(device)))
+        parts = _cut(source, options, lines, is_table=is_table, suffix=suffix)
         command = {**command, "file": str(source), "--part": cluster.part, "--device": device}
         folder = out if out.is_folder() else StoredFile(f"{out}.parts")
         output = PartFolder(folder=folder, suffix=suffix, command=describe_command(command))
@@ -152,7 +153,11 @@ def _cut(source: StoredFile, options: FileOptions, lines: int, *, is_table: bool
                 rows, names, field = opened.metadata.num_rows, opened.schema_arrow.names, options.field
         check_columns(names, source, field, options.into, adds_columns=suffix == _TABLE)
     with source.open() as stream:
-        return list(cut_rows(stream, rows, lines) if is_table else cut_lines(stream, source.url, lines))
+        parts = list(cut_rows(stream, rows, lines) if is_table else cut_lines(stream, source.url, lines))
+    if options.constraints_file is not None:
+        constraints = sum(1 for _ in read_constraints(options.constraints_file))
+        check_constraint_count(options.constraints_file, constraints, sum(part.lines for part in parts))
+    return parts
 
 
 @contextmanager

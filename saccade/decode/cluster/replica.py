@@ -12,7 +12,7 @@ from typing import Any
 from saccade.data.parts import InputPart, read_part
 from saccade.data.storage import StoredFile
 from saccade.decode.cluster.part_folder import PartFolder
-from saccade.decode.file_translation import FileTranslation, RecordFile
+from saccade.decode.file_translation import FileTranslation, RecordFile, explain_search
 from saccade.decode.options import Constraints, FileOptions, RerankingModels, Search
 from saccade.decode.translator import Translator
 from saccade.errors import UserError
@@ -76,6 +76,8 @@ class Replica:
 
     def _translate(self, texts: list[str], first: int) -> list[str]:
         constraints = None if self.job.constraints == Constraints() else self.job.constraints
+        if self.job.options.explain and first == 0:
+            explain_search(self._work.translator, self.job.options, self.job.search, self.job.constraints)
         source = RecordFile(self.job.file.url, texts, self._options, constraints, self._work.check, first)
         records = list(source.records())  # all are checked before the first is translated
         lines: list[str] = []
