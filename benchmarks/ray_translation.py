@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import psutil
 import torch
 
 import saccade
@@ -35,8 +36,24 @@ def save_model(folder: Path) -> None:
     save(folder, kind(kind.PRESETS["small"], len(vocabularies.source), len(vocabularies.target)), vocabularies)
 
 
+def cpu_seconds() -> dict[int, float]:
+    """The CPU time of each replica, by process."""
+    processes = psutil.process_iter(["cmdline", "cpu_times"])
+    return {
+        process.pid: process.info["cpu_times"].user + process.info["cpu_times"].system
+        for process in processes
+        if "Replica" in str(process.info["cmdline"])
+    }
+
+
 def measure(folder: Path, source: Path, replicas: int) -> dict[str, Any]:
-    reports: list[tuple[float, int]] = []
+    reports: list[tuple[float, int, dict[int, float]]] = []
+    used: dict[int, float] = {}  # a replica that has nothing left to do ends before the others
+
+    def report(finished: int, _: int | None) -> None:
+        used.update(cpu_seconds())
+        reports.append((time.perf_counter(), finished, dict(used)))
+
     started = time.perf_counter()
     saccade.load(folder, device="cpu").translate_corpus(
         source,
@@ -47,13 +64,14 @@ def measure(folder: Path, source: Path, replicas: int) -> dict[str, Any]:
         chunk=PART,
         shortest=LENGTH,
         longest=LENGTH + 1,
-        progress=lambda finished, _: reports.append((time.perf_counter(), finished)),
+        progress=report,
     )
     # The first report is before the first part. The first part of each replica contains the loading of the model.
-    (begin, before), (end, after) = reports[replicas], reports[-1]
+    (begin, before, used_before), (end, after, used_after) = reports[replicas], reports[-1]
     return {
         "replicas": replicas,
         "lines_per_second": (after - before) / (end - begin),
+        "lines_per_cpu_second": (after - before) / (sum(used_after.values()) - sum(used_before.values())),
         "seconds_to_the_first_part": reports[1][0] - started,
     }
 
@@ -70,7 +88,7 @@ def main() -> None:
         texts = [pair.source for pair in task(TASK).pairs(arguments.lines, seed=2)]
         source.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
         rows = [measure(folder, source, replicas) for _ in range(arguments.repeats) for replicas in (1, 2)]
-    names = ("lines_per_second", "seconds_to_the_first_part")
+    names = ("lines_per_second", "lines_per_cpu_second", "seconds_to_the_first_part")
     medians = [
         {"replicas": replicas}
         | {name: statistics.median(row[name] for row in rows if row["replicas"] == replicas) for name in names}
@@ -80,7 +98,10 @@ def main() -> None:
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     arguments.out.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     for row in medians:
-        print(f"{row['replicas']} replicas: {row['lines_per_second']:.1f} lines/s")
+        print(
+            f"{row['replicas']} replicas: {row['lines_per_second']:.1f} lines/s, "
+            f"{row['lines_per_cpu_second']:.1f} per CPU-second"
+        )
 
 
 if __name__ == "__main__":

@@ -11,7 +11,14 @@ import saccade
 from saccade.align.options import AlignOptions
 from saccade.comparison.options import CompareOptions
 from saccade.decode.cluster.options import ClusterOptions
-from saccade.decode.options import DEFAULT_SEARCH, EngineOptions, ExportOptions, FileOptions, RerankingModels, ScoreOptions
+from saccade.decode.options import (
+    DEFAULT_SEARCH,
+    EngineOptions,
+    ExportOptions,
+    FileOptions,
+    RerankingModels,
+    ScoreOptions,
+)
 from saccade.evaluation.options import EvaluateOptions
 from saccade.ranges import Help, describe_option, field_hints, find_metadata
 from saccade.tour import TourOptions
