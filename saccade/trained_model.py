@@ -1,46 +1,37 @@
 """A trained model and everything that can be done with it: one method per command."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from saccade.align.options import AlignOptions
-from saccade.decode.cluster.options import ClusterOptions
 from saccade.decode.options import (
     DEFAULT_SEARCH,
     Constraints,
     EngineOptions,
     EnsembleOptions,
     ExportOptions,
-    FileOptions,
     RerankingModels,
-    ScoreOptions,
     Search,
     TooLong,
 )
 from saccade.errors import Bar, Progress, Say, UserError, as_bar, count_up, say
 from saccade.evaluation.options import EvaluateOptions
 from saccade.fast_paths import FastPath
-from saccade.names import trusts_code
+from saccade.file_work import FileWork, load_members
 from saccade.provenance import recording_call
 from saccade.ranges import change_options, share_options
 
 if TYPE_CHECKING:
     from saccade.align import AlignedPair
-    from saccade.align.corpus import CorpusAlignment
     from saccade.data.inputs import Pairs
     from saccade.decode import Calibration, PairScore, RerankingWeights, Translation, Translator
-    from saccade.decode.engines.choice import EngineChoice
     from saccade.decode.engines.export import Export
-    from saccade.decode.scoring import ScoreTotals
     from saccade.evaluation.results import SystemsEvaluation
 
 BATCH_TOKENS = 8192
 TEN_HYPOTHESES = DEFAULT_SEARCH.with_options(beam=10)
-_WITHOUT_EFFECT = ("out", "restart", "heatmap", "summary", "explain")  # options that do not change the output
 
 
 def load(folder: str | Path, *, device: str = "auto", trust_code: bool = False, **ensemble: Any) -> "Model":
@@ -48,25 +39,12 @@ def load(folder: str | Path, *, device: str = "auto", trust_code: bool = False, 
 
     `trust_code=True` allows the folder to run models and attentions that are defined outside Saccade.
     """
-    from saccade.decode.ensemble import combine
-    from saccade.decode.loading import load as load_translator
-    from saccade.device import limit_threads
-
     members = change_options(EnsembleOptions(), ensemble)
-    folders = [Path(folder), *map(Path, members.ensemble)]
-    translators = {str(place): load_translator(place, device=device, trust_code=trust_code) for place in folders}
-    translator = translators[str(folders[0])]
-    if len(folders) > 1:
-        translator = combine(translators, average=members.average, weights=members.shares)
-    limit_threads(translator.model)
-    return Model(translator, folders, members, trusts_code=trust_code)
+    translator = load_members(Path(folder), device, trust_code=trust_code, ensemble=members)
+    return Model(translator, [Path(folder), *members.ensemble], members, trusts_code=trust_code)
 
 
-def _load_replica(folder: Path, device: str, *, trust_code: bool, ensemble: EnsembleOptions) -> "Translator":
-    return load(folder, device=device, trust_code=trust_code, **vars(ensemble)).translator
-
-
-class Model:
+class Model(FileWork):
     """A trained model, or an ensemble of several. `translator` has the parts: the network, the vocabularies."""
 
     def __init__(
@@ -127,50 +105,6 @@ class Model:
         paths = search_paths(translator.model, translator.device, search, constrained=constrained, recorded=False)
         return [*paths, self.engines.explain(EngineRequest(search, engine_options, constrained))]
 
-    def translate_file(
-        self,
-        file: str | Path = "-",
-        *,
-        lines: Iterable[str] | None = None,
-        write: Callable[[str], None] = print,
-        progress: Progress | None = None,
-        **options: Any,
-    ) -> None:
-        """Translate a file, one output line per input line. Lines go to the file `out` or to the function `write`.
-
-        An interrupted call continues where it stopped. `options` are the options of `saccade translate`. `lines`, typed
-        one by one, replace the file.
-        """
-        from saccade.decode.engines.choice import EngineRequest, installed_version
-        from saccade.decode.file_translation import translate_file
-
-        groups = share_options(
-            options, FileOptions(), DEFAULT_SEARCH, Constraints(), RerankingModels(), EngineOptions()
-        )
-        request = EngineRequest.for_file(*groups)
-        if groups[0].explain:
-            say(f"saccade: {self.engines.explain(request)}")
-        engine = self.engines.choose(request)
-        command = self._command({"file": str(file)}, *groups)
-        command["the version of CTranslate2"] = installed_version()  # which translates or not, as it is there or not
-        translate_file(
-            self.translator,
-            str(file),
-            *groups[:4],
-            command=command,
-            lines=lines,
-            write=write,
-            progress=progress,
-            engine=engine,
-        )
-
-    @cached_property
-    def engines(self) -> "EngineChoice":
-        """What can search for translations: PyTorch, or CTranslate2 where it finds the same."""
-        from saccade.decode.engines.choice import EngineChoice
-
-        return EngineChoice(self.translator, self.folders)
-
     def export(self, *, progress: Progress | None = None, **options: Any) -> "Export":
         """Write the model for another program, by default CTranslate2, and compare its translations.
 
@@ -180,69 +114,11 @@ class Model:
 
         return export_model(self.translator, self.folders, change_options(ExportOptions(), options), progress)
 
-    def translate_corpus(
-        self, file: str | Path, *, device: str = "auto", progress: Progress | None = None, **options: Any
-    ) -> None:
-        """Translate a file of texts, JSON objects or a Parquet table on Ray, as `saccade translate --ray` does.
-
-        Workers load the model again, on `device`; this one can be on a CPU. An interrupted call continues where it
-        stopped. `options` are the options of `saccade translate`: `out="s3://bucket/out.txt", replicas=8`.
-        """
-        from saccade.decode.cluster.corpus_translation import absolute_paths, translate_corpus
-
-        if not self.folders:
-            raise UserError(
-                "the model is in memory only; save it, since the workers of a cluster load it from its folder"
-            )
-        defaults = FileOptions(), DEFAULT_SEARCH, Constraints(), RerankingModels(), ClusterOptions(ray=True)
-        chosen, search, constraints, rerankers, cluster = share_options(options, *defaults)
-        chosen, rerankers, ensemble = map(absolute_paths, (chosen, rerankers, self._ensemble))
-        here = Model(self.translator, [folder.absolute() for folder in self.folders], ensemble)
-        translate_corpus(
-            self.translator,
-            str(file),
-            chosen,
-            search,
-            constraints,
-            rerankers,
-            cluster,
-            device=device,
-            load=partial(_load_replica, here.folders[0], trust_code=self._trusts_code, ensemble=ensemble),
-            trusts_code=self._trusts_code or trusts_code(),
-            command=here._command({}, chosen, search, constraints, rerankers),
-            progress=progress,
-        )
-
     def score(self, sources: Sequence[str], targets: Sequence[str], *, batch_tokens: int = 4096) -> "list[PairScore]":
         """Score given translations by their log-probability: in total, per token and per word."""
         from saccade.decode import score_pairs
 
         return list(score_pairs(self.translator, zip(sources, targets, strict=True), batch_tokens=batch_tokens))
-
-    def score_file(
-        self,
-        pairs: "Pairs",
-        targets: str | Path | None = None,
-        *,
-        count: int = 500,
-        seed: int = 1,
-        write: Callable[[str], None] = print,
-        progress: Progress | None = None,
-        **options: Any,
-    ) -> "ScoreTotals":
-        """Score a file of pairs and return the totals. One line per pair goes to the file `out` or to `write`.
-
-        An interrupted call continues where it stopped. `options` are the options of `saccade score`.
-        """
-        from saccade.data.inputs import name_pairs
-        from saccade.decode.scoring import score_file
-
-        scoring = change_options(ScoreOptions(), options)
-        opened = name_pairs(pairs, targets, count=count, seed=seed)
-        command = self._command({"pairs": opened.name, "--count": count, "--seed": seed}, scoring)
-        return score_file(
-            self.translator, opened.pairs, opened.name, scoring, command=command, write=write, progress=progress
-        )
 
     def calibrate(
         self,
@@ -325,46 +201,6 @@ class Model:
         head = AlignmentHead.from_options(chosen)
         aligner = Aligner(self.translator, head, tokenised=chosen.tokenised, by=chosen.by)
         return list(aligner.align(list(zip(sources, targets, strict=True))))
-
-    def align_file(
-        self,
-        pairs: "Pairs",
-        targets: str | Path | None = None,
-        *,
-        out: str | Path | None = None,
-        reverse: "Model | str | Path | None" = None,
-        write: Callable[[str], None] = print,
-        progress: Progress | None = None,
-        **options: Any,
-    ) -> "CorpusAlignment":
-        """Align a file of pairs. One line of links per pair goes to the file `out` or to the function `write`.
-
-        `reverse` is a model for the reverse direction; `options` are the options of `saccade align`.
-        """
-        from saccade.align.corpus import align_corpus
-        from saccade.decode import load
-        from saccade.journal import refuse_folder, write_file
-
-        path = None if out is None else Path(out)
-        refuse_folder("out", path)
-        chosen = change_options(AlignOptions(), {**options, "targets": targets})
-        if isinstance(reverse, str | Path):
-            reverse = Model(load(reverse, device=self.translator.device))
-        other = None if reverse is None else reverse.translator
-        with nullcontext(write) if path is None else write_file(path) as write:
-            return align_corpus(
-                self.translator, pairs, chosen, reverse=other, write=write, say=say, bar=as_bar(progress)
-            )
-
-    def _command(self, inputs: Mapping[str, Any], *options: Any) -> dict[str, Any]:
-        """What must be the same for an interrupted command to continue, by the flags of the command line."""
-        command: dict[str, Any] = {"model": self.folders[0] if self.folders else None, **inputs}
-        for group in (*options, self._ensemble):
-            for name, value in vars(group).items():
-                if name not in _WITHOUT_EFFECT:
-                    command[f"--{name.replace('_', '-').removesuffix('-file')}"] = value
-        named = {name: str(value) for name in ("--plot", "--tree") if (value := command.get(name))}
-        return {**command, **named, "--device": self.translator.device.type}
 
 
 @recording_call

@@ -22,6 +22,7 @@ LAYERS = [
     {"comparison", "explorer", "serve", "tour"},
     {"train"},
     {"trained_model"},
+    {"file_work"},
     {"evaluation"},
     {"decode"},
     {"model_folder"},

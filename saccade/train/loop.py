@@ -196,11 +196,10 @@ def _update_until_over(run: TrainingRun, interrupted: list[str], observe: Observ
             group["lr"] = rate
         try:
             pending.append(submit_update(run, list(islice(stream, training.accumulate))))
-        except WorkerLostError:
-            raise
-        except UserError:  # a row that does not fit in memory: everything before it is kept
-            _settle(run, pending)
-            save_run(run)
+        except UserError as error:  # a row that does not fit in memory: everything before it is kept
+            if not isinstance(error, WorkerLostError):
+                _settle(run, pending)
+                save_run(run)
             raise
         state.step += 1
         if run.average is not None:

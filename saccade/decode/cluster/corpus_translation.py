@@ -22,7 +22,7 @@ from saccade.decode.cluster.options import ClusterOptions
 from saccade.decode.cluster.part_folder import PartFolder, join_parts
 from saccade.decode.cluster.replica import CorpusJob, Replica, as_row
 from saccade.decode.file_translation import FileTranslation, check_constraint_count, check_options, read_constraints
-from saccade.decode.options import Constraints, FileOptions, RerankingModels, Search
+from saccade.decode.options import Constraints, EngineOptions, FileOptions, RerankingModels, Search
 from saccade.decode.translator import Translator
 from saccade.errors import Progress, UserError, count_up, plural, say
 from saccade.journal import describe_command
@@ -42,9 +42,11 @@ def translate_corpus(
     search: Search,
     constraints: Constraints,
     rerankers: RerankingModels,
+    engine: EngineOptions,
     cluster: ClusterOptions,
     *,
     device: str,
+    folders: Sequence[Path],
     load: Callable[[str], Translator],
     trusts_code: bool,
     command: Mapping[str, Any],
@@ -53,7 +55,7 @@ def translate_corpus(
     """Translate `file` into `options.out` on the replicas, which `load` the model on a device. `translator` is the same
     model on this machine, which checks the options before Ray is started."""
     check_options(translator, options, constraints)
-    FileTranslation(translator, options, search, rerankers)
+    FileTranslation(translator, options, search, rerankers, None)
     source, out = _check_places(file, options)
     _check_address(cluster.ray_address)
     _import_ray()  # a missing Ray is reported before the input is read
@@ -72,6 +74,8 @@ def translate_corpus(
             output=output,
             command=command,
             load=_Loader(load, device),
+            folders=folders,
+            engine=engine,
             trusts_code=trusts_code,
             options=options,
             search=search,

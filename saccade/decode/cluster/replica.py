@@ -3,17 +3,19 @@
 import io
 import json
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from saccade.data.parts import InputPart, read_part
 from saccade.data.storage import StoredFile
 from saccade.decode.cluster.part_folder import PartFolder
+from saccade.decode.engines.choice import EngineChoice, EngineRequest
 from saccade.decode.file_translation import FileTranslation, RecordFile, explain_search
-from saccade.decode.options import Constraints, FileOptions, RerankingModels, Search
+from saccade.decode.options import Constraints, EngineOptions, FileOptions, RerankingModels, Search
 from saccade.decode.translator import Translator
 from saccade.errors import UserError
 from saccade.journal import DirectOutput, describe_command, explain_changes
@@ -29,6 +31,8 @@ class CorpusJob:
     output: PartFolder
     command: Mapping[str, Any]  # as `output.command`, before files and folders were described by their contents
     load: Callable[[], Translator]
+    folders: Sequence[Path]  # of the model, or of the models of an ensemble
+    engine: EngineOptions
     trusts_code: bool
     options: FileOptions
     search: Search
@@ -110,7 +114,10 @@ class Replica:
                 f"{socket.gethostname()} has other files than the machine of the command: {changes}; put the model and "
                 "the files of the options on a file system that all machines share"
             )
-        return FileTranslation(translator, self._options, self.job.search, self.job.rerankers)
+        job, options = self.job, self._options
+        request = EngineRequest.for_file(options, job.search, job.constraints, job.rerankers, job.engine)
+        engine = EngineChoice(translator, job.folders).choose(request)
+        return FileTranslation(translator, options, job.search, job.rerankers, engine)
 
 
 def as_row(part: InputPart) -> dict[str, str]:
