@@ -32,7 +32,7 @@ from saccade.decode.search.hypotheses import (
     start_hypotheses,
 )
 from saccade.decode.search.recording import Recorder
-from saccade.device import without_cudnn_attention
+from saccade.device import keep_freed_memory, without_cudnn_attention
 from saccade.errors import UserError
 from saccade.models.contract import Seq2Seq, follow_hypotheses, keep_sentences, make_room, take_rows
 from saccade.text import BOS, PAD
@@ -91,6 +91,7 @@ class SearchLoop:
 
     def run(self, source: Tensor, readable: Tensor, sentences: list[SentenceSearch]) -> list[list[Hypothesis]]:
         """Extend all hypotheses by one token at a time, until every sentence has finished."""
+        keep_freed_memory()
         self._sentences, self._device = sentences, source.device
         longest = max((sentence.longest for sentence in sentences), default=0)
         self._scorer = Scorer(self._search, longest, source.device)
