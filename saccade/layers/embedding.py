@@ -38,9 +38,10 @@ class Embeddings(nn.Module):
             self.output.weight = self.target.weight
 
     def of_source(self, tokens: Tensor) -> Tensor:
-        vectors: Tensor = self.source(tokens)
-        return vectors * self.scale
+        return self._scaled(self.source(tokens))
 
     def of_target(self, tokens: Tensor) -> Tensor:
-        vectors: Tensor = self.target(tokens)
-        return vectors * self.scale
+        return self._scaled(self.target(tokens))
+
+    def _scaled(self, vectors: Tensor) -> Tensor:
+        return vectors if self.scale == 1.0 else vectors * self.scale

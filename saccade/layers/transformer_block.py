@@ -85,11 +85,11 @@ class FeedForward(nn.Module):
     def forward(self, inputs: Tensor, readable: Tensor | None = None, before: Tensor | None = None) -> Tensor:
         """inputs (B, T, width); `before` (B, kernel − 1, width): the previous inputs"""
         if self.kind == "convolution":
-            hidden = F.relu(self.first(inputs, readable, before))
+            hidden = F.relu(self.first(inputs, readable, before), inplace=True)
         elif self.kind == "gated":
             gate, inner = self.first(inputs).chunk(2, -1)
             hidden = F.silu(gate) * inner
         else:
-            hidden = F.relu(self.first(inputs))
+            hidden = F.relu(self.first(inputs), inplace=True)
         outputs: Tensor = self.second(self.dropout(hidden))
         return outputs
