@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from saccade.layers.dropout import make_dropout
 from saccade.layers.late_gradients import late_gradients
+from saccade.layers.scan import CellScan, GatedScan, LongShortTermScan, TanhScan, scan, why_not_scanned
 
 Cell = Literal["tanh", "gru", "lstm"]
 First = Literal["last", "mean", "zero"]
@@ -34,6 +35,10 @@ class RecurrentUnit(nn.Module, ABC):
     def forward(self, projected: Tensor, state: Tensor) -> Tensor:
         """projected (B, gates·width), state (B, size) → state"""
 
+    @abstractmethod
+    def recurrent_layers(self) -> tuple[nn.Linear, ...]:
+        """The layers that read a state, in the order of the parts of `projected` to which they are added"""
+
     @classmethod
     def read(cls, state: Tensor) -> Tensor:
         return state if cls.parts == 1 else state.chunk(cls.parts, -1)[0]
@@ -44,12 +49,14 @@ class RecurrentUnit(nn.Module, ABC):
         """Run over a sentence (B, S, gates·width) → h (B, S, width), the last state. Padding does not change the
         state.
         """
+        length, kind = projected.shape[1], SCANS.get(type(self))
+        padded = [False] * length if readable is None else _find_padded_steps(readable)
+        if length and kind is not None and why_not_scanned(kind) is None:
+            weights = [layer.weight for layer in self.recurrent_layers()]
+            return scan(kind, projected, state, weights, readable, padded, backwards=backwards)
         steps = projected.unbind(1)
         keep: Sequence[Tensor] = () if readable is None else readable[..., None].unbind(1)
-        padded = [False] * len(steps)
-        if readable is not None:
-            padded = _find_padded_steps(readable)
-        outputs = [state] * len(steps)
+        outputs = [state] * length
         with late_gradients(len(steps)):
             for s in reversed(range(len(steps))) if backwards else range(len(steps)):
                 new = self(steps[s], state)
@@ -68,6 +75,9 @@ class TanhUnit(RecurrentUnit):
 
     def forward(self, projected: Tensor, state: Tensor) -> Tensor:
         return torch.tanh(projected + self.of_state(state))
+
+    def recurrent_layers(self) -> tuple[nn.Linear, ...]:
+        return (self.of_state,)
 
 
 class GatedUnit(RecurrentUnit):
@@ -90,6 +100,9 @@ class GatedUnit(RecurrentUnit):
         reset, update = torch.sigmoid(of_gates + self.of_gates(state)).chunk(2, -1)
         candidate = torch.tanh(of_candidate + self.of_candidate(reset * state))
         return torch.addcmul(candidate, update, state - candidate)  # unlike lerp, keeps float32 under autocast
+
+    def recurrent_layers(self) -> tuple[nn.Linear, ...]:
+        return self.of_gates, self.of_candidate
 
 
 class LongShortTermUnit(RecurrentUnit):
@@ -117,8 +130,17 @@ class LongShortTermUnit(RecurrentUnit):
         cell = forget * cell + enter * torch.tanh(of_candidate)
         return torch.cat([leave * torch.tanh(cell), cell], -1)
 
+    def recurrent_layers(self) -> tuple[nn.Linear, ...]:
+        return (self.of_state,)
+
 
 UNITS: Mapping[Cell, type[RecurrentUnit]] = {"tanh": TanhUnit, "gru": GatedUnit, "lstm": LongShortTermUnit}
+# A subclass may have other equations, so it has no scan.
+SCANS: Mapping[type[RecurrentUnit], type[CellScan]] = {
+    TanhUnit: TanhScan,
+    GatedUnit: GatedScan,
+    LongShortTermUnit: LongShortTermScan,
+}
 
 
 class Recurrence(nn.Module):
