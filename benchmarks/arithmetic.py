@@ -14,7 +14,7 @@ from work import Work
 
 from saccade.models import Seq2Seq
 
-ITEM_BYTES = {"float32": 4, "bfloat16": 2}
+ITEM_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
 _ONCE = ("first.of_source", "summary")  # applied once per sentence
 
 

@@ -1,7 +1,7 @@
 """Measure the speed of training and decoding beside peers, one table per command.
 
   python benchmarks/speed.py cpu-training --out benchmarks/results/speed-cpu-training.json
-  python benchmarks/speed.py gpu-decoding --rows 'base-*,bahdanau2014-bfloat16-256' --rounds 5
+  python benchmarks/speed.py gpu-decoding --rows 'base-*,bahdanau2014-float16-256' --rounds 5
   python benchmarks/speed.py cpu-decoding --tiny        # sizes of a test
 
 Tables: cpu-training, cpu-decoding, gpu-training, gpu-decoding. The contestants of a row take turns for `--rounds`

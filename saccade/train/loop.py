@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from saccade.device import without_cudnn_attention
+from saccade.device import keep_freed_memory, without_cudnn_attention
 from saccade.errors import UserError
 from saccade.train.distributed import WorkerLostError, Workers, join_workers
 from saccade.train.graphs import GradientGraphs
@@ -124,8 +124,8 @@ def start_run(
     device = workers.connect(training.device)
     precision = workers.rank0_first(lambda: Precision(training.precision, device))
     training = workers.broadcast(lambda: prepare_folder(out, tables, training, resume=resume))
-    if isinstance(training.threads, int):
-        torch.set_num_threads(training.threads)
+    torch.set_num_threads(training.threads if isinstance(training.threads, int) else torch.get_num_threads())
+    keep_freed_memory()
 
     def build_learner() -> Learner[Any]:
         if not (out / RECIPE).exists():

@@ -74,10 +74,10 @@ def test_a_target_is_relative_to_a_peer_of_the_same_run(results: Path) -> None:
 
 
 def test_the_fastest_batch_counts(results: Path) -> None:
-    rows = {"base-float32-64": 100.0, "base-bfloat16-256": 9000.0, "bahdanau2014-float32-64": 200.0}
+    rows = {"base-float32-64": 100.0, "base-float16-256": 9000.0, "bahdanau2014-float32-64": 200.0}
     write(results / "speed-gpu-decoding.json", {k: [entry("Saccade", v, peer=False)] for k, v in rows.items()})
     cells = line(speeds.gpu_targets(), "beam 5, Transformer base, 30 tokens")
-    assert cells[2] == "9,000 (bfloat16-256)" and cells[5] == "yes"
+    assert cells[2] == "9,000 (float16-256)" and cells[5] == "yes"
     assert line(speeds.gpu_targets(), "beam 5, `bahdanau2014` base")[5] == "no"
 
 

@@ -23,7 +23,9 @@ def run(
         if not scanned:
             patch.setattr(recurrent, "why_not_scanned", lambda kind: "the plain path")
         outputs, last = unit.run(unit.of_input(inputs), state, readable, backwards=backwards)
-    loss = (outputs * torch.linspace(-1, 1, outputs.numel()).view_as(outputs)).sum() + last.square().sum()
+    loss = (
+        outputs * torch.linspace(-1, 1, outputs.numel(), device=outputs.device).view_as(outputs)
+    ).sum() + last.square().sum()
     return outputs, last, torch.autograd.grad(loss, [inputs, state, *unit.parameters()])
 
 
