@@ -41,7 +41,7 @@ class TanhScan(CellScan):
 
     def derive(self, of_state: Tensor, kept: Kept, of_projected: Tensor) -> Tensor:
         _, new = kept
-        of_projected.copy_(torch.ops.aten.tanh_backward(of_state, new))
+        _of_tanh(of_state, new, of_projected)
         return of_projected @ self.weights[0]
 
 
@@ -62,12 +62,12 @@ class GatedScan(CellScan):
         reset, update = gates.chunk(2, -1)
         of_reset, of_update, into_candidate = of_projected.chunk(3, -1)
         of_old = of_state * update
-        into_candidate.copy_(torch.ops.aten.tanh_backward(of_state - of_old, candidate))
+        _of_tanh(of_state - of_old, candidate, into_candidate)
         of_past = into_candidate @ of_candidate
-        of_reset.copy_(of_past * state)
-        of_update.copy_(of_state * change)
+        torch.mul(of_past, state, out=of_reset)
+        torch.mul(of_state, change, out=of_update)
         into_gates = of_projected[:, : 2 * self.width]
-        into_gates.copy_(torch.ops.aten.sigmoid_backward(into_gates, gates))
+        _of_sigmoid(into_gates, gates, into_gates)
         return of_old.addcmul_(of_past, reset).add_(into_gates @ of_gates)
 
 
@@ -90,13 +90,24 @@ class LongShortTermScan(CellScan):
         forget, enter, leave, candidate = gates.chunk(4, -1)
         of_output, of_cell = of_state.chunk(2, -1)
         of_cell = of_cell + torch.ops.aten.tanh_backward(of_output * leave, bounded)
-        for into, factor in zip(of_projected.chunk(4, -1), (cell, candidate, None, enter), strict=True):
-            into.copy_(of_output * bounded if factor is None else of_cell * factor)
+        of_forget, of_enter, of_leave, of_candidate = of_projected.chunk(4, -1)
+        torch.mul(of_cell, cell, out=of_forget)
+        torch.mul(of_cell, candidate, out=of_enter)
+        torch.mul(of_output, bounded, out=of_leave)
+        torch.mul(of_cell, enter, out=of_candidate)
         three = 3 * self.width
-        into_gates, into_candidate = of_projected[:, :three], of_projected[:, three:]
-        into_gates.copy_(torch.ops.aten.sigmoid_backward(into_gates, gates[:, :three]))
-        into_candidate.copy_(torch.ops.aten.tanh_backward(into_candidate, candidate))
+        into_gates = of_projected[:, :three]
+        _of_sigmoid(into_gates, gates[:, :three], into_gates)
+        _of_tanh(of_candidate, candidate, of_candidate)
         return torch.cat([of_projected @ weight, of_cell * forget], -1)
+
+
+def _of_tanh(of_output: Tensor, output: Tensor, of_input: Tensor) -> None:
+    torch.ops.aten.tanh_backward.grad_input(of_output, output, grad_input=of_input)
+
+
+def _of_sigmoid(of_output: Tensor, output: Tensor, of_input: Tensor) -> None:
+    torch.ops.aten.sigmoid_backward.grad_input(of_output, output, grad_input=of_input)
 
 
 def why_not_scanned(kind: type[CellScan] | None) -> str | None:
@@ -162,13 +173,13 @@ class _Scan(torch.autograd.Function):
         of_steps = of_outputs.unbind(1)
         of_projected = weights[0].new_empty(steps, ctx.shape[0], ctx.shape[2])  # in the order of the scan
         of_state = of_state.clone()
+        closed = of_state.new_empty(0) if readable is None else ~readable[..., None]
         for n in reversed(range(steps)):
             s = ctx.order[n]
-            of_state[:, : cell.width] += of_steps[s]
+            of_state[:, : cell.width].add_(of_steps[s])
             if ctx.padded[s]:
-                keep = readable[:, s, None]
-                moved = cell.derive(of_state.masked_fill(~keep, 0.0), kept[n], of_projected[n])
-                of_state = torch.where(keep, moved.to(of_state.dtype), of_state)
+                moved = cell.derive(of_state.masked_fill(closed[:, s], 0.0), kept[n], of_projected[n])
+                of_state = torch.where(closed[:, s], of_state, moved.to(of_state.dtype))
             else:
                 of_state = cell.derive(of_state, kept[n], of_projected[n]).to(of_state.dtype)
         of_weights, first = [], 0
