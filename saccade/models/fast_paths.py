@@ -8,8 +8,8 @@ import torch
 from saccade.attention import Additive
 from saccade.attention.additive import why_not_additive_on_cpu
 from saccade.fast_paths import FastPath
-from saccade.layers.linear_cross_entropy import why_not_chunked
 from saccade.layers.dropout import Dropout, why_not_drawn_in_bits
+from saccade.layers.linear_cross_entropy import why_not_chunked
 from saccade.layers.recurrent import SCANS, RecurrentUnit
 from saccade.layers.scan import why_not_scanned
 from saccade.models.contract import Seq2Seq
