@@ -12,7 +12,7 @@ from saccade.data.storage import StoredFile
 from saccade.decode import Translator
 from saccade.decode.cluster.part_folder import PartFolder
 from saccade.decode.cluster.replica import CorpusJob, Replica, as_row
-from saccade.decode.options import DEFAULT_SEARCH, Constraints, FileOptions, RerankingModels, Search
+from saccade.decode.options import DEFAULT_SEARCH, Constraints, EngineOptions, FileOptions, RerankingModels, Search
 from saccade.journal import describe_command
 from saccade.trained_model import Model
 
@@ -52,6 +52,8 @@ def make(tmp_path: Path, learnt: Translator) -> Callable[..., tuple[Replica, lis
             ),
             command=command,
             load=lambda: learnt,
+            folders=(),
+            engine=EngineOptions(),
             trusts_code=False,
             options=FileOptions(chunk=2, **options),
             search=search,
