@@ -27,8 +27,10 @@ from saccade.decode.translator import Translator
 from saccade.device import find_device, run_in_halves
 from saccade.errors import UserError
 from saccade.evaluation import score
+from saccade.fast_paths import FastPath
 from saccade.models import Seq2Seq, build_model
 from saccade.models.capturing import why_not_captured
+from saccade.models.fast_paths import list_fast_paths
 from saccade.text import Vocabularies
 from saccade.train import losses
 from saccade.train.dataset import load_dataset
@@ -161,6 +163,9 @@ class TranslationLearner(Learner[Batch]):
         if self.guide is not None:
             return "guided attention reads links of each pair"
         return why_not_captured(self.model)
+
+    def fast_paths(self) -> list[FastPath]:
+        return list_fast_paths(self.model, next(self.model.parameters()).device)
 
     def after_update(self, state: TrainingState, loss: float) -> None:
         if self.needs_each_loss:

@@ -110,12 +110,14 @@ def fast_paths(run: TrainingRun) -> list[FastPath]:
     fused = None if isinstance(run.optimiser, torch.optim.AdamW) else f"{run.training.optimiser} has no fused kernel"
     compiled = None if run.training.compile else "train.compile is false"
     failure = None if run.graphs is None else run.graphs.failure
+    with run.precision.autocast():
+        of_learner = run.learner.fast_paths()
     return [
         FastPath("CUDA graphs of gradients", why_not_captured(run) or failure),
         FastPath("updates submitted ahead", why_not_ahead(run)),
         FastPath("fused optimiser", fused),
         FastPath("compiled forward pass", compiled),
-        *run.learner.fast_paths(),
+        *of_learner,
     ]
 
 

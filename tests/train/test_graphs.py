@@ -129,6 +129,7 @@ def test_every_fast_path_gives_its_reason(make_recipe: MakeRecipe, tmp_path: Pat
     assert paths["CUDA graphs of gradients"] == "the run is on cpu"
     assert paths["updates submitted ahead"] == "only a GPU computes beside the host, not cpu"
     assert paths["fused optimiser"] is None and updates_in_flight(run) == 0
+    assert paths["recurrence as one operation"] is None  # of the model
     off = replace(run, training=replace(run.training, fast_paths=False))
     assert {path.name: path.reason for path in fast_paths(off)}[
         "updates submitted ahead"
