@@ -15,8 +15,12 @@ _B, _S, _T = 2, 4, 3
 
 def why_not_captured(model: Seq2Seq[Any, Any]) -> str | None:
     """The reason why forward and backward cannot be recorded, or None if they can, as those of this package."""
-    ours = all(type(module).__module__.split(".")[0] in ("saccade", "torch") for module in model.modules())
-    return None if ours else find_host_reads(model)  # which imports much of torch, and takes seconds
+    return None if is_built_in(model) else find_host_reads(model)  # which imports much of torch, and takes seconds
+
+
+def is_built_in(model: Seq2Seq[Any, Any]) -> bool:
+    """Whether all its parts are of this package or of torch."""
+    return all(type(module).__module__.split(".")[0] in ("saccade", "torch") for module in model.modules())
 
 
 def find_host_reads(model: Seq2Seq[Any, Any]) -> str | None:

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from saccade.device import is_out_of_memory, recover_random_state, release_unused
-from saccade.models.contract import map_tensors
+from saccade.models.contract import list_tensors, map_tensors
 from saccade.train.optimisation import Precision
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class GradientGraphs:
     def replay(self, run: "TrainingRun", part: Any, tokens: int) -> Tensor | None:
         """Add the gradients of `part` to the parameters' → the plain loss; None: there is no graph of this shape."""
         before = [None if p.grad is None else p.grad.clone() for p in self._parameters]  # of the parts before this one
-        tensors = _tensors(part)
+        tensors = list_tensors(part)
         key = tuple(tensor.shape for tensor in tensors)
         graph = self._graphs.get(key)
         if graph is None:
@@ -144,7 +144,7 @@ class GradientGraphs:
             recover_random_state(run.device)
             release_unused(run.device)
             return None
-        return _Graph(graph, _tensors(static), exists)
+        return _Graph(graph, list_tensors(static), exists)
 
 
 def _linear_parameters(model: nn.Module) -> list[nn.Parameter]:
@@ -154,14 +154,3 @@ def _linear_parameters(model: nn.Module) -> list[nn.Parameter]:
         for kind in (True, False)
     )
     return [parameter for key, parameter in linear.items() if key not in others]
-
-
-def _tensors(batch: Any) -> list[Tensor]:
-    found: list[Tensor] = []
-
-    def note(tensor: Tensor) -> Tensor:
-        found.append(tensor)
-        return tensor
-
-    map_tensors(note, batch)
-    return found

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from saccade.device import is_out_of_memory
-from saccade.models.contract import Seq2Seq, list_tensors, map_tensors
+from saccade.models.contract import list_tensors, map_tensors
 
 State = TypeVar("State")
 
@@ -20,11 +20,6 @@ State = TypeVar("State")
 _pools: dict[torch.device, Any] = {}
 _last: dict[torch.device, torch.cuda.CUDAGraph] = {}
 _streams: dict[torch.device, torch.cuda.Stream] = {}  # on which they are captured
-
-
-def why_not_built_in(model: Seq2Seq[Any, Any]) -> str | None:
-    ours = all(type(module).__module__.split(".")[0] in ("saccade", "torch") for module in model.modules())
-    return None if ours else "the model is not one of this package, and may need numbers from the device at every step"
 
 
 class StepGraph(Generic[State]):

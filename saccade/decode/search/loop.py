@@ -20,7 +20,7 @@ from saccade.decode.constraints.choice import NEVER, ConstrainedChoice, Rules
 from saccade.decode.options import Search
 from saccade.decode.precision import choose_precision, in_precision
 from saccade.decode.search.expansion import HostParts, choose, score
-from saccade.decode.search.graphs import StepGraph, why_not_built_in
+from saccade.decode.search.graphs import StepGraph
 from saccade.decode.search.hypotheses import (
     Hypotheses,
     Hypothesis,
@@ -34,6 +34,7 @@ from saccade.decode.search.hypotheses import (
 from saccade.decode.search.recording import Recorder
 from saccade.device import keep_freed_memory, without_cudnn_attention
 from saccade.errors import UserError
+from saccade.models.capturing import is_built_in
 from saccade.models.contract import Seq2Seq, follow_hypotheses, keep_sentences, make_room, take_rows
 from saccade.text import BOS, PAD
 
@@ -182,7 +183,9 @@ def why_not_graphs(model: Seq2Seq[Any, Any], search: Search) -> str | None:
     """Why a search of this model on a GPU does not run by CUDA graphs, or None if it does."""
     if search.sample:
         return "samples are drawn on the CPU, so that they do not depend on the device"
-    return why_not_built_in(model) or model.why_state_grows()
+    if not is_built_in(model):
+        return "the model is not one of this package, and may need numbers from the device at every step"
+    return model.why_state_grows()
 
 
 def _start_sentence(length: int, search: Search, index: int, rules: Rules | None) -> SentenceSearch:

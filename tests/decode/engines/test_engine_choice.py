@@ -1,4 +1,4 @@
-"""When CTranslate2 searches, and what is said when it does not."""
+"""When CTranslate2 searches, and the reason when it does not."""
 
 import json
 from importlib.metadata import PackageNotFoundError
