@@ -36,6 +36,16 @@ def test_a_copy_follows_the_weights_of_its_model() -> None:
         assert torch.equal(weight.bfloat16(), narrow)
 
 
+@pytest.mark.parametrize("name", ["bahdanau2014", "vaswani2017"])
+def test_numbers_beyond_the_range_of_fp16_are_searched_in_fp32(name: str) -> None:
+    model = tiny(name, 6).float()
+    with torch.no_grad():
+        model.embeddings.output.weight.mul_(1e6)
+    assert not in_precision(model, torch.float16).embeddings.output.weight.isfinite().all()
+    wide, narrow = (run_search(model, *batch(*SOURCES), Search(beam=2, precision=p)) for p in ("fp32", "fp16"))
+    assert narrow == wide
+
+
 def test_fp32_and_other_weights_stay_as_they_are() -> None:
     model = tiny("cho2014")
     assert in_precision(model, torch.bfloat16) is model  # float64, as the laws are tested

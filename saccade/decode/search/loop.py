@@ -8,6 +8,7 @@ penalty cannot stop the search too early.
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,10 +76,15 @@ def run_search(
     ]
     if recorder is not None:
         recorder.begin(indices, search.beam)
-    model = in_precision(model, choose_precision(search.precision, source.device))
+    converted = in_precision(model, choose_precision(search.precision, source.device))
     # Normalised weights are computed once per search.
     with torch.inference_mode(), parametrize.cached(), without_cudnn_attention():
-        results = SearchLoop(model, search, recorder, on_step).run(source, readable, sentences)
+        results = SearchLoop(converted, search, recorder, on_step).run(source, readable, sentences)
+    if converted is not model and any(map(_is_stuck, sentences, results)):  # by numbers beyond the range of fp16
+        wide = replace(search, precision="fp32")
+        return run_search(
+            model, source, readable, wide, indices=indices, rules=rules, recorder=recorder, on_step=on_step
+        )
     if recorder is not None:
         recorder.finish(indices, results)
     return results
@@ -186,6 +192,11 @@ def why_not_graphs(model: Seq2Seq[Any, Any], search: Search) -> str | None:
     if not is_built_in(model):
         return "the model is not one of this package, and may need numbers from the device at every step"
     return model.why_state_grows()
+
+
+def _is_stuck(sentence: SentenceSearch, found: Sequence[Hypothesis]) -> bool:
+    """No token could follow the best hypothesis, although it is shorter than it may be."""
+    return not found or (not found[0].ended and len(found[0].tokens) < sentence.longest)
 
 
 def _start_sentence(length: int, search: Search, index: int, rules: Rules | None) -> SentenceSearch:
