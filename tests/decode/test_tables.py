@@ -10,7 +10,7 @@ from saccade.data.storage import StoredFile
 from saccade.decode import Translator
 from saccade.decode.cluster.part_folder import PartFolder, join_parts
 from saccade.decode.cluster.replica import CorpusJob, Replica, as_row
-from saccade.decode.options import DEFAULT_SEARCH, Constraints, FileOptions, RerankingModels
+from saccade.decode.options import DEFAULT_SEARCH, Constraints, EngineOptions, FileOptions, RerankingModels
 from saccade.errors import UserError
 from saccade.journal import describe_command
 
@@ -35,6 +35,8 @@ def translate(table: Any, tmp_path: Path, learnt: Translator, suffix: str = ".pa
         output=output,
         command={"model": "m"},
         load=lambda: learnt,
+        folders=(),
+        engine=EngineOptions(),
         trusts_code=False,
         options=FileOptions(chunk=2, **options),
         search=DEFAULT_SEARCH.with_options(n_best=2),

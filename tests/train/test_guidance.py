@@ -195,8 +195,8 @@ def test_guided_attention_aligns_better(name: str, tmp_path: Path) -> None:
                 "alignments": "task" if guided else None,
             },
             "model": {"name": name, "preset": "tiny", "dropout": 0.1},
-            "train": {"guided": guided, "lr": 3e-3, "warmup": 30, "tokens": 800, "max_steps": 150}
-            | {"check_every": 150, "judge": "loss", "device": "cpu", "threads": 1},
+            "train": {"guided": guided, "lr": 3e-3, "warmup": 30, "tokens": 800, "max_steps": 200}
+            | {"check_every": 200, "judge": "loss", "device": "cpu", "threads": 1},
         }
         out = tmp_path / f"{guided}"
         train(recipe_of(mapping, "test"), out)

@@ -129,7 +129,7 @@ def test_a_run_in_little_memory_gives_the_same_scores(
     room = model_folder.load_training(tmp_path / "parts")["progress"]["room"]
     assert max(shape) <= max(tried) <= room <= 2 * max(shape) and f"at most {room} tokens" in log.text
     for line, expected in zip(metrics(tmp_path), metrics(tmp_path / "whole")):
-        assert line == pytest.approx(expected, abs=1e-4)
+        assert line == pytest.approx(expected, rel=1e-5, abs=1e-4)  # a perplexity of hundreds is rounded more coarsely
 
 
 @pytest.mark.parametrize("name", ["cho2014", "bahdanau2014", "vaswani2017"])
