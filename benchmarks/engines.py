@@ -33,6 +33,7 @@ def texts_of(work: Work, vocabularies: Vocabularies) -> list[str]:
 def bare_search(work: Work, *, int8: bool = False) -> Call:
     """CTranslate2 on tokens"""
     import ctranslate2
+
     from saccade.decode.engines.engine import write_model
 
     model: Any = ours.build(work).eval()

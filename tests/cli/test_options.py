@@ -37,7 +37,7 @@ def bake(cake: Path, count: Annotated[int, typer.Option()] = 1, *, baking: Bakin
     baked.extend([(cake, baking)] * count)
 
 
-def reheat(*, baking: Annotated[Baking, Only("minutes")] = Baking(minutes=5)) -> None:  # noqa: B008
+def reheat(*, baking: Annotated[Baking, Only("minutes")] = Baking(minutes=5)) -> None:
     """Bake again."""
     baked.append((Path(), baking))
 
