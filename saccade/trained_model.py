@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from saccade.decode.engines.export import Export
     from saccade.evaluation.results import SystemsEvaluation
 
-BATCH_TOKENS = 8192
 TEN_HYPOTHESES = DEFAULT_SEARCH.with_options(beam=10)
 
 
@@ -128,7 +127,7 @@ class Model(FileWork):
         count: int = 500,
         seed: int = 1,
         search: Search = DEFAULT_SEARCH,
-        batch_tokens: int = BATCH_TOKENS,
+        batch_tokens: int | None = None,
         progress: Progress | None = None,
         **options: Any,
     ) -> "Calibration":
@@ -162,7 +161,7 @@ class Model(FileWork):
         count: int = 500,
         seed: int = 1,
         search: Search = TEN_HYPOTHESES,
-        batch_tokens: int = BATCH_TOKENS,
+        batch_tokens: int | None = None,
         progress: Progress | None = None,
         **options: Any,
     ) -> "RerankingWeights":

@@ -10,7 +10,7 @@ from saccade.trained_model import load
 def calibrate(
     model: ModelFolder,
     device: Device = "auto",
-    batch_tokens: BatchTokens = 8192,
+    batch_tokens: BatchTokens = None,
     *,
     pairs: PairOptions,
     search: BriefSearch = DEFAULT_SEARCH,

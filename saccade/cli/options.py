@@ -40,7 +40,11 @@ class Only:
 ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="The folder of a trained model.")]
 Device = Annotated[str, typer.Option(help="The device: auto, cpu, cuda or mps.")]
 BatchTokens = Annotated[
-    int, typer.Option(help="Tokens × hypotheses per batch; a smaller number needs less memory.", min=1)
+    int | None,
+    typer.Option(
+        help="Tokens × hypotheses per batch (default: 8192 on a CPU, more on a GPU); fewer need less memory.",
+        min=1,
+    ),
 ]
 BriefSearch = Annotated[Search, Only("beam", "length_penalty")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]

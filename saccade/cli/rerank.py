@@ -19,7 +19,7 @@ def rerank(
     out: Out = Path("weights.json"),
     metric: Annotated[Literal["chrf", "bleu"], typer.Option(help="The metric to tune for.")] = "chrf",
     device: Device = "auto",
-    batch_tokens: BatchTokens = 8192,
+    batch_tokens: BatchTokens = None,
     *,
     pairs: PairOptions,
     rerankers: RerankingModels,

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
+from saccade.decode.options import SearchTokens
 from saccade.ranges import Checked, Count, CountOrZero, NotNegative, Range, option
 
 TRAINING, EVALUATION, MEASUREMENT = "Training", "Evaluation", "Measurement"
@@ -45,7 +46,7 @@ class CompareOptions(Checked):
         "auto", "Draw heatmaps per word or token (piece); auto decides.", MEASUREMENT
     )
     device: str = option("auto", "The device: auto, cpu, cuda or mps.")
-    batch_tokens: Count = option(8192, "Tokens × hypotheses per batch; a smaller number needs less memory.")
+    batch_tokens: SearchTokens = None
 
     @property
     def overrides(self) -> list[str]:

@@ -119,7 +119,7 @@ def calibrate(
     pairs: Iterable[TextPair],
     search: Search = DEFAULT_SEARCH,
     *,
-    batch_tokens: int = BATCH_TOKENS,
+    batch_tokens: int | None = None,  # None: as many as suit the device
     progress: OnProgress | None = None,
 ) -> Calibration:
     """Fit the confidence of sentences on translations by `search`, and the confidence of tokens on the targets.
@@ -131,8 +131,10 @@ def calibrate(
     if len(written) < FEWEST:
         raise UserError(f"calibration needs at least {FEWEST} pairs with text on both sides, got {len(written)}")
     ids = [translator.vocabularies.encode(data.TextPair(*pair)) for pair in written]
-    steps = [row.astype(np.float64) for row in force_targets(translator, ids, _guesses, batch_tokens=batch_tokens)]
-    results = translator.translate([source for source, _ in written], search, progress=progress)
+    rows = force_targets(translator, ids, _guesses, batch_tokens=batch_tokens or BATCH_TOKENS)
+    steps = [row.astype(np.float64) for row in rows]
+    sources = [source for source, _ in written]
+    results = translator.translate(sources, search, batch_tokens=batch_tokens, progress=progress)
     counts = Counts([result.text for result in results], [target for _, target in written], metrics=["chrf"])
     quality = np.array(counts.sentence_scores("chrf")) / 100
     means = np.array([np.mean(result.token_log_probs) for result in results])

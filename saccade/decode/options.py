@@ -1,5 +1,4 @@
-"""The options of everything that runs a trained model: the search, constraints on its result, and files. They load no
-torch."""
+"""The options of all that runs a trained model: search, constraints on its result, and files. They load no torch."""
 
 import math
 from collections.abc import Callable
@@ -55,6 +54,10 @@ Out = Annotated[
 ]
 Restart = Annotated[bool, Help("Start from the beginning and discard the output of an interrupted command.")]
 BatchTokens = Annotated[Count, Help("Tokens × hypotheses per batch; a smaller number needs less memory.")]
+SearchTokens = Annotated[
+    Count | None,
+    Help("Tokens × hypotheses per batch (default: 8192 on a CPU, more on a GPU); fewer need less memory."),
+]
 Chunk = Annotated[Count, Help("Number of lines to process and save at a time.")]
 By = Annotated[
     Literal["auto", "piece", "word"],
@@ -290,10 +293,7 @@ class FileOptions(Checked):
     by: By = "auto"
     tag: Tag = None
     tree: Path | None = option(None, "Write the search trees to this file, one JSON object per line.")
-    batch_tokens: Count | None = option(
-        None,
-        "Tokens × hypotheses per batch (default: 8192 on a CPU, more on a GPU); a smaller number needs less memory.",
-    )
+    batch_tokens: SearchTokens = None
     chunk: Count | None = option(None, "Number of lines to process and save at a time (default: 512, more on a GPU).")
     explain: bool = option(False, "List the fast paths, and why one is not taken.")
     jsonl_in: bool = _json(False, "Read one JSON object per line, whatever the file's name.")

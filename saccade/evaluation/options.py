@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from saccade.decode.options import SearchTokens
 from saccade.ranges import Checked, Count, CountOrZero, Seed, option
 
 SYSTEMS, COUNTING, SHOWING = "Systems", "Metrics", "Output"
@@ -47,7 +48,7 @@ class EvaluateOptions(Checked):
     count: Count = option(500, "Number of test pairs, if they come from a task.")
     seed: Seed = option(1, "Seed for the test pairs, if they come from a task.")
     device: str = option("auto", "The device: auto, cpu, cuda or mps.")
-    batch_tokens: Count = option(8192, "Tokens × hypotheses per batch; a smaller number needs less memory.")
+    batch_tokens: SearchTokens = None
 
     @property
     def metric_names(self) -> list[str]:

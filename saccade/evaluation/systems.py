@@ -10,6 +10,7 @@ from pathlib import Path
 
 from saccade import files, model_folder
 from saccade.align import Aligner, AlignmentHead, AlignmentScores, GoldLinks, PairAttention, score_alignments
+from saccade.align.aligner import BATCH_TOKENS
 from saccade.align.scores import score_baselines
 from saccade.data import read_lines
 from saccade.data.inputs import Pairs, name_pairs
@@ -146,8 +147,8 @@ class _Evaluator:
         """Align the references, which the gold is about."""
         if self.gold is None or not translator.attends:
             return None
-        head, batch_tokens = AlignmentHead(layer=self.options.layer), self.options.batch_tokens
-        aligner = Aligner(translator, head, tokenised=self.options.tokenised, by="word", batch_tokens=batch_tokens)
+        head, tokens = AlignmentHead(layer=self.options.layer), self.options.batch_tokens or BATCH_TOKENS
+        aligner = Aligner(translator, head, tokenised=self.options.tokenised, by="word", batch_tokens=tokens)
         return score_alignments([pair.links for pair in aligner.align(self.data.pairs)], self.gold)
 
     def _test(self, baseline: EvaluatedSystem, system: EvaluatedSystem) -> tuple[Difference, ...]:
