@@ -129,7 +129,7 @@ def gpu_decoding(options: Options) -> Rows:
     for name, model, settings in (("base", "vaswani2017", BASE), ("bahdanau2014", "bahdanau2014", WIDE_RNN)):
         for dtype, size in product(("float32", "float16"), BATCHES):
             work = Work(name=f"{name}-{dtype}-{size}", model=model, settings=settings, rows=size, dtype=dtype, **batch)
-            peer = _peers(peers.MARIAN) if (name, dtype) == ("base", "float16") and size <= 256 else {}
+            peer = _peers(peers.MARIAN) if (name, dtype) == ("base", "float16") else {}
             rows |= _rows(options, (work, decoding() | peer))
     return rows
 
