@@ -4,7 +4,7 @@ python benchmarks/distributed.py [--updates 8] [--repeats 3] [--out benchmarks/r
 
 The measurement starts this program again under torchrun, with one thread per process. Each process computes its share
 of the same batches, sums the gradients with the others through `Workers`, and updates its weights. The estimate
-uses the assumptions at the top of this file and no measurement of several GPUs.
+uses the assumptions at the top of this file, the measured speed of one GPU, and no measurement of several.
 """
 
 import argparse
@@ -34,7 +34,7 @@ BATCHES = (32, 64)
 
 # The estimate. The bandwidth is that of the slowest link of a ring, in bytes per second and direction, as vendors state
 # it: NVLink of one GPU, or all network ports of a machine of 8 GPUs together, over which NCCL spreads its rings. A
-# collective reaches the stated share of it. Speeds are target tokens per second on one H200.
+# collective reaches the stated share of it.
 ASSUMPTIONS: dict[str, Any] = {
     "vocabulary": 10_000,
     "bytes_per_gradient": 4,  # fp32, also with bf16 autocast: the weights are fp32
@@ -51,12 +51,13 @@ ASSUMPTIONS: dict[str, Any] = {
         },
         "64 GPUs, one port of 100 Gb/s per machine": {"gpus": 64, "hop": "InfiniBand", "bytes_per_second": 12.5e9},
     },
-    "models": {
-        "vaswani2017 base": {"tokens_per_gpu": 16_384, "tokens_per_second": 649e3, "basis": "measured, compiled"},
-        "vaswani2017 tiny": {"tokens_per_gpu": 16_384, "tokens_per_second": 1e6, "basis": "target"},
-        "bahdanau2014 paper": {"tokens_per_gpu": 3_840, "tokens_per_second": 59e3, "basis": "measured"},
+    "models": {  # the tokens per second of one GPU are those of a row of benchmarks/speed.py
+        "vaswani2017 base": {"tokens_per_gpu": 16_384, "measured": ("gpu-training", "base")},
+        "vaswani2017 tiny": {"tokens_per_gpu": 16_384, "measured": ("gpu-loop", "tiny-loop")},
+        "bahdanau2014 paper": {"tokens_per_gpu": 3_840, "measured": ("gpu-training", "bahdanau2014")},
     },
 }
+RESULTS = Path(__file__).resolve().parent / "results"
 
 
 def draw_batch(pairs: int, seed: int) -> Batch:
@@ -171,6 +172,22 @@ def estimate(assumed: dict[str, Any]) -> list[dict[str, Any]]:
     return rows
 
 
+def with_speeds(assumed: dict[str, Any]) -> dict[str, Any]:
+    """The same assumptions with the measured tokens per second of each model."""
+    models = {
+        name: {**model, "tokens_per_second": measured_speed(*model["measured"])}
+        for name, model in assumed["models"].items()
+    }
+    return assumed | {"models": models}
+
+
+def measured_speed(table: str, row: str) -> float:
+    """Target tokens per second of Saccade on one GPU"""
+    rows = json.loads((RESULTS / f"speed-{table}.json").read_text(encoding="utf-8"))["rows"]
+    (found,) = (each for each in rows if each["row"] == row)
+    return float(next(each["median"] for each in found["contestants"] if each["name"] == "Saccade"))
+
+
 def count_bytes(kind: str, preset: str, assumed: dict[str, Any]) -> int:
     with torch.device("meta"):
         model = MODELS[kind](MODELS[kind].PRESETS[preset], assumed["vocabulary"], assumed["vocabulary"])
@@ -189,11 +206,12 @@ def main() -> None:
         return
     kinds = [(1, BATCHES[0]), (2, BATCHES[0]), (2, BATCHES[1])]
     rows = [measure(*kind, arguments.updates) for _ in range(arguments.repeats) for kind in kinds]
+    assumed = with_speeds(ASSUMPTIONS)
     result = {
         "measured": summarise(rows),
         "runs": rows,
-        "assumptions": ASSUMPTIONS,
-        "estimated": estimate(ASSUMPTIONS),
+        "assumptions": assumed,
+        "estimated": estimate(assumed),
         "provenance": provenance(seed=1),
     }
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
