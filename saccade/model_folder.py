@@ -3,6 +3,7 @@
     model.safetensors      the weights, each tied tensor once
     config.json            format version, model and its configuration, vocabulary hashes, checksum of the weights
     (tokeniser files)      put there by the caller, named in `vocabularies`
+    shortlist.safetensors  if `extra` has its checksum
     README.md              the model card, put there by the caller
     training/              the state of a run, for resuming: state.json and state.safetensors
 

@@ -23,7 +23,7 @@ from saccade.decode.parts import CallOptions, Engine, LengthLimits, OnProgress, 
 from saccade.decode.search.hypotheses import Hypothesis
 from saccade.decode.search.loop import OnStep, run_search
 from saccade.decode.search.recording import Recorder
-from saccade.decode.shortlist.narrowed_model import why_no_shortlist, why_whole_vocabulary
+from saccade.decode.shortlist.narrowed_model import require_shortlist, why_whole_vocabulary
 from saccade.decode.shortlist.tables import Candidates, Shortlist
 from saccade.decode.translation import Translation
 from saccade.device import find_device, is_out_of_memory, run_in_halves, split_in_half
@@ -285,13 +285,10 @@ class Translator:
         """The tokens to score; None: all of them."""
         if not options.search.shortlist:
             return None
-        if (reason := why_no_shortlist(self.model)) is not None:
-            raise UserError(f"--shortlist: {reason}; translate without it")
-        if self.shortlist is None:
-            raise UserError("--shortlist: the model has none; make it with `saccade shortlist MODEL PAIRS`")
+        shortlist = require_shortlist(self.model, self.shortlist)
         constrained = [place for place, rule in enumerate(rules) if rule is not None]
         whole = why_whole_vocabulary(options.search, constrained=bool(constrained), recorded=options.record)
-        return self.shortlist.choose(sources, unlimited=constrained, keeps_ids=whole is not None)
+        return shortlist.choose(sources, unlimited=constrained, keeps_ids=whole is not None)
 
     def _rules(self, part: TextPart) -> Rules | None:
         if part.constraints is None or not part.is_constrained():

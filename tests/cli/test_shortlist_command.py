@@ -54,8 +54,10 @@ def test_json_is_for_programs(run: Run, folder: Path, files: tuple[Path, Path], 
 def test_translate_refuses_in_one_line(
     run: Run, folder: Path, files: tuple[Path, Path], options: list[str], message: str
 ) -> None:
-    done = run("translate", folder, files[0], "--device", "cpu", *options)
+    out = folder.parent / "out.txt"
+    done = run("translate", folder, files[0], "--device", "cpu", "--out", out, *options)
     assert done.code == 2 and done.err.count("\n") == 1 and message in done.err
+    assert not list(folder.parent.glob("out.txt*"))
 
 
 def test_an_ensemble_has_none(run: Run, folder: Path, files: tuple[Path, Path]) -> None:

@@ -54,9 +54,22 @@ def test_every_sentence_has_its_own_tokens_each_at_one_place(
         assert candidates.restore(results)[b][0].tokens == tuple(written)
 
 
+def test_memory_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    starts, always = np.arange(SOURCES + 1, dtype=np.int32), with_special_tokens(np.empty(0, np.int64))
+    shortlist = Shortlist(starts, np.arange(4, 4 + SOURCES, dtype=np.int32), always, TARGETS)
+    sources = [[4, 5, 6], [7, 8]] * 20
+    few = shortlist.choose(sources)
+    assert few.own.shape == (40, 3)
+    monkeypatch.setattr("saccade.decode.shortlist.tables._MOST_COPIES", 3)
+    many = shortlist.choose(sources)
+    assert many.own.shape == (40, 0) and many.ids[0].tolist() == list(range(TARGETS))
+    for few_ids, few_allowed, allowed in zip(few.ids, few.allowed, many.allowed, strict=True):
+        assert sorted(few_ids[few_allowed].tolist()) == torch.nonzero(allowed).flatten().tolist()
+
+
 @settings(deadline=None, max_examples=30)
 @given(shortlist=shortlists())
-def test_tables_are_read_as_they_were_written(shortlist: Shortlist, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_tables_are_read_as_they_were_written(shortlist: Shortlist) -> None:
     again = Shortlist.from_bytes(shortlist.to_bytes(), Path(NAME), SOURCES, TARGETS)
     for name in ("starts", "best", "always"):
         assert np.array_equal(getattr(again, name), getattr(shortlist, name))

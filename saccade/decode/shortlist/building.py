@@ -100,11 +100,10 @@ def _draw_pairs(pairs: Pairs, options: ShortlistOptions, vocabularies: Vocabular
     encoded = [pair for pair in map(vocabularies.encode, sample.items) if 0 < count_links(pair) <= MOST_LINKS]
     if not encoded:
         raise UserError(f"{named.name}: every pair has a blank side; expected texts on both sides")
-    links = np.cumsum([count_links(pair) for pair in encoded])
-    if links[-1] <= MOST_LINKS:
-        return encoded
-    step = int(np.ceil(links[-1] / MOST_LINKS))
-    return encoded[::step]
+    links = sum(map(count_links, encoded))
+    thinned = encoded[:: -(-links // MOST_LINKS)]
+    fitting = np.cumsum([count_links(pair) for pair in thinned]) <= MOST_LINKS
+    return thinned[: np.count_nonzero(fitting)]
 
 
 def _compare(

@@ -14,7 +14,8 @@ from torch.nn import functional as F
 from saccade.attention.trace import Trace
 from saccade.decode.constraints.choice import NEVER
 from saccade.decode.options import Search
-from saccade.decode.shortlist.tables import Candidates
+from saccade.decode.shortlist.tables import Candidates, Shortlist
+from saccade.errors import UserError
 from saccade.layers.embedding import Embeddings
 from saccade.models.contract import Seq2Seq
 
@@ -26,6 +27,15 @@ def why_no_shortlist(model: Seq2Seq[Any, Any]) -> str | None:
     if type(model).features is Seq2Seq.features or not isinstance(getattr(model, "embeddings", None), Embeddings):
         return f"the logits of {type(model).__name__} are not those of one output layer"
     return None
+
+
+def require_shortlist(model: Seq2Seq[Any, Any], shortlist: Shortlist | None) -> Shortlist:
+    """The shortlist; the message says why there is none."""
+    if (reason := why_no_shortlist(model)) is not None:
+        raise UserError(f"--shortlist: {reason}; translate without it")
+    if shortlist is None:
+        raise UserError("--shortlist: the model has none; make it with `saccade shortlist MODEL PAIRS`")
+    return shortlist
 
 
 def why_whole_vocabulary(search: Search, *, constrained: bool, recorded: bool) -> str | None:

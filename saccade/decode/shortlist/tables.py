@@ -22,6 +22,7 @@ from saccade.text import EOS
 
 NAME = "shortlist.safetensors"
 _HEADER = 1 << 12  # bytes, more than that of any such file
+_MOST_COPIES = 16  # of the output layer, that the rows for single sentences may take
 _SPECIAL = np.arange(EOS + 1, dtype=np.int32)  # PAD, UNK, BOS and EOS
 
 Tokens = NDArray[np.int32]
@@ -74,16 +75,17 @@ class Shortlist:
         self, sources: Sequence[Sequence[int]], *, unlimited: Sequence[int] = (), keeps_ids: bool = False
     ) -> Candidates:
         """The candidates of a batch; those of a sentence do not depend on the others. The `unlimited` sentences may
-        write any token. With `keeps_ids`, or if a sentence is unlimited, every token is at the place of its id."""
+        write any token. With `keeps_ids`, if a sentence is unlimited, or if the rows of all sentences would take too
+        much memory, every token is at the place of its id, and those outside of a list are not allowed."""
         own = [np.setdiff1d(np.concatenate(self._translations(source)), self.always) for source in sources]
-        if keeps_ids or unlimited:
+        sizes = np.array([[len(tokens)] for tokens in own])
+        if keeps_ids or unlimited or sizes.size * sizes.max() > _MOST_COPIES * self.target_size:
             allowed = np.zeros((len(sources), self.target_size), bool)
             allowed[:, self.always] = True
             for row, tokens in zip(allowed, own, strict=True):
                 row[tokens] = True
             allowed[list(unlimited)] = True
             return _candidates(np.arange(self.target_size), np.zeros((len(sources), 0)), allowed)
-        sizes = np.array([[len(tokens)] for tokens in own])
         exists = np.arange(sizes.max()) < sizes
         table = np.zeros(exists.shape, np.int64)
         table[exists] = np.concatenate(own)
