@@ -1,6 +1,6 @@
 """Measure how much faster a beam search is with a shortlist, on one CPU thread.
 
-python benchmarks/shortlist.py [--rounds 5] [--vocabulary 8000] [--frequent 500] [--own 5] [--out FILE.json]
+python benchmarks/shortlist.py [--rounds 5] [--vocabularies 8000,32000] [--frequent 500] [--own 5] [--out FILE.json]
 
 The models and the batch are those of `speed.py cpu-decoding`: random weights, 64 random sources of 24 tokens, and 25
 tokens in every output. Each source token has `--own` translations that are not among the `--frequent` ones; tokens of
@@ -11,6 +11,7 @@ import argparse
 import json
 import random
 import time
+from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -33,7 +34,7 @@ ROWS = ("base", "rnn")
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--vocabulary", type=int)
+    parser.add_argument("--vocabularies", type=lambda text: [int(size) for size in text.split(",")], default=[8000])
     parser.add_argument("--frequent", type=int, default=500)
     parser.add_argument("--own", type=int, default=5)
     parser.add_argument("--tiny", action="store_true", help="tiny sizes, to see that everything runs")
@@ -41,9 +42,9 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     rows, result = cpu_decoding(Options(tiny=options.tiny)), {"provenance": provenance(seed=1), "rows": []}
-    for name in ROWS:
+    for name, vocabulary in product(ROWS, options.vocabularies):
         work = rows[name]().work
-        work = work if options.vocabulary is None else work.resized(vocabulary=options.vocabulary)
+        work = work if options.tiny else work.resized(vocabulary=vocabulary)
         measured = measure(work, options.rounds, options.frequent, options.own)
         result["rows"].append({"name": name, **measured})
         without, narrow = (f"{measured[key]:.2f}" for key in ("whole_seconds", "shortlist_seconds"))
