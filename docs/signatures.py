@@ -11,14 +11,15 @@ import saccade
 from saccade.align.options import AlignOptions
 from saccade.comparison.options import CompareOptions
 from saccade.decode.cluster.options import ClusterOptions
+from saccade.decode.engines.options import ExportOptions
 from saccade.decode.options import (
     DEFAULT_SEARCH,
     EngineOptions,
-    ExportOptions,
     FileOptions,
     RerankingModels,
     ScoreOptions,
 )
+from saccade.decode.shortlist.options import ShortlistOptions
 from saccade.evaluation.options import EvaluateOptions
 from saccade.ranges import Help, describe_option, field_hints, find_metadata
 from saccade.tour import TourOptions
@@ -28,6 +29,7 @@ OPTIONS = {
     "saccade train": TrainingRequest,
     "saccade translate": FileOptions,
     "saccade translate (engine)": EngineOptions,
+    "saccade shortlist": ShortlistOptions,
     "saccade export": ExportOptions,
     "saccade translate --ray": ClusterOptions,
     "saccade score": ScoreOptions,

@@ -3,6 +3,7 @@
     model.safetensors      the weights, each tied tensor once
     config.json            format version, model and its configuration, vocabulary hashes, checksum of the weights
     (tokeniser files)      put there by the caller, named in `vocabularies`
+    shortlist.safetensors  if `extra` has its checksum
     README.md              the model card, put there by the caller
     training/              the state of a run, for resuming: state.json and state.safetensors
 
@@ -133,12 +134,15 @@ def digest_weights(tensors: Mapping[str, Tensor]) -> str:
     return files.sha256(safetensors.torch.save(split_tensors(dict(tensors))[1]))
 
 
-def add_extra(folder: Path, **extra: Any) -> None:
-    """Add plain JSON values to a saved model, or replace those of the same names."""
+def add_extra(folder: Path, contents: Mapping[str, bytes] | None = None, **extra: Any) -> None:
+    """Add plain JSON values to a saved model, or replace those of the same names, together with files."""
     files.recover(folder)
     _, record = _retry_if_replaced(folder, _CONFIG, lambda: _read_config(folder))
     record["extra"] = {**record.get("extra", {}), **extra}
-    files.write_json(folder / _CONFIG, record, allow_nan=False)
+    with files.atomic_folder(folder) as new:
+        for name, content in (contents or {}).items():
+            (new / name).write_bytes(content)
+        files.write_json(new / _CONFIG, record, allow_nan=False)
 
 
 def save_training(folder: Path, state: Any) -> None:

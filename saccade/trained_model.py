@@ -6,16 +6,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from saccade.align.options import AlignOptions
+from saccade.decode.engines.options import ExportOptions
 from saccade.decode.options import (
     DEFAULT_SEARCH,
     Constraints,
     EngineOptions,
     EnsembleOptions,
-    ExportOptions,
     RerankingModels,
     Search,
     TooLong,
 )
+from saccade.decode.shortlist.options import ShortlistOptions
 from saccade.errors import Bar, Progress, Say, UserError, as_bar, count_up, say
 from saccade.evaluation.options import EvaluateOptions
 from saccade.fast_paths import FastPath
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from saccade.data.inputs import Pairs
     from saccade.decode import Calibration, PairScore, RerankingWeights, Translation, Translator
     from saccade.decode.engines.export import Export
+    from saccade.decode.shortlist.building import MadeShortlist
     from saccade.evaluation.results import SystemsEvaluation
 
 TEN_HYPOTHESES = DEFAULT_SEARCH.with_options(beam=10)
@@ -112,6 +114,24 @@ class Model(FileWork):
         from saccade.decode.engines.export import export_model
 
         return export_model(self.translator, self.folders, change_options(ExportOptions(), options), progress)
+
+    def make_shortlist(
+        self,
+        pairs: "Pairs",
+        targets: str | Path | None = None,
+        *,
+        progress: Progress | None = None,
+        bar: Bar | None = None,
+        **options: Any,
+    ) -> "MadeShortlist":
+        """Learn from pairs which tokens translate which, for `shortlist=True`, and save it in the model's folder.
+
+        `options` are the options of `saccade shortlist`.
+        """
+        from saccade.decode.shortlist.building import make_shortlist
+
+        chosen = change_options(ShortlistOptions(), {**options, "targets": targets})
+        return make_shortlist(self.translator, self.folders, pairs, chosen, bar or as_bar(progress))
 
     def score(self, sources: Sequence[str], targets: Sequence[str], *, batch_tokens: int = 4096) -> "list[PairScore]":
         """Score given translations by their log-probability: in total, per token and per word."""

@@ -15,14 +15,15 @@ from saccade.comparison.options import CompareOptions
 from saccade.data import TextPair
 from saccade.data.inputs import list_pairs, name_pairs
 from saccade.decode.cluster.options import ClusterOptions
+from saccade.decode.engines.options import ExportOptions
 from saccade.decode.options import (
     EngineOptions,
     EnsembleOptions,
-    ExportOptions,
     FileOptions,
     RerankingModels,
     ScoreOptions,
 )
+from saccade.decode.shortlist.options import ShortlistOptions
 from saccade.errors import UserError
 from saccade.evaluation.options import EvaluateOptions
 from saccade.ranges import OptionError
@@ -143,6 +144,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
         ClusterOptions,
         saccade.load,
     ),
+    "shortlist": (ShortlistOptions, saccade.Model.make_shortlist, saccade.load),
     "export": (ExportOptions, saccade.Model.export),
     "score": (ScoreOptions, EnsembleOptions, saccade.Model.score_file, saccade.load),
     "rerank": (saccade.Model.tune_reranking, RerankingModels, saccade.Search, saccade.load),

@@ -125,7 +125,9 @@ CLI_IMPORTS = {
     "saccade.align.options": None,
     "saccade.comparison.options": None,
     "saccade.decode.cluster.options": None,
+    "saccade.decode.engines.options": None,
     "saccade.decode.options": None,
+    "saccade.decode.shortlist.options": None,
     "saccade.evaluation.options": None,
 }
 

@@ -12,6 +12,7 @@ from saccade.cli.list import attentions, models, tasks
 from saccade.cli.options import Command, common_options
 from saccade.cli.rerank import rerank
 from saccade.cli.score import score
+from saccade.cli.shortlist import shortlist
 from saccade.cli.sweep import sweep
 from saccade.cli.train import train
 from saccade.cli.translate import translate
@@ -25,7 +26,19 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("try")(try_)
-MODEL_COMMANDS: list[Command] = [train, sweep, translate, score, rerank, calibrate, align, evaluate, compare, export]
+MODEL_COMMANDS: list[Command] = [
+    train,
+    sweep,
+    translate,
+    score,
+    rerank,
+    calibrate,
+    align,
+    evaluate,
+    compare,
+    shortlist,
+    export,
+]
 LISTS: list[Command] = [tasks, models, attentions]
 for function in (data, *MODEL_COMMANDS, *LISTS):
     app.command()(function)

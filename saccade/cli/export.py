@@ -2,7 +2,7 @@
 
 from saccade.cli.console import progress_bar, show
 from saccade.cli.options import ModelFolder, command
-from saccade.decode.options import ExportOptions
+from saccade.decode.engines.options import ExportOptions
 from saccade.trained_model import load
 
 

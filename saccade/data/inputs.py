@@ -33,8 +33,10 @@ def name_pairs(
     count: int = 500,
     seed: int = 1,
     words: tuple[int, int] | None = None,
+    split: str = "test",
 ) -> NamedPairs:
-    """Open pairs in any form; `count`, `seed` and `words` (shortest and longest source) choose a task's test pairs."""
+    """Open pairs in any form; `count`, `seed`, `words` (shortest and longest source) and `split` choose those of a
+    task."""
     if not isinstance(pairs, str | Path):
         if targets is not None:
             raise UserError(f"the pairs have targets of their own; leave {targets} out")
@@ -44,10 +46,10 @@ def name_pairs(
             raise UserError(f"{pairs} has targets of its own; leave {targets} out")
         from saccade.tasks import task
 
-        drawn = list(task(task_).pairs(count, seed, split="test", words=words))
+        drawn = list(task(task_).pairs(count, seed, split=split, words=words))
         links = [frozenset(pair.alignment) for pair in drawn if pair.alignment is not None]
         return NamedPairs(
-            f"{pairs}, test split, seed {seed}" + ("" if words is None else f", {words[0]} to {words[1]} words"),
+            f"{pairs}, {split} split, seed {seed}" + ("" if words is None else f", {words[0]} to {words[1]} words"),
             [TextPair(pair.source, pair.target) for pair in drawn],
             links if len(links) == len(drawn) else None,
         )

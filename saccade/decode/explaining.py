@@ -9,6 +9,7 @@ from saccade.attention import Attention
 from saccade.decode.options import Search
 from saccade.decode.precision import choose_precision
 from saccade.decode.search.loop import why_not_graphs
+from saccade.decode.shortlist.narrowed_model import why_no_shortlist, why_whole_vocabulary
 from saccade.fast_paths import FastPath
 from saccade.models.contract import Seq2Seq
 
@@ -27,6 +28,9 @@ def search_paths(
     graphs = on_host or why_not_graphs(model, search)
     if device.type != "cuda":
         graphs = f"they are for CUDA, and the model is on {device.type}"
+    whole = why_no_shortlist(model) or why_whole_vocabulary(search, constrained=constrained, recorded=recorded)
+    if not search.shortlist:
+        whole = "the text may differ; --shortlist accepts that"
     is_narrow = choose_precision(search.precision, device) != torch.float32
     wide = None if is_narrow else f"precision is {search.precision}, which is fp32 on {device.type}"
     return [
@@ -35,6 +39,7 @@ def search_paths(
         FastPath("CUDA graphs of steps", graphs),
         FastPath("half precision", wide),
         FastPath("fused attention", _why_not_fused(model, search)),
+        FastPath("scores for a shortlist of tokens", whole),
     ]
 
 

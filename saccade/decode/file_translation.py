@@ -24,6 +24,7 @@ from saccade.decode.options import Constraints, FileOptions, RerankingModels, Se
 from saccade.decode.parts import Engine
 from saccade.decode.reranking import Rank, rerank_by
 from saccade.decode.search.loop import OnStep
+from saccade.decode.shortlist.narrowed_model import require_shortlist
 from saccade.decode.translation import Translation
 from saccade.decode.translator import Translator
 from saccade.decode.unknown_words import read_dictionary, replace_unknown
@@ -188,6 +189,8 @@ class FileTranslation:
         engine: Engine | None,
     ) -> None:
         self.translator, self.options, self.search, self.engine = translator, options, search, engine
+        if search.shortlist:
+            require_shortlist(translator.model, translator.shortlist)
         self.add_tag = translator.tagger(options.tag)
         self.rerank: Rank | None = None  # all hypotheses of the search
         if options.reranks(rerankers):

@@ -15,6 +15,7 @@ from saccade import config, files, model_folder, names
 from saccade.align.attention import AlignmentHead
 from saccade.decode.confidence import Calibration
 from saccade.decode.ensemble import Ensemble
+from saccade.decode.shortlist.tables import ShortlistRecord, read_shortlist
 from saccade.decode.translator import Translator
 from saccade.errors import UserError
 from saccade.model_folder import ModelConfig, StoredModel
@@ -65,6 +66,7 @@ class _TranslatorSettings:
     calibration: Calibration | None = None
     reader: AlignmentHead | None = None
     longest_trained: Length | None = None
+    shortlist: ShortlistRecord | None = None
 
 
 def load(folder: Path | str, *, device: str | torch.device = "auto", trust_code: bool = False) -> Translator:
@@ -111,6 +113,8 @@ def _build(stored: StoredModel, device: str | torch.device) -> Translator:
     fields = [field.name for field in dataclasses.fields(_TranslatorSettings)]
     values = {name: described.extra[name] for name in fields if name in described.extra}
     extra = {**vars(config.from_dict(_TranslatorSettings, values, where=where, at="extra"))}
+    if (listed := extra.pop("shortlist")) is not None:
+        extra["shortlist"] = read_shortlist(folder, listed, model.source_size, model.target_size)
     return Translator(model.eval(), vocabularies, device, alignment_head=extra.pop("reader"), **extra)
 
 

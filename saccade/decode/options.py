@@ -88,6 +88,9 @@ class Search(Checked):
     precision: DecodingPrecision = _search(
         "auto", "Precision of the model's numbers: fp32, bf16, fp16, or auto: fp16 on CUDA and fp32 elsewhere."
     )
+    shortlist: bool = _search(
+        False, "Score only the tokens of the model's shortlist (saccade shortlist): faster, but the text may differ."
+    )
     sample: bool = _sampling(False, "Sample translations at random instead of searching for the best.")
     temperature: Temperature = _sampling(1.0, "Sampling temperature; below 1, probable tokens become more probable.")
     top_k: Count | None = _sampling(None, "Sample among the K most probable tokens.")
@@ -242,18 +245,6 @@ class EngineOptions(Checked):
         super().__post_init__()
         if self.int8 and self.engine == "torch":
             raise OptionError("int8", "is for CTranslate2; give it without --engine torch")
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExportOptions(Checked):
-    """How `saccade export` writes a model for another program."""
-
-    to: Literal["ctranslate2"] = option("ctranslate2", "The program that is to run the model: ctranslate2.")
-    out: Path | None = option(None, "The folder to write (default: the folder ctranslate2 inside MODEL).")
-    int8: bool = option(False, "Store 8-bit weights: a quarter of the size, and faster, but the text may differ.")
-    compare: Path | None = option(
-        None, "A file with one source per line, to compare the translations (default: sentences of the model's task)."
-    )
 
 
 @dataclass(frozen=True, kw_only=True)

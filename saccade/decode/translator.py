@@ -23,6 +23,8 @@ from saccade.decode.parts import CallOptions, Engine, LengthLimits, OnProgress, 
 from saccade.decode.search.hypotheses import Hypothesis
 from saccade.decode.search.loop import OnStep, run_search
 from saccade.decode.search.recording import Recorder
+from saccade.decode.shortlist.narrowed_model import require_shortlist, why_whole_vocabulary
+from saccade.decode.shortlist.tables import Candidates, Shortlist
 from saccade.decode.translation import Translation
 from saccade.device import find_device, is_out_of_memory, run_in_halves, split_in_half
 from saccade.errors import UserError, check_same_length
@@ -52,6 +54,7 @@ class Translator:
         longest_trained: int | None = None,  # in source words
         calibration: "Calibration | None" = None,
         alignment_head: AlignmentHead | None = None,  # None: the default for such a model
+        shortlist: Shortlist | None = None,
     ) -> None:
         sizes = len(vocabularies.source), len(vocabularies.target)
         if sizes != (model.source_size, model.target_size):
@@ -63,6 +66,7 @@ class Translator:
         self.model = model.to(self.device)
         self.alignment_head = alignment_head or AlignmentHead(shift=model.alignment_shift)
         self.limits = LengthLimits.from_model(model, words=longest_trained)
+        self.shortlist = shortlist
 
     @property
     def attends(self) -> bool:
@@ -241,7 +245,15 @@ class Translator:
             source, readable = (rows.to(self.device) for rows in pad_sources([ids[i] for i in places]))
             indices, rules = [part.index for part in batch], [self._rules(part) for part in batch]
             results = run_search(
-                self.model, source, readable, search, indices=indices, rules=rules, recorder=recorder, on_step=on_step
+                self.model,
+                source,
+                readable,
+                search,
+                indices=indices,
+                rules=rules,
+                recorder=recorder,
+                on_step=on_step,
+                candidates=self._candidates([ids[i] for i in places], rules, options),
             )
             if recorder is not None:
                 for part in batch:
@@ -266,6 +278,17 @@ class Translator:
             for part, hypotheses in zip(batch, results, strict=True):
                 part.hypotheses = (hypotheses or [])[: search.n_best]
             yield [part for part in batch if part.hypotheses]
+
+    def _candidates(
+        self, sources: Sequence[Sequence[int]], rules: Sequence[Rules | None], options: CallOptions
+    ) -> Candidates | None:
+        """The tokens to score; None: all of them."""
+        if not options.search.shortlist:
+            return None
+        shortlist = require_shortlist(self.model, self.shortlist)
+        constrained = [place for place, rule in enumerate(rules) if rule is not None]
+        whole = why_whole_vocabulary(options.search, constrained=bool(constrained), recorded=options.record)
+        return shortlist.choose(sources, unlimited=constrained, keeps_ids=whole is not None)
 
     def _rules(self, part: TextPart) -> Rules | None:
         if part.constraints is None or not part.is_constrained():

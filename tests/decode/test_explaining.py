@@ -40,6 +40,12 @@ def test_parts_that_need_the_host_are_reasons(options: dict[str, Any], reason: s
         assert reason in str(paths[name])
 
 
+def test_a_shortlist_is_searched_without_graphs() -> None:
+    assert "shortlist" in str(reasons("vaswani2017", CUDA, shortlist=True)["CUDA graphs of steps"])
+    assert reasons("vaswani2017", CUDA, shortlist=True)["scores for a shortlist of tokens"] is None
+    assert "one output layer" in str(reasons("aligned-rnn", CUDA, shortlist=True)["scores for a shortlist of tokens"])
+
+
 def test_attention_gives_its_reason() -> None:
     assert reasons("vaswani2017", CPU)["fused attention"] is None
     assert "coverage penalty" in str(reasons("vaswani2017", CPU, coverage_penalty=0.1)["fused attention"])
@@ -58,6 +64,6 @@ def test_a_model_lists_its_paths(learnt: Translator) -> None:
     assert [str(path) for path in model.fast_paths(include=["cat"])][1].endswith(
         "no, constraints are checked by the host at every step"
     )
-    assert len(model.fast_paths(DEFAULT_SEARCH)) == 6
+    assert len(model.fast_paths(DEFAULT_SEARCH)) == 7
     assert str(model.fast_paths(DEFAULT_SEARCH)[-1]) == "CTranslate2: yes"
     assert str(model.fast_paths(engine="torch")[-1]) == "CTranslate2: no, --engine torch was given"

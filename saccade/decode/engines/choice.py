@@ -122,6 +122,8 @@ def why_not_searched(search: Search, model: Seq2Seq[Any, Any]) -> str | None:
     lacking: dict[str, bool] = {
         "sampling depends on CTranslate2's own random numbers": search.sample,
         "CTranslate2 has no diverse beam": search.groups > 1,
+        # Its own lists are those of a batch, so that a translation would depend on the lines beside it.
+        "CTranslate2 has no shortlist for each sentence": search.shortlist,
         f"CTranslate2 calculates in fp32, not in {search.precision}": search.precision not in ("auto", "fp32"),
         "CTranslate2 computes coverage from other attention": search.coverage_penalty > 0,
         # It removes a forbidden token before it normalises, which makes the others more probable; ours stay the same.

@@ -1,27 +1,20 @@
 """Export a model for CTranslate2, and compare its translations with those of PyTorch."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from saccade import files, model_folder
-from saccade.data import read_lines
 from saccade.decode.engines.choice import why_not_installed
-from saccade.decode.engines.comparison import FOLDER, ExportRecord, share_identical
+from saccade.decode.engines.comparison import FOLDER, ExportRecord, share_identical, sources_to_compare
 from saccade.decode.engines.conversion import why_not_exported
 from saccade.decode.engines.engine import CTranslate2Engine, write_model
-from saccade.decode.options import ExportOptions
+from saccade.decode.engines.options import ExportOptions
 from saccade.decode.translator import Translator
 from saccade.errors import Progress, UserError, count_up, plural
 from saccade.locking import locked
-from saccade.tasks import task
-
-_FROM_TASK = 200  # sentences to compare, if the model was trained on a task
-_SEED = 1
-_RECIPE = "recipe.toml"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +45,7 @@ def export_model(
     # A model folder may be somebody else's: a link in it would lead the export elsewhere.
     out = files.path_inside(folders[0], FOLDER) if options.out is None else options.out
     files.refuse_links(out)
-    sources = _sources(options.compare, folders)
+    sources = sources_to_compare(options.compare, folders)
     with locked(out, folder=True):
         ours = translator.translate(sources, progress=count_up(progress, 2 * len(sources)))
         engine = CTranslate2Engine(model, translator.vocabularies, int8=options.int8)
@@ -69,29 +62,3 @@ def export_model(
             translator.vocabularies.save(new)
             record.write(new)
     return Export(folder=out, record=record)
-
-
-def _sources(file: Path | None, folders: Sequence[Path]) -> list[str]:
-    """The lines of a file, or else sentences of the task that the model was trained on."""
-    if file is not None:
-        lines = [line for line in read_lines(file) if line.strip()]
-        if not lines:
-            raise UserError(f"--compare {file}: has no text; expected one source per line")
-        return lines
-    name = _task_of(folders[0]) if len(folders) == 1 else None
-    if name is None:
-        return []
-    with suppress(UserError):  # the data of a task may be missing here
-        return [pair.source for pair in task(name).pairs(_FROM_TASK, seed=_SEED, split="valid")]
-    return []
-
-
-def _task_of(folder: Path) -> str | None:
-    """The task in the recipe beside the model. Files that a recipe names are not read: it may be somebody else's."""
-    if not files.exists(folder, _RECIPE):
-        return None
-    try:
-        pairs = files.parse_toml(files.read(folder, _RECIPE).decode()).get("data", {}).get("pairs")
-    except (ValueError, AttributeError):
-        return None
-    return pairs.removeprefix("task:") if isinstance(pairs, str) and pairs.startswith("task:") else None

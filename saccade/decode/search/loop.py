@@ -33,6 +33,8 @@ from saccade.decode.search.hypotheses import (
     start_hypotheses,
 )
 from saccade.decode.search.recording import Recorder
+from saccade.decode.shortlist.narrowed_model import NarrowedModel
+from saccade.decode.shortlist.tables import Candidates
 from saccade.device import keep_freed_memory, without_cudnn_attention
 from saccade.errors import UserError
 from saccade.models.capturing import is_built_in
@@ -64,9 +66,12 @@ def run_search(
     rules: Sequence[Rules | None] | None = None,  # the constraints of each sentence
     recorder: Recorder | None = None,
     on_step: OnStep | None = None,
+    candidates: Candidates | None = None,  # the only tokens to score, if `search.shortlist`
 ) -> list[list[Hypothesis]]:
     """The hypotheses of each sentence, best first: those that ended, then those that were cut off."""
     search = search or Search()
+    if search.shortlist != (candidates is not None):
+        raise UserError("a search with a shortlist needs candidates, and no other search does; use a Translator")
     if search.coverage_penalty > 0 and not model.cross:
         raise UserError(f"a coverage penalty needs attention weights, but {NO_ATTENTION}")
     indices, rules = indices or range(len(source)), rules or [None] * len(source)
@@ -79,12 +84,22 @@ def run_search(
     converted = in_precision(model, choose_precision(search.precision, source.device))
     # Normalised weights are computed once per search.
     with torch.inference_mode(), parametrize.cached(), without_cudnn_attention():
-        results = SearchLoop(converted, search, recorder, on_step).run(source, readable, sentences)
+        searched = converted if candidates is None else NarrowedModel(converted, candidates.to(source.device))
+        results = SearchLoop(searched, search, recorder, on_step).run(source, readable, sentences)
     if converted is not model and any(map(_is_stuck, sentences, results)):  # by numbers beyond the range of fp16
         wide = replace(search, precision="fp32")
         return run_search(
-            model, source, readable, wide, indices=indices, rules=rules, recorder=recorder, on_step=on_step
+            model,
+            source,
+            readable,
+            wide,
+            indices=indices,
+            rules=rules,
+            recorder=recorder,
+            on_step=on_step,
+            candidates=candidates,
         )
+    results = results if candidates is None else candidates.restore(results)
     if recorder is not None:
         recorder.finish(indices, results)
     return results
@@ -189,6 +204,8 @@ def why_not_graphs(model: Seq2Seq[Any, Any], search: Search) -> str | None:
     """Why a search of this model on a GPU does not run by CUDA graphs, or None if it does."""
     if search.sample:
         return "samples are drawn on the CPU, so that they do not depend on the device"
+    if search.shortlist:
+        return "a shortlist has other tokens in every batch"
     if not is_built_in(model):
         return "the model is not one of this package, and may need numbers from the device at every step"
     return model.why_state_grows()
