@@ -1,16 +1,17 @@
 """The building blocks of a Transformer: the sublayer around a function, and the feed-forward networks."""
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, NamedTuple
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from saccade.attention.positions import Rotary
 from saccade.attention.table import build
 from saccade.layers.convolution import Convolution
-from saccade.layers.dropout import make_dropout
-from saccade.layers.norms import NarrowLayerNorm
+from saccade.layers.dropout import active_share, make_dropout
+from saccade.layers.norms import NarrowLayerNorm, why_not_fused
 
 NormPlace = Literal["pre", "post"]
 NormKind = Literal["layer", "rms", "none"]
@@ -26,6 +27,39 @@ def norm(kind: NormKind, width: int, *, is_projected: bool = False) -> nn.Module
     return NarrowLayerNorm(width) if is_projected else nn.LayerNorm(width)
 
 
+class Sum(NamedTuple):
+    """x + dropout(f), which the next norm computes: on CUDA, one kernel adds and normalises."""
+
+    inputs: Tensor  # x
+    outputs: Tensor | None = None  # f; None: nothing is added
+    dropout: nn.Module | None = None
+
+    def total(self) -> Tensor:
+        if self.outputs is None:
+            return self.inputs
+        return self.inputs + (self.outputs if self.dropout is None else self.dropout(self.outputs))
+
+    def normed_by(self, norm: nn.Module) -> tuple[Tensor, Tensor]:
+        """The total and its norm"""
+        if self.outputs is None or not isinstance(norm, nn.LayerNorm) or why_not_together(self.inputs) is not None:
+            total = self.total()
+            return total, norm(total)
+        from saccade.layers.dropout_triton import draw_seed
+        from saccade.layers.norms_triton import fused_sum_and_norm
+
+        dtype = torch.get_autocast_dtype("cuda") if isinstance(norm, NarrowLayerNorm) else torch.float32
+        share = active_share(self.dropout)
+        seed = draw_seed(self.inputs.device) if share else None
+        return fused_sum_and_norm(self.inputs, self.outputs, seed, share, norm.weight, norm.bias, norm.eps, dtype)
+
+
+def why_not_together(x: Tensor) -> str | None:
+    """The reason why sums, dropout and the functions that follow are separate kernels, or None."""
+    if (reason := why_not_fused(x)) is not None:
+        return reason
+    return None if torch.is_autocast_enabled("cuda") else "it is for half precision"
+
+
 class Sublayer(nn.Module):
     """x + f(norm x), or norm(x + f x) as published; without the residual, f(norm x) or norm(f x)."""
 
@@ -36,11 +70,19 @@ class Sublayer(nn.Module):
         self.dropout = make_dropout(dropout)
 
     def forward(self, inputs: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
-        outputs = self.dropout(function(self.norm(inputs) if self.place == "pre" else inputs))
-        if self.residual:
-            outputs = inputs + outputs
-        normed: Tensor = outputs if self.place == "pre" else self.norm(outputs)
-        return normed
+        return self.after(Sum(inputs), function).total()
+
+    def after(self, before: Sum, function: Callable[[Tensor], Tensor]) -> Sum:
+        """The same for the result of the sublayer before."""
+        if self.place == "pre":
+            inputs, normed = before.normed_by(self.norm)
+            return self._sum(inputs, function(normed))
+        inputs = before.total()
+        _, normed = self._sum(inputs, function(inputs)).normed_by(self.norm)
+        return Sum(normed)
+
+    def _sum(self, inputs: Tensor, outputs: Tensor) -> Sum:
+        return Sum(inputs, outputs, self.dropout) if self.residual else Sum(self.dropout(outputs))
 
 
 class Site(nn.Module):
@@ -89,7 +131,21 @@ class FeedForward(nn.Module):
         elif self.kind == "gated":
             gate, inner = self.first(inputs).chunk(2, -1)
             hidden = F.silu(gate) * inner
+        elif why_not_together(inputs) is None:
+            return self._read_together(inputs)
         else:
             hidden = F.relu(self.first(inputs), inplace=True)
         outputs: Tensor = self.second(self.dropout(hidden))
+        return outputs
+
+    def _read_together(self, inputs: Tensor) -> Tensor:
+        """Bias, relu and dropout in one kernel, which sums the gradient of the bias as well"""
+        from saccade.layers.dropout_triton import FusedReluDropout, draw_seed
+
+        assert isinstance(self.first, nn.Linear)
+        function: type[torch.autograd.Function] = FusedReluDropout
+        share = active_share(self.dropout)
+        seed = draw_seed(inputs.device) if share else None
+        hidden = function.apply(F.linear(inputs, self.first.weight), self.first.bias, seed, share)
+        outputs: Tensor = self.second(hidden)
         return outputs

@@ -1,0 +1,104 @@
+"""Dropout inside Triton kernels. Its mask is never stored: the backward pass computes it again from the seed.
+
+The random bits of the number at place i are those of a hash of i and a 64-bit seed. Torch's generator draws the seed on
+the device, so that a CUDA graph draws a new one in every replay, and a resumed run draws the same ones.
+"""
+
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+_STEPS = 1 << 24  # a rate is a multiple of 1/_STEPS
+_ROWS, _COLUMNS = 8, 256  # that a program reads at once
+_PROGRAMS = 528  # four per multiprocessor of a large GPU
+
+
+def draw_seed(device: torch.device) -> Tensor:
+    return torch.empty(1, dtype=torch.int64, device=device).random_(-(2**63), None)
+
+
+def in_steps(share: float) -> tuple[int, float]:
+    """What `is_kept` compares with, and the factor that keeps the mean."""
+    dropped = min(round(share * _STEPS), _STEPS - 1)
+    return dropped, _STEPS / (_STEPS - dropped)
+
+
+@triton.jit
+def _mixed(bits):
+    # Each bit of the result depends on all bits: shifts and odd factors, found by a search for the least bias.
+    bits ^= bits >> 16
+    bits *= 0x7FEB352D
+    bits ^= bits >> 15
+    bits *= 0x846CA68B
+    return bits ^ (bits >> 16)
+
+
+@triton.jit
+def is_kept(seed_in, place, dropped):
+    seed = tl.load(seed_in)
+    low, high = (seed & 0xFFFFFFFF).to(tl.uint32), ((seed >> 32) & 0xFFFFFFFF).to(tl.uint32)
+    bits = _mixed(_mixed(place.to(tl.uint32) ^ low) + high)
+    return (bits >> 8).to(tl.int32) >= dropped
+
+
+@triton.jit(do_not_specialize=["rows"])
+def _relu_forward(
+    x_in, bias, seed, y_out, rows, width, dropped, scale, DROPS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr
+):
+    row = (tl.program_id(1) * ROWS + tl.arange(0, ROWS))[:, None].to(tl.int64)
+    column = (tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS))[None, :]
+    inside, place = (row < rows) & (column < width), row * width + column
+    x = tl.load(x_in + place, mask=inside, other=0.0).to(tl.float32)
+    y = tl.maximum(x + tl.load(bias + column, mask=column < width, other=0.0).to(tl.float32), 0.0)
+    if DROPS:
+        y = tl.where(is_kept(seed, place, dropped), y * scale, 0.0)
+    tl.store(y_out + place, y.to(y_out.dtype.element_ty), mask=inside)
+
+
+@triton.jit(do_not_specialize=["rows"])
+def _relu_backward(dy_in, y_in, dx_out, db_out, rows, width, scale, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    # y > 0 exactly where x + b > 0 and the number was kept; each program sums db of its rows.
+    program, programs = tl.program_id(1), tl.num_programs(1)
+    column = (tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS))[None, :]
+    db = tl.zeros((ROWS, COLUMNS), tl.float32)
+    for start in range(program * ROWS, rows, programs * ROWS):
+        row = (start + tl.arange(0, ROWS))[:, None].to(tl.int64)
+        inside, place = (row < rows) & (column < width), row * width + column
+        y = tl.load(y_in + place, mask=inside, other=0.0)
+        dx = tl.load(dy_in + place, mask=inside, other=0.0).to(tl.float32) * scale
+        dx = tl.where(y > 0, dx, 0.0)
+        tl.store(dx_out + place, dx.to(dx_out.dtype.element_ty), mask=inside)
+        db += dx
+    tl.store(db_out + program * width + column, tl.sum(db, 0)[None, :], mask=column < width)
+
+
+class FusedReluDropout(torch.autograd.Function):
+    """dropout(relu(x + b)) for x (…, width)"""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, bias: Tensor, seed: Tensor | None, share: float) -> Tensor:
+        x, width = x.contiguous(), x.shape[-1]
+        rows, y = x.numel() // width, torch.empty_like(x)
+        dropped, scale = in_steps(share)
+        if rows:
+            grid = (triton.cdiv(width, _COLUMNS), triton.cdiv(rows, _ROWS))
+            _relu_forward[grid](x, bias, seed, y, rows, width, dropped, scale, seed is not None, _ROWS, _COLUMNS)
+        ctx.save_for_backward(y, bias)
+        ctx.scale = scale if seed is not None else 1.0
+        return y
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, dy: Tensor) -> tuple[Tensor | None, ...]:
+        y, bias = ctx.saved_tensors
+        width = y.shape[-1]
+        rows, blocks = y.numel() // width, triton.cdiv(width, _COLUMNS)
+        programs = max(1, min(triton.cdiv(rows, _ROWS), _PROGRAMS // blocks))
+        dx, db = torch.empty_like(y), torch.zeros(programs, width, dtype=torch.float32, device=y.device)
+        if rows:
+            _relu_backward[(blocks, programs)](dy.contiguous(), y, dx, db, rows, width, ctx.scale, _ROWS, _COLUMNS)
+        return dx, db.sum(0).to(bias.dtype), None, None
