@@ -156,7 +156,7 @@ class Reading(NamedTuple):
 
 def zero_unreadable(source: Tensor, readable: Tensor | None) -> Tensor:
     """source (B, S, D) with zeros where it may not be read"""
-    return source if readable is None else source.masked_fill(~readable[..., None], 0.0)
+    return source if readable is None else torch.where(readable[..., None], source, 0.0)
 
 
 def _or(tensor: Tensor | None, otherwise: Tensor) -> Tensor:
