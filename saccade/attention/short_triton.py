@@ -14,7 +14,8 @@ import triton.language as tl
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-_LENGTHS = ["queries", "slots"]  # they change from batch to batch, and are no reason to compile anew
+# They change from batch to batch and from layer to layer, and are no reason to compile anew.
+_VARIABLE = ["queries", "slots", "has_mask", "is_causal"]
 
 
 @triton.jit
@@ -24,20 +25,16 @@ def _rows(tensor, sentence_step, row_step, head_step, places, columns):
 
 
 @triton.jit
-def _readable(readable_in, places, slots, HAS_MASK: tl.constexpr):
-    readable = places < slots
-    if HAS_MASK:
-        sentence = tl.program_id(1).to(tl.int64)
-        readable = readable & (tl.load(readable_in + sentence * slots + places, mask=readable, other=0) != 0)
-    return readable
+def _readable(readable_in, places, slots, has_mask):
+    sentence, inside = tl.program_id(1).to(tl.int64), places < slots
+    stored = tl.load(readable_in + sentence * slots + places, mask=inside & (has_mask != 0), other=1)
+    return inside & (stored != 0)
 
 
 @triton.jit
-def _weights(q, k, places, readable, scale, CAUSAL: tl.constexpr):
+def _weights(q, k, places, readable, scale, is_causal):
     # A query with nothing to read has weights of 0.
-    allowed = readable[None, :]
-    if CAUSAL:
-        allowed = allowed & (places[None, :] <= places[:, None])
+    allowed = readable[None, :] & ((places[None, :] <= places[:, None]) | (is_causal == 0))
     scores = tl.where(allowed, tl.dot(q, tl.trans(k)) * scale, float("-inf"))
     largest = tl.max(scores, 1)
     exps = tl.exp(scores - tl.where(largest == float("-inf"), 0.0, largest)[:, None])
@@ -45,7 +42,7 @@ def _weights(q, k, places, readable, scale, CAUSAL: tl.constexpr):
     return exps / tl.where(total == 0.0, 1.0, total)[:, None]
 
 
-@triton.jit(do_not_specialize=_LENGTHS)
+@triton.jit(do_not_specialize=_VARIABLE)
 def _forward(
     q_in,
     k_in,
@@ -54,6 +51,8 @@ def _forward(
     y_out,
     queries,
     slots,
+    has_mask,
+    is_causal,
     scale,
     q_b,
     q_t,
@@ -67,39 +66,36 @@ def _forward(
     y_b,
     y_t,
     y_h,
-    HAS_MASK: tl.constexpr,
-    CAUSAL: tl.constexpr,
     BLOCK: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
     places, columns = tl.arange(0, BLOCK), tl.arange(0, WIDTH)
     is_query = (places < queries)[:, None]
-    readable = _readable(readable_in, places, slots, HAS_MASK)
+    readable = _readable(readable_in, places, slots, has_mask)
     # What cannot be read is read as 0, whatever it is.
     q = tl.load(_rows(q_in, q_b, q_t, q_h, places, columns), mask=is_query, other=0.0)
     k = tl.load(_rows(k_in, k_b, k_t, k_h, places, columns), mask=readable[:, None], other=0.0)
     v = tl.load(_rows(v_in, v_b, v_t, v_h, places, columns), mask=readable[:, None], other=0.0)
-    p = _weights(q, k, places, readable, scale, CAUSAL)
+    p = _weights(q, k, places, readable, scale, is_causal)
     y = tl.dot(p.to(v.dtype), v)
     tl.store(_rows(y_out, y_b, y_t, y_h, places, columns), y.to(y_out.dtype.element_ty), mask=is_query)
 
 
-@triton.jit(do_not_specialize=_LENGTHS)
+@triton.jit(do_not_specialize=_VARIABLE)
 def _backward(
-    dy_in,
     q_in,
     k_in,
     v_in,
+    dy_in,
     readable_in,
     dq_out,
     dk_out,
     dv_out,
     queries,
     slots,
+    has_mask,
+    is_causal,
     scale,
-    dy_b,
-    dy_t,
-    dy_h,
     q_b,
     q_t,
     q_h,
@@ -109,25 +105,26 @@ def _backward(
     v_b,
     v_t,
     v_h,
+    dy_b,
+    dy_t,
+    dy_h,
     dq_b,
     dq_t,
     dq_h,
     dk_b,
     dk_t,
     dk_h,
-    HAS_MASK: tl.constexpr,
-    CAUSAL: tl.constexpr,
     BLOCK: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
     places, columns = tl.arange(0, BLOCK), tl.arange(0, WIDTH)
     is_query, is_slot = (places < queries)[:, None], (places < slots)[:, None]
-    readable = _readable(readable_in, places, slots, HAS_MASK)
+    readable = _readable(readable_in, places, slots, has_mask)
     q = tl.load(_rows(q_in, q_b, q_t, q_h, places, columns), mask=is_query, other=0.0)
     k = tl.load(_rows(k_in, k_b, k_t, k_h, places, columns), mask=readable[:, None], other=0.0)
     v = tl.load(_rows(v_in, v_b, v_t, v_h, places, columns), mask=readable[:, None], other=0.0)
     dy = tl.load(_rows(dy_in, dy_b, dy_t, dy_h, places, columns), mask=is_query, other=0.0)
-    p = _weights(q, k, places, readable, scale, CAUSAL)
+    p = _weights(q, k, places, readable, scale, is_causal)
     dv = tl.dot(tl.trans(p.to(dy.dtype)), dy)
     dp = tl.dot(dy, tl.trans(v))
     ds = (p * (dp - tl.sum(p * dp, 1)[:, None]) * scale).to(q.dtype)
@@ -148,9 +145,7 @@ class ShortAttention(torch.autograd.Function):
         readable = None if readable is None else readable.contiguous().view(torch.uint8)
         y = torch.empty_like(q.transpose(1, 2), memory_format=torch.contiguous_format).transpose(1, 2)
         if q.shape[0]:
-            steps = [step for x in (q, k, v, y) for step in _steps(x)]
-            grid, options = _launch(q, k, readable, causal)
-            _forward[grid](q, k, v, readable, y, q.shape[2], k.shape[2], scale, *steps, **options)
+            _launch(_forward, [q, k, v], readable, [y], [q, k, v, y], causal, scale)
         ctx.save_for_backward(q, k, v, readable)
         ctx.causal, ctx.scale = causal, scale
         return y
@@ -162,10 +157,7 @@ class ShortAttention(torch.autograd.Function):
         dy = dy if dy.stride(-1) == 1 else dy.contiguous()
         dq, dk, dv = _side_by_side(q, k)
         if q.shape[0]:
-            steps = [step for x in (dy, q, k, v, dq, dk) for step in _steps(x)]
-            grid, options = _launch(q, k, readable, ctx.causal)
-            lengths = q.shape[2], k.shape[2], ctx.scale
-            _backward[grid](dy, q, k, v, readable, dq, dk, dv, *lengths, *steps, **options)
+            _launch(_backward, [q, k, v, dy], readable, [dq, dk, dv], [q, k, v, dy, dq, dk], ctx.causal, ctx.scale)
         return dq, dk, dv, None, None, None
 
 
@@ -178,11 +170,20 @@ def _side_by_side(q: Tensor, k: Tensor) -> list[Tensor]:
     return [*alone, *packed]
 
 
-def _steps(x: Tensor) -> tuple[int, int, int]:
-    return x.stride(0), x.stride(2), x.stride(1)
-
-
-def _launch(q: Tensor, k: Tensor, readable: Tensor | None, causal: bool) -> tuple[tuple[int, int], dict[str, Any]]:
-    block = max(32, triton.next_power_of_2(max(q.shape[2], k.shape[2])))
-    options = {"HAS_MASK": readable is not None, "CAUSAL": causal, "BLOCK": block, "WIDTH": q.shape[3]}
-    return (q.shape[1], q.shape[0]), options | {"num_warps": 4 if block <= 64 else 8}
+def _launch(
+    kernel: Any,
+    inputs: list[Tensor],  # queries, keys, …
+    readable: Tensor | None,
+    outputs: list[Tensor],
+    stepped: list[Tensor],  # the tensors whose steps between sentences, rows and heads the kernel needs
+    causal: bool,
+    scale: float,
+) -> None:
+    queries, keys = inputs[:2]
+    sentences, heads, count, width = queries.shape
+    mask = queries.view(torch.uint8) if readable is None else readable  # a pointer that is not read
+    steps = [step for x in stepped for step in (x.stride(0), x.stride(2), x.stride(1))]
+    numbers = count, keys.shape[2], int(readable is not None), int(causal), scale
+    block = max(32, triton.next_power_of_2(max(count, keys.shape[2])))
+    warps = 4 if block <= 64 else 8
+    kernel[(heads, sentences)](*inputs, mask, *outputs, *numbers, *steps, BLOCK=block, WIDTH=width, num_warps=warps)

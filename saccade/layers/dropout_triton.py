@@ -13,8 +13,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 _STEPS = 1 << 24  # a rate is a multiple of 1/_STEPS
-_ROWS, _COLUMNS = 8, 256  # that a program reads at once
-_PROGRAMS = 528  # four per multiprocessor of a large GPU
+_ROWS, _COLUMNS = 16, 128  # that a program reads at once
+_PROGRAMS = 1056  # of a backward pass: eight per multiprocessor of a large GPU
 
 
 def draw_seed(device: torch.device) -> Tensor:
@@ -28,20 +28,16 @@ def in_steps(share: float) -> tuple[int, float]:
 
 
 @triton.jit
-def _mixed(bits):
-    # Each bit of the result depends on all bits: shifts and odd factors, found by a search for the least bias.
+def is_kept(seed_in, place, dropped):
+    seed = tl.load(seed_in)
+    low, high = (seed & 0xFFFFFFFF).to(tl.uint32), ((seed >> 32) & 0xFFFFFFFF).to(tl.uint32)
+    bits = place.to(tl.uint32) * (high | 1) + low  # another order of all places for each seed
+    # Each bit of the result depends on all of these: by shifts and odd factors that were found by a search.
     bits ^= bits >> 16
     bits *= 0x7FEB352D
     bits ^= bits >> 15
     bits *= 0x846CA68B
-    return bits ^ (bits >> 16)
-
-
-@triton.jit
-def is_kept(seed_in, place, dropped):
-    seed = tl.load(seed_in)
-    low, high = (seed & 0xFFFFFFFF).to(tl.uint32), ((seed >> 32) & 0xFFFFFFFF).to(tl.uint32)
-    bits = _mixed(_mixed(place.to(tl.uint32) ^ low) + high)
+    bits ^= bits >> 16
     return (bits >> 8).to(tl.int32) >= dropped
 
 
@@ -76,6 +72,26 @@ def _relu_backward(dy_in, y_in, dx_out, db_out, rows, width, scale, ROWS: tl.con
     tl.store(db_out + program * width + column, tl.sum(db, 0)[None, :], mask=column < width)
 
 
+@triton.jit(do_not_specialize=["programs"])
+def _sum_programs(sums_in, total_out, programs, width, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    which = tl.program_id(1)
+    row, column = tl.arange(0, ROWS)[:, None], (tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS))[None, :]
+    sums_in += which * programs * width + column
+    total = tl.zeros((ROWS, COLUMNS), tl.float32)
+    for start in range(0, programs, ROWS):
+        inside = (start + row < programs) & (column < width)
+        total += tl.load(sums_in + (start + row) * width, mask=inside, other=0.0)
+    tl.store(total_out + which * width + column, tl.sum(total, 0)[None, :], mask=column < width)
+
+
+def sum_programs(sums: Tensor) -> Tensor:
+    """(N, programs, width) → (N, width), in float32: what each program of a backward pass has summed over its rows."""
+    count, programs, width = sums.shape
+    total = torch.empty(count, width, dtype=torch.float32, device=sums.device)
+    _sum_programs[(triton.cdiv(width, 16), count)](sums, total, programs, width, 256, 16)
+    return total
+
+
 class FusedReluDropout(torch.autograd.Function):
     """dropout(relu(x + b)) for x (…, width)"""
 
@@ -98,7 +114,60 @@ class FusedReluDropout(torch.autograd.Function):
         width = y.shape[-1]
         rows, blocks = y.numel() // width, triton.cdiv(width, _COLUMNS)
         programs = max(1, min(triton.cdiv(rows, _ROWS), _PROGRAMS // blocks))
-        dx, db = torch.empty_like(y), torch.zeros(programs, width, dtype=torch.float32, device=y.device)
-        if rows:
-            _relu_backward[(blocks, programs)](dy.contiguous(), y, dx, db, rows, width, ctx.scale, _ROWS, _COLUMNS)
-        return dx, db.sum(0).to(bias.dtype), None, None
+        dx, sums = torch.empty_like(y), torch.empty(1, programs, width, dtype=torch.float32, device=y.device)
+        _relu_backward[(blocks, programs)](dy.contiguous(), y, dx, sums, rows, width, ctx.scale, _ROWS, _COLUMNS)
+        return dx, sum_programs(sums)[0].to(bias.dtype), None, None
+
+
+@triton.jit(do_not_specialize=["rows", "length"])
+def _place(
+    x_in,
+    places,
+    seed,
+    y_out,
+    rows,
+    length,
+    width,
+    factor,
+    dropped,
+    scale,
+    ADDS: tl.constexpr,
+    DROPS: tl.constexpr,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+):
+    row = (tl.program_id(1) * ROWS + tl.arange(0, ROWS))[:, None].to(tl.int64)
+    column = (tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS))[None, :]
+    inside, place = (row < rows) & (column < width), row * width + column
+    y = tl.load(x_in + place, mask=inside, other=0.0).to(tl.float32) * factor
+    if ADDS:
+        y += tl.load(places + (row % length) * width + column, mask=inside, other=0.0).to(tl.float32)
+    if DROPS:
+        y = tl.where(is_kept(seed, place, dropped), y * scale, 0.0)
+    tl.store(y_out + place, y.to(y_out.dtype.element_ty), mask=inside)
+
+
+class FusedPlacing(torch.autograd.Function):
+    """dropout(c x + p) for x (B, T, width) and p (1, T, width), which has no gradient"""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, factor: float, places: Tensor, seed: Tensor | None, share: float) -> Tensor:
+        ctx.save_for_backward(seed)
+        ctx.factor, ctx.share = factor, share
+        return _run_place(x, factor, places.float().contiguous(), seed, share)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, dy: Tensor) -> tuple[Tensor | None, ...]:
+        (seed,) = ctx.saved_tensors
+        return _run_place(dy, ctx.factor, None, seed, ctx.share), None, None, None, None
+
+
+def _run_place(x: Tensor, factor: float, places: Tensor | None, seed: Tensor | None, share: float) -> Tensor:
+    x, width = x.contiguous(), x.shape[-1]
+    rows, y = x.numel() // width, torch.empty_like(x)
+    if rows:
+        grid = (triton.cdiv(width, _COLUMNS), triton.cdiv(rows, _ROWS))
+        sizes, kinds = (rows, x.shape[1], width), (places is not None, seed is not None, _ROWS, _COLUMNS)
+        _place[grid](x, places, seed, y, *sizes, factor, *in_steps(share), *kinds)
+    return y

@@ -8,19 +8,20 @@ from typing import Any
 import torch
 import triton
 import triton.language as tl
-from torch import Tensor
+from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from saccade.layers.dropout_triton import in_steps, is_kept
+from saccade.layers.dropout_triton import in_steps, is_kept, sum_programs
 
-_PROGRAMS = 528  # of the backward pass: four per multiprocessor of a large GPU, each with many rows
-_AT_ONCE = 2048  # numbers that a program reads at once, in whole rows
+_PROGRAMS = 1056  # of the backward pass: eight per multiprocessor of a large GPU, each with many rows
+_AT_ONCE = 512  # numbers that a program reads at once, in whole rows
 
 
 @triton.jit(do_not_specialize=["rows"])
 def _forward(
     x_in,
     f_in,
+    f_bias,
     seed,
     weight,
     bias,
@@ -34,6 +35,7 @@ def _forward(
     dropped,
     scale,
     ADDS: tl.constexpr,
+    HAS_BIAS: tl.constexpr,
     DROPS: tl.constexpr,
     ROWS: tl.constexpr,
     BLOCK: tl.constexpr,
@@ -45,6 +47,8 @@ def _forward(
     x = tl.load(x_in + place, mask=inside, other=0.0).to(tl.float32)
     if ADDS:
         f = tl.load(f_in + place, mask=inside, other=0.0).to(tl.float32)
+        if HAS_BIAS:
+            f += tl.load(f_bias + column, mask=column < width, other=0.0).to(tl.float32)
         if DROPS:
             f = tl.where(is_kept(seed, place, dropped), f * scale, 0.0)
         x = (x + f).to(s_out.dtype.element_ty)
@@ -72,24 +76,26 @@ def _backward(
     rstd_in,
     dx_out,
     df_out,
-    dw_out,
-    db_out,
+    sums_out,
     rows,
     width,
     dropped,
     scale,
     PASSES: tl.constexpr,
     ADDS: tl.constexpr,
+    HAS_BIAS: tl.constexpr,
     DROPS: tl.constexpr,
     ROWS: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    # dx = ds + (g − mean(g) − ŝ mean(g∘ŝ))/σ with g = dy∘γ and ŝ = (s − μ)/σ; each program sums dγ and dβ of its rows.
+    # dx = ds + (g − mean(g) − ŝ mean(g∘ŝ))/σ with g = dy∘γ and ŝ = (s − μ)/σ; each program sums dγ, dβ
+    # and the gradient of the function's bias over its rows.
     program, programs = tl.program_id(0), tl.num_programs(0)
     column = tl.arange(0, BLOCK)[None, :]
     gamma = tl.load(weight + column, mask=column < width, other=0.0).to(tl.float32)
     dw = tl.zeros((ROWS, BLOCK), tl.float32)
     db = tl.zeros((ROWS, BLOCK), tl.float32)
+    of_f = tl.zeros((ROWS, BLOCK), tl.float32)
     for start in range(program * ROWS, rows, programs * ROWS):
         row = start + tl.arange(0, ROWS)
         inside = (row < rows)[:, None] & (column < width)
@@ -108,10 +114,15 @@ def _backward(
             if DROPS:
                 dx = tl.where(is_kept(seed, place, dropped), dx * scale, 0.0)
             tl.store(df_out + place, dx.to(df_out.dtype.element_ty), mask=inside)
+            if HAS_BIAS:
+                of_f += tl.where(inside, dx, 0.0)
         dw += dy * normed
         db += dy
-    tl.store(dw_out + program * width + column, tl.sum(dw, 0)[None, :], mask=column < width)
-    tl.store(db_out + program * width + column, tl.sum(db, 0)[None, :], mask=column < width)
+    sums_out += program * width + column
+    tl.store(sums_out, tl.sum(dw, 0)[None, :], mask=column < width)
+    tl.store(sums_out + programs * width, tl.sum(db, 0)[None, :], mask=column < width)
+    if HAS_BIAS:
+        tl.store(sums_out + 2 * programs * width, tl.sum(of_f, 0)[None, :], mask=column < width)
 
 
 class _Norm(torch.autograd.Function):
@@ -120,6 +131,7 @@ class _Norm(torch.autograd.Function):
         ctx: Any,
         x: Tensor,
         f: Tensor | None,
+        f_bias: Tensor | None,
         seed: Tensor | None,
         share: float,
         weight: Tensor,
@@ -136,10 +148,10 @@ class _Norm(torch.autograd.Function):
         at_once = max(1, _AT_ONCE // block)
         dropped, scale = in_steps(share)
         if rows:
-            kinds = f is not None, seed is not None, at_once, block
-            grid = (triton.cdiv(rows, at_once),)
-            _forward[grid](x, f, seed, weight, bias, s, y, mean, rstd, rows, width, eps, dropped, scale, *kinds)
-        ctx.save_for_backward(s, weight, mean, rstd, seed)
+            kinds = f is not None, f_bias is not None, seed is not None, at_once, block
+            tensors = x, f, f_bias, seed, weight, bias, s, y, mean, rstd
+            _forward[(triton.cdiv(rows, at_once),)](*tensors, rows, width, eps, dropped, scale, *kinds)
+        ctx.save_for_backward(s, f_bias, weight, mean, rstd, seed)
         ctx.added, ctx.share = None if f is None else f.dtype, share
         ctx.set_materialize_grads(False)
         return y if f is None else (s, y)
@@ -147,7 +159,7 @@ class _Norm(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
-        s, weight, mean, rstd, seed = ctx.saved_tensors
+        s, f_bias, weight, mean, rstd, seed = ctx.saved_tensors
         ds, dy = gradients if len(gradients) == 2 else (None, gradients[0])
         width, rows = s.shape[-1], len(mean)
         dy = torch.zeros_like(s) if dy is None else dy.contiguous()
@@ -156,33 +168,32 @@ class _Norm(torch.autograd.Function):
         block = triton.next_power_of_2(width)
         at_once = max(1, _AT_ONCE // block)
         programs = max(1, min(triton.cdiv(rows, at_once), _PROGRAMS))
-        of_parameters = torch.zeros(2, programs, width, dtype=torch.float32, device=s.device)
+        sums = torch.empty(2 if f_bias is None else 3, programs, width, dtype=torch.float32, device=s.device)
         dropped, scale = in_steps(ctx.share)
-        if rows:
-            kinds = ds is not None, df is not None, seed is not None, at_once, block
-            tensors = (dy, ds, s, seed, weight, mean, rstd, dx, df, *of_parameters)
-            _backward[(programs,)](*tensors, rows, width, dropped, scale, *kinds)
-        dw, db = of_parameters.sum(1).to(weight.dtype)
-        return dx, df, None, None, dw, db, None, None
+        kinds = ds is not None, df is not None, f_bias is not None, seed is not None, at_once, block
+        tensors = dy, ds, s, seed, weight, mean, rstd, dx, df, sums
+        _backward[(programs,)](*tensors, rows, width, dropped, scale, *kinds)
+        dw, db, *of_f = sum_programs(sums)
+        of_f_bias = None if f_bias is None else of_f[0].to(f_bias.dtype)
+        return dx, df, of_f_bias, None, None, dw.to(weight.dtype), db.to(weight.dtype), None, None
 
 
 def fused_norm(x: Tensor, weight: Tensor, bias: Tensor, eps: float, dtype: torch.dtype) -> Tensor:
     function: type[torch.autograd.Function] = _Norm
-    normed: Tensor = function.apply(x, None, None, 0.0, weight, bias, eps, dtype)
+    normed: Tensor = function.apply(x, None, None, None, 0.0, weight, bias, eps, dtype)
     return normed
 
 
 def fused_sum_and_norm(
     x: Tensor,
     f: Tensor,
+    f_bias: Tensor | None,
     seed: Tensor | None,
     share: float,
-    weight: Tensor,
-    bias: Tensor,
-    eps: float,
+    norm: nn.LayerNorm,
     dtype: torch.dtype,
 ) -> tuple[Tensor, Tensor]:
-    """x + dropout(f), and its norm. Without a seed nothing is dropped."""
+    """x + dropout(f + b), and its norm. Without a seed nothing is dropped."""
     function: type[torch.autograd.Function] = _Norm
-    total, normed = function.apply(x, f, seed, share, weight, bias, eps, dtype)
+    total, normed = function.apply(x, f, f_bias, seed, share, norm.weight, norm.bias, norm.eps, dtype)
     return total, normed

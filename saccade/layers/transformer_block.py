@@ -27,21 +27,35 @@ def norm(kind: NormKind, width: int, *, is_projected: bool = False) -> nn.Module
     return NarrowLayerNorm(width) if is_projected else nn.LayerNorm(width)
 
 
+class Biased(NamedTuple):
+    """f + b, which is not yet added"""
+
+    outputs: Tensor
+    bias: Tensor | None
+
+    def total(self) -> Tensor:
+        return self.outputs if self.bias is None else self.outputs + self.bias
+
+
+Function = Callable[[Tensor], Tensor | Biased]
+
+
 class Sum(NamedTuple):
-    """x + dropout(f), which the next norm computes: on CUDA, one kernel adds and normalises."""
+    """x + dropout(f + b), which the next norm computes: on CUDA, one kernel adds and normalises."""
 
     inputs: Tensor  # x
-    outputs: Tensor | None = None  # f; None: nothing is added
+    added: Biased | None = None  # None: nothing is added
     dropout: nn.Module | None = None
 
     def total(self) -> Tensor:
-        if self.outputs is None:
+        if self.added is None:
             return self.inputs
-        return self.inputs + (self.outputs if self.dropout is None else self.dropout(self.outputs))
+        added = self.added.total()
+        return self.inputs + (added if self.dropout is None else self.dropout(added))
 
     def normed_by(self, norm: nn.Module) -> tuple[Tensor, Tensor]:
         """The total and its norm"""
-        if self.outputs is None or not isinstance(norm, nn.LayerNorm) or why_not_together(self.inputs) is not None:
+        if self.added is None or not isinstance(norm, nn.LayerNorm) or why_not_together(self.inputs) is not None:
             total = self.total()
             return total, norm(total)
         from saccade.layers.dropout_triton import draw_seed
@@ -50,7 +64,7 @@ class Sum(NamedTuple):
         dtype = torch.get_autocast_dtype("cuda") if isinstance(norm, NarrowLayerNorm) else torch.float32
         share = active_share(self.dropout)
         seed = draw_seed(self.inputs.device) if share else None
-        return fused_sum_and_norm(self.inputs, self.outputs, seed, share, norm.weight, norm.bias, norm.eps, dtype)
+        return fused_sum_and_norm(self.inputs, *self.added, seed, share, norm, dtype)
 
 
 def why_not_together(x: Tensor) -> str | None:
@@ -58,6 +72,17 @@ def why_not_together(x: Tensor) -> str | None:
     if (reason := why_not_fused(x)) is not None:
         return reason
     return None if torch.is_autocast_enabled("cuda") else "it is for half precision"
+
+
+def place_together(vectors: Tensor, scale: float, places: Tensor, dropout: nn.Module) -> Tensor:
+    """dropout(c x + p) for vectors (B, T, D) and places (1, T, D), in one kernel"""
+    from saccade.layers.dropout_triton import FusedPlacing, draw_seed
+
+    share = active_share(dropout)
+    seed = draw_seed(vectors.device) if share else None
+    function: type[torch.autograd.Function] = FusedPlacing
+    placed: Tensor = function.apply(vectors, scale, places, seed, share)
+    return placed
 
 
 class Sublayer(nn.Module):
@@ -69,10 +94,10 @@ class Sublayer(nn.Module):
         self.place, self.residual = place, residual
         self.dropout = make_dropout(dropout)
 
-    def forward(self, inputs: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
+    def forward(self, inputs: Tensor, function: Function) -> Tensor:
         return self.after(Sum(inputs), function).total()
 
-    def after(self, before: Sum, function: Callable[[Tensor], Tensor]) -> Sum:
+    def after(self, before: Sum, function: Function) -> Sum:
         """The same for the result of the sublayer before."""
         if self.place == "pre":
             inputs, normed = before.normed_by(self.norm)
@@ -81,8 +106,9 @@ class Sublayer(nn.Module):
         _, normed = self._sum(inputs, function(inputs)).normed_by(self.norm)
         return Sum(normed)
 
-    def _sum(self, inputs: Tensor, outputs: Tensor) -> Sum:
-        return Sum(inputs, outputs, self.dropout) if self.residual else Sum(self.dropout(outputs))
+    def _sum(self, inputs: Tensor, outputs: Tensor | Biased) -> Sum:
+        added = outputs if isinstance(outputs, Biased) else Biased(outputs, None)
+        return Sum(inputs, added, self.dropout) if self.residual else Sum(self.dropout(added.total()))
 
 
 class Site(nn.Module):
@@ -131,15 +157,15 @@ class FeedForward(nn.Module):
         elif self.kind == "gated":
             gate, inner = self.first(inputs).chunk(2, -1)
             hidden = F.silu(gate) * inner
-        elif why_not_together(inputs) is None:
-            return self._read_together(inputs)
         else:
             hidden = F.relu(self.first(inputs), inplace=True)
         outputs: Tensor = self.second(self.dropout(hidden))
         return outputs
 
-    def _read_together(self, inputs: Tensor) -> Tensor:
-        """Bias, relu and dropout in one kernel, which sums the gradient of the bias as well"""
+    def without_bias(self, inputs: Tensor, readable: Tensor | None = None, before: Tensor | None = None) -> Biased:
+        """The same before its last bias is added, where another kernel can add it and sum its gradient."""
+        if self.kind != "relu" or why_not_together(inputs) is not None:
+            return Biased(self(inputs, readable, before), None)
         from saccade.layers.dropout_triton import FusedReluDropout, draw_seed
 
         assert isinstance(self.first, nn.Linear)
@@ -147,5 +173,4 @@ class FeedForward(nn.Module):
         share = active_share(self.dropout)
         seed = draw_seed(inputs.device) if share else None
         hidden = function.apply(F.linear(inputs, self.first.weight), self.first.bias, seed, share)
-        outputs: Tensor = self.second(hidden)
-        return outputs
+        return Biased(F.linear(hidden, self.second.weight), self.second.bias)

@@ -29,14 +29,18 @@ from saccade.attention.short import attend_itself
 from saccade.layers.dropout import make_dropout
 from saccade.layers.embedding import Embeddings, Tie
 from saccade.layers.transformer_block import (
+    Biased,
     FeedForward,
     FeedForwardKind,
+    Function,
     NormKind,
     NormPlace,
     Site,
     Sublayer,
     Sum,
     norm,
+    place_together,
+    why_not_together,
 )
 from saccade.models.contract import PaperInfo, Seq2Seq
 from saccade.ranges import Checked, Heads, Kernel, Layers, Length, Share, Width
@@ -90,7 +94,9 @@ class EncoderLayer(nn.Module):
             return read
 
         attending, transforming = (cast(Sublayer, around) for around in self.around)
-        return transforming.after(attending.after(inputs, attend), lambda x: self.feed_forward(x, readable))
+        return transforming.after(
+            attending.after(inputs, attend), lambda x: self.feed_forward.without_bias(x, readable)
+        )
 
 
 class DecoderLayer(nn.Module):
@@ -127,16 +133,16 @@ class DecoderLayer(nn.Module):
             read: Tensor = self.cross.output(reading.context)
             return read
 
-        def transform(x: Tensor) -> Tensor:
+        def transform(x: Tensor) -> Biased:
             nonlocal recent
             before = None if moving is None else moving.recent
             if before is not None:
                 recent = torch.cat([before, x], 1)[:, 1:]
-            transformed: Tensor = self.feed_forward(x, before=before)
-            return transformed
+            return self.feed_forward.without_bias(x, before=before)
 
         outputs = inputs
-        for around, function in zip(self.around, (attend, attend_source, transform), strict=True):
+        functions: tuple[Function, ...] = (attend, attend_source, transform)
+        for around, function in zip(self.around, functions, strict=True):
             outputs = cast(Sublayer, around).after(outputs, function)
         if moving is None:
             return outputs, None
@@ -181,7 +187,7 @@ class Vaswani2017(Seq2Seq[Fixed, Moving]):
         return [f"decoder.{layer}.cross.attention" for layer in range(len(self.decoder))]
 
     def start(self, source: Tensor, readable: Tensor) -> tuple[Fixed, Moving]:
-        states = Sum(self._placed(self.embeddings.of_source(source), None))
+        states = Sum(self._placed(self.embeddings.source, source))
         for layer in self.encoder:
             states = layer(states, readable)
         encoded = zero_unreadable(states.normed_by(self.encoder_norm)[1], readable)
@@ -207,7 +213,7 @@ class Vaswani2017(Seq2Seq[Fixed, Moving]):
         )
 
     def step(self, token: Tensor, t: Tensor, fixed: Fixed, moving: Moving) -> tuple[Tensor, Moving]:
-        states = Sum(self._placed(self.embeddings.of_target(token)[:, None], t[:, None]))
+        states = Sum(self._placed(self.embeddings.target, token[:, None], t[:, None]))
         moved = []
         for layer, memory, before in zip(self.decoder, fixed, moving, strict=True):
             shared = memory.shared(token.shape[0] // memory.sentences)
@@ -221,17 +227,19 @@ class Vaswani2017(Seq2Seq[Fixed, Moving]):
 
     def features(self, source: Tensor, readable: Tensor, target: Tensor) -> Tensor:
         fixed, _ = self.start(source, readable)
-        states = Sum(self._placed(self.embeddings.of_target(target), None))
+        states = Sum(self._placed(self.embeddings.target, target))
         for layer, memory in zip(self.decoder, fixed, strict=True):
             states, _ = layer(states, memory)
         return states.normed_by(self.decoder_norm)[1]
 
-    def _placed(self, vectors: Tensor, at: Tensor | None) -> Tensor:
+    def _placed(self, embedding: nn.Module, tokens: Tensor, at: Tensor | None = None) -> Tensor:
         """Equation 1"""
-        if self.positions is not None:
-            at = torch.arange(vectors.shape[1], device=vectors.device)[None] if at is None else at
-            vectors = self.positions(vectors, at)
-        dropped: Tensor = self.dropout(vectors)
+        vectors, scale = embedding(tokens), self.embeddings.scale
+        where = torch.arange(tokens.shape[1], device=tokens.device)[None] if at is None else at
+        if at is None and isinstance(self.positions, Sinusoidal) and why_not_together(vectors) is None:
+            return place_together(vectors, scale, self.positions.waves(where), self.dropout)
+        vectors = vectors * scale
+        dropped: Tensor = self.dropout(vectors if self.positions is None else self.positions(vectors, where))
         return dropped
 
     @property

@@ -59,11 +59,10 @@ def outcomes(attention: Attention, x: Tensor, source: Tensor | None, readable: T
     """The context and all gradients; from a `source`, or from x itself"""
     x, learnt = x.clone().requires_grad_(), [*attention.parameters()]
     source = None if source is None else source.clone().requires_grad_()
-    with torch.autocast("cuda", torch.bfloat16):
-        if source is None:
-            context = attend_itself(attention, x, readable)
-        else:
-            context = attention(x, attention.remember(source, readable)).context
+    if source is None:
+        context = attend_itself(attention, x, readable)
+    else:
+        context = attention(x, attention.remember(source, readable)).context
     upstream = torch.linspace(-1, 1, context.numel(), device=x.device).view_as(context)
     inputs = [x, *learnt] if source is None else [x, source, *learnt]
     return [context.float(), *torch.autograd.grad(context, inputs, upstream.to(context.dtype))]
@@ -84,13 +83,13 @@ def test_kernel_equals_plain(
     readable = torch.arange(slots, device="cuda") < lengths[:, None] if padded else None
     of_source = None if queries == slots else source
     ran = count_reads(monkeypatch)
-    fused = outcomes(attention, x, of_source, readable)
+    with torch.autocast("cuda", torch.bfloat16):
+        fused = outcomes(attention, x, of_source, readable)
     assert len(ran) == 1
-    monkeypatch.setattr(short, "why_not_short", lambda attention, x: "the test")
-    monkeypatch.setattr(short, "why_not_together", lambda x, projections: "the test")
-    plain = outcomes(attention, x, of_source, readable)
+    plain = outcomes(attention, x, of_source, readable)  # in float32
+    assert len(ran) == 1
     for ours, expected in zip(fused, plain, strict=True):
-        assert (ours - expected).norm() <= 2e-2 * expected.norm() + 1e-4
+        assert (ours - expected).norm() <= 2e-2 * expected.norm() + 1e-3
 
 
 def count_reads(monkeypatch: pytest.MonkeyPatch) -> list[Memory]:

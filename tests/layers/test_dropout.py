@@ -98,6 +98,22 @@ def test_fused_relu_equals_plain_with_the_same_mask(width: int, share: float) ->
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("share", [0.0, 0.25])
+def test_fused_placing_equals_plain_with_the_same_mask(share: float) -> None:
+    from saccade.layers.dropout_triton import FusedPlacing, draw_seed
+
+    torch.manual_seed(1)
+    x, places = torch.randn(7, 11, 300, device="cuda").requires_grad_(), torch.randn(1, 11, 300, device="cuda")
+    seed = draw_seed(x.device) if share else None
+    mask = 1.0 if seed is None else dropout_mask(seed, x.shape, share)
+    fused, plain = FusedPlacing.apply(x, 3.0, places, seed, share), (3.0 * x + places) * mask
+    torch.testing.assert_close(fused, plain)
+    upstream = torch.randn_like(x)
+    found, expected = (torch.autograd.grad(outputs, x, upstream) for outputs in (fused, plain))
+    torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.gpu
 def test_every_replay_of_a_graph_draws_another_seed() -> None:
     from saccade.layers.dropout_triton import draw_seed
 
