@@ -33,7 +33,7 @@ _WIDTHS = (16, 32, 64, 128)  # of one head
 def attend_itself(attention: Attention, x: Tensor, readable: Tensor | None = None) -> Tensor:
     """The context of each vector of x (B, T, D) in a memory of all of them. Those that are not readable are finite."""
     projections = attention.of_queries, attention.of_keys, attention.of_values
-    if why_not_short(attention, x) or why_not_together(x, projections) or not 0 < x.shape[1] <= LONGEST or tracing():
+    if why_not_short(attention, x) or why_not_one_product(x, projections) or not 0 < x.shape[1] <= LONGEST or tracing():
         context: Tensor = attention(x, attention.remember(x, readable)).context
         return context
     queries, keys, values = (split(side, attention.heads) for side in project_together(x, projections))
@@ -47,7 +47,8 @@ def read_short(attention: Attention, by_head: Tensor, memory: Memory) -> Tensor:
     scale = 1 / math.sqrt(by_head.shape[-1]) if isinstance(attention.score, ScaledDot) else 1.0
     function: type[torch.autograd.Function] = ShortAttention
     causal = isinstance(attention.window, Causal)
-    context = function.apply(by_head, memory.keys, memory.values, memory.readable, causal, scale)
+    queries = by_head.to(memory.keys.dtype)  # of an attention that projects only its memory
+    context = function.apply(queries, memory.keys, memory.values, memory.readable, causal, scale)
     read: Tensor = attention.of_output(merge(context))
     return read
 
@@ -87,15 +88,17 @@ def why_not_short(attention: Attention, x: Tensor) -> str | None:
 def project_memory(attention: Attention, source: Tensor, values: Tensor | None) -> Sequence[Tensor]:
     """Keys and values (B, S, ·) of a source, which is read for both, or for the keys alone."""
     projections = attention.of_keys, attention.of_values
-    if values is None and why_not_together(source, projections) is None:
+    if values is None and why_not_one_product(source, projections) is None:
         return project_together(source, projections)
     return attention.of_keys(source), attention.of_values(source if values is None else values)
 
 
-def why_not_together(x: Tensor, projections: Sequence[nn.Module]) -> str | None:
+def why_not_one_product(x: Tensor, projections: Sequence[nn.Module]) -> str | None:
     """The reason why each projection of x is a product of its own, or None."""
     if not x.is_cuda or not torch.is_autocast_enabled("cuda") or not torch.is_grad_enabled():
         return "it is for training in half precision on CUDA"
+    if torch.compiler.is_compiling():
+        return "the model is compiled"
     is_linear = all(type(projection) is nn.Linear for projection in projections)
     return None if is_linear else "there are not as many projections"
 

@@ -104,6 +104,18 @@ def count_reads(monkeypatch: pytest.MonkeyPatch) -> list[Memory]:
 
 
 @pytest.mark.gpu
+def test_queries_that_are_not_projected_are_converted(monkeypatch: pytest.MonkeyPatch) -> None:
+    attention = make(score=Dot(), project="kv").cuda()
+    x, source = torch.randn(2, 3, WIDTH, device="cuda"), torch.randn(2, 9, WIDTH, device="cuda")
+    ran = count_reads(monkeypatch)
+    with torch.autocast("cuda", torch.bfloat16):
+        fused = outcomes(attention, x, source, None)
+    assert len(ran) == 1
+    for ours, expected in zip(fused, outcomes(attention, x, source, None), strict=True):
+        assert (ours - expected).norm() <= 4e-2 * expected.norm() + 1e-3
+
+
+@pytest.mark.gpu
 def test_what_may_not_be_read_never_leaks() -> None:
     attention, x = make().cuda(), torch.randn(2, 9, WIDTH, device="cuda")
     readable = torch.arange(9, device="cuda") < torch.tensor([[9], [4]], device="cuda")
