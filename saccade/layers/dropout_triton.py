@@ -13,8 +13,9 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 _STEPS = 1 << 24  # a rate is a multiple of 1/_STEPS
-_ROWS, _COLUMNS = 16, 128  # that a program reads at once
+_ROWS, _COLUMNS = 16, 256  # that a program reads at once; half as many columns in a backward pass
 _PROGRAMS = 1056  # of a backward pass: eight per multiprocessor of a large GPU
+MOST_SUMS = 1024  # programs whose sums are added up at once
 
 
 def draw_seed(device: torch.device) -> Tensor:
@@ -88,7 +89,8 @@ def sum_programs(sums: Tensor) -> Tensor:
     """(N, programs, width) → (N, width), in float32: what each program of a backward pass has summed over its rows."""
     count, programs, width = sums.shape
     total = torch.empty(count, width, dtype=torch.float32, device=sums.device)
-    _sum_programs[(triton.cdiv(width, 16), count)](sums, total, programs, width, 256, 16)
+    rows = min(MOST_SUMS, triton.next_power_of_2(programs))
+    _sum_programs[(triton.cdiv(width, 8), count)](sums, total, programs, width, rows, 8, num_warps=8)
     return total
 
 
@@ -112,10 +114,11 @@ class FusedReluDropout(torch.autograd.Function):
     def backward(ctx: Any, dy: Tensor) -> tuple[Tensor | None, ...]:
         y, bias = ctx.saved_tensors
         width = y.shape[-1]
-        rows, blocks = y.numel() // width, triton.cdiv(width, _COLUMNS)
+        rows, columns = y.numel() // width, _COLUMNS // 2
+        blocks = triton.cdiv(width, columns)
         programs = max(1, min(triton.cdiv(rows, _ROWS), _PROGRAMS // blocks))
         dx, sums = torch.empty_like(y), torch.empty(1, programs, width, dtype=torch.float32, device=y.device)
-        _relu_backward[(blocks, programs)](dy.contiguous(), y, dx, sums, rows, width, ctx.scale, _ROWS, _COLUMNS)
+        _relu_backward[(blocks, programs)](dy.contiguous(), y, dx, sums, rows, width, ctx.scale, _ROWS, columns)
         return dx, sum_programs(sums)[0].to(bias.dtype), None, None
 
 

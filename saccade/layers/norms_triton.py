@@ -11,9 +11,8 @@ import triton.language as tl
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from saccade.layers.dropout_triton import in_steps, is_kept, sum_programs
+from saccade.layers.dropout_triton import MOST_SUMS, in_steps, is_kept, sum_programs
 
-_PROGRAMS = 1056  # of the backward pass: eight per multiprocessor of a large GPU, each with many rows
 _AT_ONCE = 512  # numbers that a program reads at once, in whole rows
 
 
@@ -167,7 +166,7 @@ class _Norm(torch.autograd.Function):
         dx, df = torch.empty_like(s), None if ctx.added is None else torch.empty_like(s, dtype=ctx.added)
         block = triton.next_power_of_2(width)
         at_once = max(1, _AT_ONCE // block)
-        programs = max(1, min(triton.cdiv(rows, at_once), _PROGRAMS))
+        programs = max(1, min(triton.cdiv(rows, at_once), MOST_SUMS))
         sums = torch.empty(2 if f_bias is None else 3, programs, width, dtype=torch.float32, device=s.device)
         dropped, scale = in_steps(ctx.share)
         kinds = ds is not None, df is not None, f_bias is not None, seed is not None, at_once, block

@@ -94,11 +94,8 @@ class Sublayer(nn.Module):
         self.place, self.residual = place, residual
         self.dropout = make_dropout(dropout)
 
-    def forward(self, inputs: Tensor, function: Function) -> Tensor:
-        return self.after(Sum(inputs), function).total()
-
-    def after(self, before: Sum, function: Function) -> Sum:
-        """The same for the result of the sublayer before."""
+    def forward(self, before: Sum, function: Function) -> Sum:
+        """`before` is the result of the sublayer before."""
         if self.place == "pre":
             inputs, normed = before.normed_by(self.norm)
             return self._sum(inputs, function(normed))

@@ -93,10 +93,9 @@ class EncoderLayer(nn.Module):
             read: Tensor = self.attention.output(attend_itself(self.attention.attention, x, readable))
             return read
 
-        attending, transforming = (cast(Sublayer, around) for around in self.around)
-        return transforming.after(
-            attending.after(inputs, attend), lambda x: self.feed_forward.without_bias(x, readable)
-        )
+        inputs = self.around[0](inputs, attend)
+        outputs: Sum = self.around[1](inputs, lambda x: self.feed_forward.without_bias(x, readable))
+        return outputs
 
 
 class DecoderLayer(nn.Module):
@@ -143,7 +142,7 @@ class DecoderLayer(nn.Module):
         outputs = inputs
         functions: tuple[Function, ...] = (attend, attend_source, transform)
         for around, function in zip(self.around, functions, strict=True):
-            outputs = cast(Sublayer, around).after(outputs, function)
+            outputs = around(outputs, function)
         if moving is None:
             return outputs, None
         assert cache is not None
