@@ -33,7 +33,9 @@ _WIDTHS = (16, 32, 64, 128)  # of one head
 def attend_itself(attention: Attention, x: Tensor, readable: Tensor | None = None) -> Tensor:
     """The context of each vector of x (B, T, D) in a memory of all of them. Those that are not readable are finite."""
     projections = attention.of_queries, attention.of_keys, attention.of_values
-    if why_not_short(attention, x) or why_not_one_product(x, projections) or not 0 < x.shape[1] <= LONGEST or tracing():
+    reason = why_not_short(attention, x) or why_not_one_product(x, projections)
+    widths = {getattr(projection, "out_features", None) for projection in projections}
+    if reason is not None or len(widths) > 1 or not 0 < x.shape[1] <= LONGEST or tracing():
         context: Tensor = attention(x, attention.remember(x, readable)).context
         return context
     queries, keys, values = (split(side, attention.heads) for side in project_together(x, projections))
