@@ -10,6 +10,8 @@ from saccade.attention import ALiBi, Attention, Causal, Dot, Memory, Rotary, Sca
 from saccade.attention.short import attend_itself, project_together, why_not_short
 from saccade.attention.trace import traced
 
+# In the first backward pass of a process, torch warns that it has to create a context for its thread.
+pytestmark = pytest.mark.filterwarnings("ignore:Attempting to run cuBLAS")
 WIDTH, HEADS = 64, 4
 
 
@@ -77,6 +79,8 @@ def test_kernel_equals_plain(
 ) -> None:
     if causal and queries != slots:
         pytest.skip("a causal attention reads itself")
+    if causal and padded and slots >= 128:
+        pytest.skip("FlexAttention would read it, whose compiler takes long")
     attention = make(window=Causal() if causal else None).cuda()
     x, source = (torch.randn(5, length, WIDTH, device="cuda") for length in (queries, slots))
     lengths = torch.tensor([slots, 1, max(1, slots // 2), slots, 0], device="cuda")
