@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from saccade.attention import checks, fused, local
+from saccade.attention import checks, fused, local, short
 from saccade.attention.bias import Bias
 from saccade.attention.heads import fold, fold_positions, grouped_matmul, merge, query_positions, split, unfold
-from saccade.attention.memory import History, Memory, Reading
+from saccade.attention.memory import History, Memory, Reading, zero_unreadable
 from saccade.attention.normalisers import Normaliser, Softmax
 from saccade.attention.part import Law
 from saccade.attention.positions import Rotary
@@ -119,21 +119,21 @@ class Attention(nn.Module):
         *,
         values: Tensor | None = None,  # (B, S, value_dim): values are projected from them; None: the source
         at: int | Tensor | None = None,  # position of the first slot, for a growing cache
+        is_zeroed: bool = False,  # whether the unreadable slots are zero already
     ) -> Memory:
         """Project the keys and values of a source, once. Unreadable slots are zeroed: a NaN there never leaks."""
         checks.check_source(self, source, readable, values)
-        if readable is not None:
-            unreadable = ~readable[..., None]
-            source = source.masked_fill(unreadable, 0.0)
-            values = None if values is None else values.masked_fill(unreadable, 0.0)
-        values = source if values is None else values
+        if not is_zeroed:
+            source = zero_unreadable(source, readable)
+            values = None if values is None else zero_unreadable(values, readable)
         where = query_positions(at, source.shape[0], source.shape[1], source.device)
-        keys = split(self.of_keys(source), self.memory_heads)
+        sides = short.project_memory(self, source, values)
+        keys, projected_values = (split(side, self.memory_heads) for side in sides)
         if self.positions is not None:
             keys = self.positions(keys, where)
         return Memory(
             keys,
-            split(self.of_values(values), self.memory_heads),
+            projected_values,
             readable,
             None if at is None else where.expand(source.shape[0], -1),
             self.score.note(source),
@@ -162,6 +162,8 @@ class Attention(nn.Module):
         rows, count = queries.shape[:2]
         if count == 0 or memory.length == 0:
             return self._read_nothing(queries, memory, history, weights)
+        if rows and not weights and short.can_read_short(self, queries, memory, at):
+            return Reading(short.read_short(self, split(self.of_queries(queries), self.heads), memory))
         where = query_positions(at, rows, count, queries.device)
         if self.needs_history:
             return self._read_one_by_one(queries, memory, where, history, weights)
@@ -290,13 +292,8 @@ class Attention(nn.Module):
         by_head, query_at = self._by_head(queries, memory, where)
         sides = self.score.vectors(by_head, memory.keys)
         dropout = self.dropout if self.training else 0.0
-        causal = (
-            plain_positions
-            and type(self.window) is Causal
-            and memory.readable is None
-            and self.bias is None
-            and queries.shape[1] == memory.length
-        )
+        causal = plain_positions and type(self.window) is Causal and memory.readable is None and self.bias is None
+        causal = causal and queries.shape[1] == memory.length
         if causal:
             context = fused.sdpa(*sides, memory.values, allowed=None, bias=None, causal=True, dropout=dropout)
         elif self._should_flex(queries, memory):

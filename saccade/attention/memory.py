@@ -154,5 +154,10 @@ class Reading(NamedTuple):
     entropy: Tensor | None = None  # … and (R, H, T) of the distribution that it was drawn from
 
 
+def zero_unreadable(source: Tensor, readable: Tensor | None) -> Tensor:
+    """source (B, S, D) with zeros where it may not be read"""
+    return source if readable is None else torch.where(readable[..., None], source, 0.0)
+
+
 def _or(tensor: Tensor | None, otherwise: Tensor) -> Tensor:
     return otherwise if tensor is None else tensor

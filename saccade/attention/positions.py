@@ -20,9 +20,12 @@ class Sinusoidal(nn.Module):
 
     def forward(self, inputs: Tensor, at: Tensor) -> Tensor:
         """inputs (B, T, width) at positions (B or 1, T)"""
+        return inputs + self.waves(at).to(inputs.dtype)
+
+    def waves(self, at: Tensor) -> Tensor:
+        """(B or 1, T, width)"""
         angles = _angles(at, self.width, 10000.0)
-        waves = torch.stack([angles.sin(), angles.cos()], -1).flatten(-2)[..., : self.width]
-        return inputs + waves.to(inputs.dtype)
+        return torch.stack([angles.sin(), angles.cos()], -1).flatten(-2)[..., : self.width]
 
 
 class Learned(nn.Module):

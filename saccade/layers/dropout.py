@@ -16,6 +16,11 @@ def make_dropout(share: float) -> nn.Module:
     return Dropout(share) if share else nn.Identity()
 
 
+def active_share(dropout: nn.Module | None) -> float:
+    """The share that is dropped now"""
+    return dropout.p if isinstance(dropout, nn.Dropout) and dropout.training else 0.0
+
+
 class Dropout(nn.Dropout):
     """torch's dropout, with masks that a CPU draws five times as fast: 16 random bits per number, four numbers at once.
     The rate is a multiple of 2⁻¹⁶.

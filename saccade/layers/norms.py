@@ -22,11 +22,9 @@ class NarrowLayerNorm(nn.LayerNorm):
             return super().forward(input)
         dtype = torch.get_autocast_dtype(device)
         if why_not_fused(input) is None:
-            from saccade.layers.norms_triton import FusedLayerNorm
+            from saccade.layers.norms_triton import fused_norm
 
-            fused: type[torch.autograd.Function] = FusedLayerNorm
-            normed: Tensor = fused.apply(input, self.weight, self.bias, self.eps, dtype)
-            return normed
+            return fused_norm(input, self.weight, self.bias, self.eps, dtype)
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps).to(dtype)
 
 

@@ -1,16 +1,17 @@
 """The building blocks of a Transformer: the sublayer around a function, and the feed-forward networks."""
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, NamedTuple
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from saccade.attention.positions import Rotary
 from saccade.attention.table import build
 from saccade.layers.convolution import Convolution
-from saccade.layers.dropout import make_dropout
-from saccade.layers.norms import NarrowLayerNorm
+from saccade.layers.dropout import active_share, make_dropout
+from saccade.layers.norms import NarrowLayerNorm, why_not_fused
 
 NormPlace = Literal["pre", "post"]
 NormKind = Literal["layer", "rms", "none"]
@@ -26,6 +27,64 @@ def norm(kind: NormKind, width: int, *, is_projected: bool = False) -> nn.Module
     return NarrowLayerNorm(width) if is_projected else nn.LayerNorm(width)
 
 
+class Biased(NamedTuple):
+    """f + b, which is not yet added"""
+
+    outputs: Tensor
+    bias: Tensor | None
+
+    def total(self) -> Tensor:
+        return self.outputs if self.bias is None else self.outputs + self.bias
+
+
+Function = Callable[[Tensor], Tensor | Biased]
+
+
+class Sum(NamedTuple):
+    """x + dropout(f + b), which the next norm computes: on CUDA, one kernel adds and normalises."""
+
+    inputs: Tensor  # x
+    added: Biased | None = None  # None: nothing is added
+    dropout: nn.Module | None = None
+
+    def total(self) -> Tensor:
+        if self.added is None:
+            return self.inputs
+        added = self.added.total()
+        return self.inputs + (added if self.dropout is None else self.dropout(added))
+
+    def normed_by(self, norm: nn.Module) -> tuple[Tensor, Tensor]:
+        """The total and its norm"""
+        if self.added is None or not isinstance(norm, nn.LayerNorm) or why_not_together(self.inputs) is not None:
+            total = self.total()
+            return total, norm(total)
+        from saccade.layers.dropout_triton import draw_seed
+        from saccade.layers.norms_triton import fused_sum_and_norm
+
+        dtype = torch.get_autocast_dtype("cuda") if isinstance(norm, NarrowLayerNorm) else torch.float32
+        share = active_share(self.dropout)
+        seed = draw_seed(self.inputs.device) if share else None
+        return fused_sum_and_norm(self.inputs, *self.added, seed, share, norm, dtype)
+
+
+def why_not_together(x: Tensor) -> str | None:
+    """The reason why sums, dropout and the functions that follow are separate kernels, or None."""
+    if (reason := why_not_fused(x)) is not None:
+        return reason
+    return None if torch.is_autocast_enabled("cuda") else "it is for half precision"
+
+
+def place_together(vectors: Tensor, scale: float, places: Tensor, dropout: nn.Module) -> Tensor:
+    """dropout(c x + p) for vectors (B, T, D) and places (1, T, D), in one kernel"""
+    from saccade.layers.dropout_triton import FusedPlacing, draw_seed
+
+    share = active_share(dropout)
+    seed = draw_seed(vectors.device) if share else None
+    function: type[torch.autograd.Function] = FusedPlacing
+    placed: Tensor = function.apply(vectors, scale, places, seed, share)
+    return placed
+
+
 class Sublayer(nn.Module):
     """x + f(norm x), or norm(x + f x) as published; without the residual, f(norm x) or norm(f x)."""
 
@@ -35,12 +94,18 @@ class Sublayer(nn.Module):
         self.place, self.residual = place, residual
         self.dropout = make_dropout(dropout)
 
-    def forward(self, inputs: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
-        outputs = self.dropout(function(self.norm(inputs) if self.place == "pre" else inputs))
-        if self.residual:
-            outputs = inputs + outputs
-        normed: Tensor = outputs if self.place == "pre" else self.norm(outputs)
-        return normed
+    def forward(self, before: Sum, function: Function) -> Sum:
+        """`before` is the result of the sublayer before."""
+        if self.place == "pre":
+            inputs, normed = before.normed_by(self.norm)
+            return self._sum(inputs, function(normed))
+        inputs = before.total()
+        _, normed = self._sum(inputs, function(inputs)).normed_by(self.norm)
+        return Sum(normed)
+
+    def _sum(self, inputs: Tensor, outputs: Tensor | Biased) -> Sum:
+        added = outputs if isinstance(outputs, Biased) else Biased(outputs, None)
+        return Sum(inputs, added, self.dropout) if self.residual else Sum(self.dropout(added.total()))
 
 
 class Site(nn.Module):
@@ -93,3 +158,16 @@ class FeedForward(nn.Module):
             hidden = F.relu(self.first(inputs), inplace=True)
         outputs: Tensor = self.second(self.dropout(hidden))
         return outputs
+
+    def without_bias(self, inputs: Tensor, readable: Tensor | None = None, before: Tensor | None = None) -> Biased:
+        """The same before its last bias is added, where another kernel can add it and sum its gradient."""
+        if self.kind != "relu" or why_not_together(inputs) is not None:
+            return Biased(self(inputs, readable, before), None)
+        from saccade.layers.dropout_triton import FusedReluDropout, draw_seed
+
+        assert isinstance(self.first, nn.Linear)
+        function: type[torch.autograd.Function] = FusedReluDropout
+        share = active_share(self.dropout)
+        seed = draw_seed(inputs.device) if share else None
+        hidden = function.apply(F.linear(inputs, self.first.weight), self.first.bias, seed, share)
+        return Biased(F.linear(hidden, self.second.weight), self.second.bias)

@@ -7,11 +7,13 @@ import torch
 
 from saccade.attention import Additive
 from saccade.attention.additive import why_not_additive_on_cpu
+from saccade.attention.short import why_not_short
 from saccade.fast_paths import FastPath
 from saccade.layers.dropout import Dropout, why_not_drawn_in_bits
 from saccade.layers.linear_cross_entropy import why_not_chunked
 from saccade.layers.recurrent import SCANS, RecurrentUnit
 from saccade.layers.scan import why_not_scanned
+from saccade.layers.transformer_block import Site, Sublayer, why_not_together
 from saccade.models.contract import Seq2Seq
 
 
@@ -34,3 +36,8 @@ def _paths(model: Seq2Seq[Any, Any], probe: torch.Tensor) -> Iterator[FastPath]:
         yield FastPath("additive score without a stored hidden layer", reason)
     if any(isinstance(part, Dropout) for part in parts):
         yield FastPath("dropout masks from 16 random bits", why_not_drawn_in_bits(probe))
+    if any(isinstance(part, Sublayer) for part in parts):
+        yield FastPath("sums with dropout and norms in one kernel", why_not_together(probe))
+    if sites := [part for part in parts if isinstance(part, Site)]:
+        reasons = [why_not_short(site.attention, probe) for site in sites]
+        yield FastPath("attention over few slots in one kernel", next((reason for reason in reasons if reason), None))

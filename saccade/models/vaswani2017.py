@@ -24,9 +24,24 @@ from torch import Tensor, nn
 
 from saccade.attention import History, Learned, Memory, Sinusoidal
 from saccade.attention.cache import SharedCache
+from saccade.attention.memory import zero_unreadable
+from saccade.attention.short import attend_itself
 from saccade.layers.dropout import make_dropout
 from saccade.layers.embedding import Embeddings, Tie
-from saccade.layers.transformer_block import FeedForward, FeedForwardKind, NormKind, NormPlace, Site, Sublayer, norm
+from saccade.layers.transformer_block import (
+    Biased,
+    FeedForward,
+    FeedForwardKind,
+    Function,
+    NormKind,
+    NormPlace,
+    Site,
+    Sublayer,
+    Sum,
+    norm,
+    place_together,
+    why_not_together,
+)
 from saccade.models.contract import PaperInfo, Seq2Seq
 from saccade.ranges import Checked, Heads, Kernel, Layers, Length, Share, Width
 
@@ -73,14 +88,13 @@ class EncoderLayer(nn.Module):
         self.feed_forward = _feed_forward(config)
         self.around = nn.ModuleList(_sublayer(config) for _ in range(2))
 
-    def forward(self, inputs: Tensor, readable: Tensor) -> Tensor:
+    def forward(self, inputs: Sum, readable: Tensor) -> Sum:
         def attend(x: Tensor) -> Tensor:
-            memory = self.attention.attention.remember(x, readable)
-            read: Tensor = self.attention.output(self.attention.attention(x, memory).context)
+            read: Tensor = self.attention.output(attend_itself(self.attention.attention, x, readable))
             return read
 
         inputs = self.around[0](inputs, attend)
-        outputs: Tensor = self.around[1](inputs, lambda x: self.feed_forward(x, readable))
+        outputs: Sum = self.around[1](inputs, lambda x: self.feed_forward.without_bias(x, readable))
         return outputs
 
 
@@ -93,18 +107,20 @@ class DecoderLayer(nn.Module):
         self.around = nn.ModuleList(_sublayer(config) for _ in range(3))
 
     def forward(
-        self, inputs: Tensor, memory: Memory, at: Tensor | None = None, moving: LayerMoving | None = None
-    ) -> tuple[Tensor, LayerMoving | None]:
+        self, inputs: Sum, memory: Memory, at: Tensor | None = None, moving: LayerMoving | None = None
+    ) -> tuple[Sum, LayerMoving | None]:
         """For a whole target, or, given `moving`, for the next token of each row at positions `at`."""
         cache: Memory | SharedCache | None = None
         recent = self_history = cross_history = None
 
         def attend(x: Tensor) -> Tensor:
             nonlocal cache, self_history
-            written = self.attention.attention.remember(x, at=at)
-            cache = written if moving is None else moving.cache.extend(written)
+            if moving is None:
+                context: Tensor = self.attention.output(attend_itself(self.attention.attention, x))
+                return context
+            cache = moving.cache.extend(self.attention.attention.remember(x, at=at))
             readable = cache if isinstance(cache, Memory) else cache.memory
-            reading = self.attention.attention(x, readable, at=at, history=moving and moving.self_history)
+            reading = self.attention.attention(x, readable, at=at, history=moving.self_history)
             self_history = reading.history
             read: Tensor = self.attention.output(reading.context)
             return read
@@ -116,16 +132,16 @@ class DecoderLayer(nn.Module):
             read: Tensor = self.cross.output(reading.context)
             return read
 
-        def transform(x: Tensor) -> Tensor:
+        def transform(x: Tensor) -> Biased:
             nonlocal recent
             before = None if moving is None else moving.recent
             if before is not None:
                 recent = torch.cat([before, x], 1)[:, 1:]
-            transformed: Tensor = self.feed_forward(x, before=before)
-            return transformed
+            return self.feed_forward.without_bias(x, before=before)
 
         outputs = inputs
-        for around, function in zip(self.around, (attend, attend_source, transform), strict=True):
+        functions: tuple[Function, ...] = (attend, attend_source, transform)
+        for around, function in zip(self.around, functions, strict=True):
             outputs = around(outputs, function)
         if moving is None:
             return outputs, None
@@ -170,11 +186,11 @@ class Vaswani2017(Seq2Seq[Fixed, Moving]):
         return [f"decoder.{layer}.cross.attention" for layer in range(len(self.decoder))]
 
     def start(self, source: Tensor, readable: Tensor) -> tuple[Fixed, Moving]:
-        encoded = self._placed(self.embeddings.of_source(source), None)
+        states = Sum(self._placed(self.embeddings.source, source))
         for layer in self.encoder:
-            encoded = layer(encoded, readable)
-        encoded = self.encoder_norm(encoded)
-        fixed = tuple(layer.cross.attention.remember(encoded, readable) for layer in self._decoders)
+            states = layer(states, readable)
+        encoded = zero_unreadable(states.normed_by(self.encoder_norm)[1], readable)
+        fixed = tuple(layer.cross.attention.remember(encoded, readable, is_zeroed=True) for layer in self._decoders)
         return fixed, tuple(_empty_cache(layer, encoded) for layer in self._decoders)
 
     def why_state_grows(self) -> str | None:
@@ -196,13 +212,13 @@ class Vaswani2017(Seq2Seq[Fixed, Moving]):
         )
 
     def step(self, token: Tensor, t: Tensor, fixed: Fixed, moving: Moving) -> tuple[Tensor, Moving]:
-        states = self._placed(self.embeddings.of_target(token)[:, None], t[:, None])
+        states = Sum(self._placed(self.embeddings.target, token[:, None], t[:, None]))
         moved = []
         for layer, memory, before in zip(self.decoder, fixed, moving, strict=True):
             shared = memory.shared(token.shape[0] // memory.sentences)
             states, after = layer(states, shared, t, before)
             moved.append(after)
-        return self.embeddings.output(self.decoder_norm(states)).squeeze(1), tuple(moved)
+        return self.embeddings.output(states.normed_by(self.decoder_norm)[1]).squeeze(1), tuple(moved)
 
     def forward(self, source: Tensor, readable: Tensor, target: Tensor) -> Tensor:
         logits: Tensor = self.embeddings.output(self.features(source, readable, target))
@@ -210,18 +226,19 @@ class Vaswani2017(Seq2Seq[Fixed, Moving]):
 
     def features(self, source: Tensor, readable: Tensor, target: Tensor) -> Tensor:
         fixed, _ = self.start(source, readable)
-        states = self._placed(self.embeddings.of_target(target), None)
+        states = Sum(self._placed(self.embeddings.target, target))
         for layer, memory in zip(self.decoder, fixed, strict=True):
             states, _ = layer(states, memory)
-        normed: Tensor = self.decoder_norm(states)
-        return normed
+        return states.normed_by(self.decoder_norm)[1]
 
-    def _placed(self, vectors: Tensor, at: Tensor | None) -> Tensor:
+    def _placed(self, embedding: nn.Module, tokens: Tensor, at: Tensor | None = None) -> Tensor:
         """Equation 1"""
-        if self.positions is not None:
-            at = torch.arange(vectors.shape[1], device=vectors.device)[None] if at is None else at
-            vectors = self.positions(vectors, at)
-        dropped: Tensor = self.dropout(vectors)
+        vectors, scale = embedding(tokens), self.embeddings.scale
+        where = torch.arange(tokens.shape[1], device=tokens.device)[None] if at is None else at
+        if at is None and isinstance(self.positions, Sinusoidal) and why_not_together(vectors) is None:
+            return place_together(vectors, scale, self.positions.waves(where), self.dropout)
+        vectors = vectors * scale
+        dropped: Tensor = self.dropout(vectors if self.positions is None else self.positions(vectors, where))
         return dropped
 
     @property

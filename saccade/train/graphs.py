@@ -11,6 +11,7 @@ Autocast converts the weights of a linear layer to half precision when the layer
 by one. A graph converts all of them at once, with the same results.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -123,10 +124,7 @@ class GradientGraphs:
         def compute() -> tuple[Tensor | None, ...]:
             loss, plain = self._substitutes.loss(run, static)
             gradients = torch.autograd.grad(loss * self._scale, self._substitutes.learnt, allow_unused=True)
-            torch._foreach_copy_(
-                [to for to, gradient in zip(self._gradients, gradients, strict=True) if gradient is not None],
-                [gradient for gradient in gradients if gradient is not None],
-            )
+            _copy_all(self._gradients, gradients)
             self._plain.copy_(plain)
             return gradients
 
@@ -145,6 +143,14 @@ class GradientGraphs:
             release_unused(run.device)
             return None
         return _Graph(graph, list_tensors(static), exists)
+
+
+def _copy_all(into: Sequence[Tensor], tensors: Sequence[Tensor | None]) -> None:
+    """Copy those that exist. One kernel copies many tensors, if all of them have one type."""
+    pairs = [(to, tensor) for to, tensor in zip(into, tensors, strict=True) if tensor is not None]
+    for dtype in dict.fromkeys(tensor.dtype for _, tensor in pairs):
+        alike = [(to, tensor) for to, tensor in pairs if tensor.dtype == dtype]
+        torch._foreach_copy_([to for to, _ in alike], [tensor for _, tensor in alike])
 
 
 def _linear_parameters(model: nn.Module) -> list[nn.Parameter]:

@@ -1,5 +1,7 @@
 import pytest
 import torch
+import torch.nn.functional as F
+from dropout_masks import dropout_mask
 from torch import nn
 
 from saccade.layers.dropout import Dropout, make_dropout, why_not_drawn_in_bits
@@ -62,3 +64,66 @@ def test_nothing_is_dropped_in_evaluation_or_from_nothing() -> None:
 def test_another_device_gives_the_reason() -> None:
     assert why_not_drawn_in_bits(torch.ones(1)) is None
     assert why_not_drawn_in_bits(torch.ones(1, device="meta")) == "the device is meta"
+
+
+def test_hashed_masks_keep_the_rate_and_are_independent() -> None:
+    """Those of the kernels, by the function that the kernels are compared with."""
+    torch.manual_seed(1)
+    seeds = torch.randint(-(2**63), 2**63 - 1, (4,))
+    masks = [dropout_mask(seed, (4000, 16), 0.3) for seed in seeds]
+    for mask in masks:
+        assert mask.mean() == pytest.approx(1, abs=0.02)
+        assert (torch.corrcoef((mask > 0).float().T) - torch.eye(16)).abs().max() < 0.08
+    across = torch.corrcoef(torch.stack([(mask > 0).float().flatten() for mask in masks])) - torch.eye(4)
+    assert across.abs().max() < 0.02
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("width", [48, 256, 2048])
+@pytest.mark.parametrize("share", [0.0, 0.25])
+def test_fused_relu_equals_plain_with_the_same_mask(width: int, share: float) -> None:
+    from saccade.layers.dropout_triton import FusedReluDropout, draw_seed
+
+    torch.manual_seed(1)
+    x = torch.randn(2, 301, width, device="cuda").bfloat16().requires_grad_()
+    bias, upstream = torch.randn(width, device="cuda").requires_grad_(), torch.randn_like(x)
+    seed = draw_seed(x.device) if share else None
+    mask = 1.0 if seed is None else dropout_mask(seed, x.shape, share)
+    fused, plain = FusedReluDropout.apply(x, bias, seed, share), F.relu(x + bias) * mask
+    torch.testing.assert_close(fused.float(), plain, rtol=1e-2, atol=1e-2)
+    found = torch.autograd.grad(fused, (x, bias), upstream)
+    expected = torch.autograd.grad(plain, (x, bias), upstream.float())
+    for ours, theirs in zip(found, expected, strict=True):
+        assert (ours.float() - theirs.float()).norm() / theirs.float().norm() < 4e-3
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("share", [0.0, 0.25])
+def test_fused_placing_equals_plain_with_the_same_mask(share: float) -> None:
+    from saccade.layers.dropout_triton import FusedPlacing, draw_seed
+
+    torch.manual_seed(1)
+    x, places = torch.randn(7, 11, 300, device="cuda").requires_grad_(), torch.randn(1, 11, 300, device="cuda")
+    seed = draw_seed(x.device) if share else None
+    mask = 1.0 if seed is None else dropout_mask(seed, x.shape, share)
+    fused, plain = FusedPlacing.apply(x, 3.0, places, seed, share), (3.0 * x + places) * mask
+    torch.testing.assert_close(fused, plain)
+    upstream = torch.randn_like(x)
+    found, expected = (torch.autograd.grad(outputs, x, upstream) for outputs in (fused, plain))
+    torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.gpu
+def test_every_replay_of_a_graph_draws_another_seed() -> None:
+    from saccade.layers.dropout_triton import draw_seed
+
+    def replayed() -> list[int]:
+        torch.cuda.manual_seed(1)
+        return [int(seed) for _ in range(3) if graph.replay() is None]
+
+    draw_seed(torch.device("cuda"))
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        seed = draw_seed(torch.device("cuda"))
+    first = replayed()
+    assert len(set(first)) == 3 and replayed() == first

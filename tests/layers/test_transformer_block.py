@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from saccade.attention import Rotary
-from saccade.layers.transformer_block import FeedForward, FeedForwardKind, NormPlace, Site, Sublayer
+from saccade.layers.transformer_block import FeedForward, FeedForwardKind, NormPlace, Site, Sublayer, Sum
 
 
 @pytest.mark.parametrize("place", get_args(NormPlace))
@@ -19,13 +19,13 @@ def test_sublayer_matches_its_formula(place: NormPlace, residual: bool) -> None:
         ("post", True): norm(x + 2 * x),
         ("post", False): norm(2 * x),
     }
-    torch.testing.assert_close(sublayer(x, lambda inner: 2 * inner), expected[place, residual])
+    torch.testing.assert_close(sublayer(Sum(x), lambda inner: 2 * inner).total(), expected[place, residual])
 
 
 def test_the_kinds_of_norm() -> None:
     x = torch.tensor([[3.0, 4.0]])
     norms = {
-        kind: Sublayer(2, place="pre", kind=kind, residual=False, dropout=0.0)(x, lambda inner: inner)
+        kind: Sublayer(2, place="pre", kind=kind, residual=False, dropout=0.0)(Sum(x), lambda inner: inner).total()
         for kind in ("layer", "rms", "none")
     }
     torch.testing.assert_close(norms["layer"], torch.tensor([[-1.0, 1.0]]), rtol=0, atol=1e-4)

@@ -38,3 +38,9 @@ def test_reasons_name_what_prevents_a_path() -> None:
 def test_every_model_lists_its_paths(name: str) -> None:
     named = reasons(Case(name))
     assert ("recurrence as one operation" in named) == (name not in ("gehring2017", "vaswani2017"))
+
+
+def test_a_transformer_names_its_paths_on_a_gpu() -> None:
+    named = reasons(Case("vaswani2017"))
+    assert named["sums with dropout and norms in one kernel"] == "the device is cpu"
+    assert named["attention over few slots in one kernel"] == "the device is cpu"

@@ -2,9 +2,9 @@
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from saccade.layers.transformer_block import Sublayer
+from saccade.layers.transformer_block import Biased, Sublayer, Sum
 from saccade.models import build_model
 from saccade.models.vaswani2017 import Config
 
@@ -17,10 +17,11 @@ def shares_added(place: str) -> list[float]:
     model = build_model("vaswani2017", Config(**SIZES, norm=place, tie="all"), 50, 50)
     shares: list[float] = []
 
-    def measure(module: nn.Module, given: tuple[Tensor, object], result: Tensor) -> None:
-        inputs, function = given
+    def measure(module: nn.Module, given: tuple[Sum, object], result: Sum) -> None:
+        inputs, function = given[0].total(), given[1]
         assert callable(function)
         added = function(module.norm(inputs) if place == "pre" else inputs)
+        added = added.total() if isinstance(added, Biased) else added
         shares.append(float(added.norm() / inputs.norm()))
 
     for module in model.modules():
