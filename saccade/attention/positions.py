@@ -20,6 +20,8 @@ class Sinusoidal(nn.Module):
 
     def forward(self, inputs: Tensor, at: Tensor) -> Tensor:
         """inputs (B, T, width) at positions (B or 1, T)"""
+        if at.stride(0) == 0:  # all rows are at the same positions
+            at = at[:1]
         angles = _angles(at, self.width, 10000.0)
         waves = torch.stack([angles.sin(), angles.cos()], -1).flatten(-2)[..., : self.width]
         return inputs + waves.to(inputs.dtype)
