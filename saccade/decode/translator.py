@@ -241,7 +241,15 @@ class Translator:
             source, readable = (rows.to(self.device) for rows in pad_sources([ids[i] for i in places]))
             indices, rules = [part.index for part in batch], [self._rules(part) for part in batch]
             results = run_search(
-                self.model, source, readable, search, indices=indices, rules=rules, recorder=recorder, on_step=on_step
+                self.model,
+                source,
+                readable,
+                search,
+                indices=indices,
+                rules=rules,
+                recorder=recorder,
+                on_step=on_step,
+                most=search.n_best,
             )
             if recorder is not None:
                 for part in batch:
