@@ -280,8 +280,7 @@ def _rank(found: Sequence[Sequence[Hypothesis]], search: Search) -> list[Hypothe
         return len(h.unmet), not h.ended, rank, -h.score
 
     if search.groups == 1:
-        (alone,) = found if len(found) == 1 else ([h for group in found for h in group],)
-        return list(alone) if len(alone) <= 1 else sorted(alone, key=order)
+        return sorted((h for group in found for h in group), key=order)
     ranked = [(rank, h) for group in found for rank, h in enumerate(sorted(group, key=order))]
     best = [h for _, h in sorted(ranked, key=lambda entry: order(entry[1], entry[0]))]
     distinct: dict[tuple[tuple[int, ...], bool], Hypothesis] = {}
