@@ -109,4 +109,4 @@ def search(work: Work) -> Call:
     source, readable = (tensor.to(device) for tensor in pad_sources(work.pairs()[0]))
     lengths = {"shortest": work.target - 1, "longest": work.target}
     options = DEFAULT_SEARCH.with_options(beam=work.beam, precision=PRECISIONS[work.dtype], **lengths)
-    return lambda: run_search(model, source, readable, options)
+    return lambda: run_search(model, source, readable, options, most=options.n_best)

@@ -61,8 +61,19 @@ def is_out_of_memory(error: RuntimeError) -> bool:
     return isinstance(error, torch.OutOfMemoryError) or "out of memory" in message or "DefaultCPUAllocator" in message
 
 
+_before_release: list[Callable[[torch.device], None]] = []
+
+
+def before_release(drop: Callable[[torch.device], None]) -> Callable[[torch.device], None]:
+    """A decorator of functions that drop what was only kept to save time; called whenever memory has run out."""
+    _before_release.append(drop)
+    return drop
+
+
 def release_unused(device: torch.device) -> None:
     """Free the memory that the allocator keeps, which may be in blocks that are too small to use."""
+    for drop in _before_release:
+        drop(device)
     if device.type != "cpu":
         torch.get_device_module(device).empty_cache()
 

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from saccade.attention.memory import Memory
+from saccade.device import has_triton
 
 _FEWEST_STEPS = 16  # of a new cache; it doubles when it is full
 
@@ -54,9 +55,16 @@ class SharedCache(NamedTuple):
     def extend(self, new: Memory) -> SharedCache:
         """Write one slot per hypothesis, in place; all of them are at one step."""
         assert new.at is not None and new.length == 1 and new.notes is None
-        slots = new.at[0] * self.hypotheses + torch.arange(self.hypotheses, device=new.at.device)
-        for stored, added in ((self.keys, new.keys), (self.values, new.values)):
-            stored.index_copy_(2, slots, torch.unflatten(added.squeeze(2), 0, (-1, self.hypotheses)).transpose(1, 2))
+        sides = (self.keys, new.keys), (self.values, new.values)
+        if self.keys.is_cuda and has_triton() and not torch.is_grad_enabled():
+            from saccade.attention.few_queries_triton import write
+
+            write(*sides, new.at[0])
+            return self
+        for stored, added in sides:
+            by_step = torch.unflatten(stored, 2, (-1, self.hypotheses))
+            added = torch.unflatten(added, 0, (-1, self.hypotheses)).movedim(1, 3)  # (B, G, 1, N, ·)
+            by_step.index_copy_(2, new.at[0], added)
         return self
 
     def with_room(self, steps: int) -> SharedCache:

@@ -1,5 +1,5 @@
-"""Fused reads, which never store the weights: SDPA wherever a mask suffices, and FlexAttention on CUDA where a mask or
-a bias would need memory that grows with T·S.
+"""Fused reads, which never store the weights: SDPA wherever a mask suffices, FlexAttention on CUDA where a mask or a
+bias would need memory that grows with T·S, and a kernel of our own for the few queries of a step of a search.
 """
 
 from collections.abc import Callable
@@ -14,10 +14,14 @@ from torch import Tensor
 from saccade.attention.bias import Bias
 from saccade.attention.memory import Memory
 from saccade.attention.windows import Window
+from saccade.device import has_triton
 
 # FlexAttention works in blocks of 128; below that a dense mask is cheaper than its bookkeeping.
 _FLEX_SHORTEST = 128
 _VARIANTS = 64
+# SDPA's kernels read slots for 64 queries at once, even if there are fewer. Ours has one program for all queries of a
+# head: those who read many slots need more than one.
+_FEW_QUERIES, _FEW_SLOTS, _WIDEST = 16, 2048, 256
 
 
 def sdpa(
@@ -31,6 +35,10 @@ def sdpa(
     dropout: float,
 ) -> Tensor:
     """(B, H, Q, e): softmax(queries·keysᵀ + bias) · values."""
+    if bias is None and not causal and not dropout and few_fit(queries, keys, values):
+        from saccade.attention.few_queries_triton import attend
+
+        return attend(queries.to(values.dtype), keys.to(values.dtype), values, allowed)
     reads_any = mask = None
     if allowed is not None:
         # A row with nothing to read would be NaN: it reads everything, and is then set to zero.
@@ -58,6 +66,20 @@ def sdpa(
         queries, keys, values, mask, dropout, causal, scale=1.0, enable_gqa=grouped
     )[..., :read]
     return context if reads_any is None else context.masked_fill(~reads_any, 0.0)
+
+
+def few_fit(queries: Tensor, keys: Tensor, values: Tensor) -> bool:
+    """Whether the kernel for few queries, which has no gradient, can read these, and pays."""
+    return (
+        queries.is_cuda
+        and has_triton()
+        and not torch.is_grad_enabled()
+        and not torch.compiler.is_compiling()
+        and values.dtype in (torch.float32, torch.float16, torch.bfloat16)
+        and queries.shape[1] * queries.shape[2] <= _FEW_QUERIES * keys.shape[1]
+        and keys.shape[2] <= _FEW_SLOTS
+        and max(keys.shape[3], values.shape[3]) <= _WIDEST
+    )
 
 
 def flex_fits(shortest: int, width: int, values: Tensor) -> bool:

@@ -50,6 +50,8 @@ def fold_positions(at: Tensor, readers: int) -> Tensor:
 
 def query_positions(at: int | Tensor | None, rows: int, queries: int, device: torch.device) -> Tensor:
     """(R or 1, T): `at` is the position of the first query of every row (an int) or of each row (a tensor)."""
+    if isinstance(at, Tensor) and at.shape == (rows,) and queries == 1 and at.dtype == torch.long:
+        return at[:, None]  # a step of a search: as few kernels as possible
     steps = torch.arange(queries, device=device)[None]
     if at is None:
         return steps

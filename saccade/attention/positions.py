@@ -24,6 +24,8 @@ class Sinusoidal(nn.Module):
 
     def waves(self, at: Tensor) -> Tensor:
         """(B or 1, T, width)"""
+        if at.stride(0) == 0:  # all rows are at the same positions
+            at = at[:1]
         angles = _angles(at, self.width, 10000.0)
         return torch.stack([angles.sin(), angles.cos()], -1).flatten(-2)[..., : self.width]
 

@@ -2,6 +2,8 @@
 
 import torch
 
+from saccade.decode.search.graphs import kept_bytes
+
 BATCH_TOKENS = 8192  # source tokens × hypotheses in a batch on a CPU; fewer need less memory
 CHUNK = 512  # texts of a stream that are sorted and translated together on a CPU
 
@@ -17,7 +19,7 @@ def choose_batch_tokens(device: torch.device) -> int:
         return BATCH_TOKENS
     free, _ = torch.cuda.mem_get_info(device)
     unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-    fitting = (free + unused) // _BYTES
+    fitting = (free + unused + kept_bytes(device)) // _BYTES
     return max(BATCH_TOKENS, min(_LARGEST, (1 << fitting.bit_length()) // 2))
 
 

@@ -2,11 +2,11 @@
 norms and log-probabilities are computed in float32 in any case."""
 
 import copy
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from saccade.decode.options import DecodingPrecision
 from saccade.errors import UserError
@@ -17,7 +17,15 @@ from saccade.models.contract import Seq2Seq
 _AUTOMATIC: DecodingPrecision = "fp16"
 _TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
-_narrow: WeakKeyDictionary[nn.Module, dict[torch.dtype, Seq2Seq[Any, Any]]] = WeakKeyDictionary()
+
+class Narrow(NamedTuple):
+    """A copy of a model in another precision."""
+
+    model: Seq2Seq[Any, Any]
+    weights: list[Tensor]
+
+
+_narrow: WeakKeyDictionary[nn.Module, dict[torch.dtype, Narrow]] = WeakKeyDictionary()
 
 
 def choose_precision(name: DecodingPrecision, device: torch.device) -> torch.dtype:
@@ -31,15 +39,18 @@ def choose_precision(name: DecodingPrecision, device: torch.device) -> torch.dty
 def in_precision(model: Seq2Seq[Any, Any], dtype: torch.dtype) -> Seq2Seq[Any, Any]:
     """The model with weights of this type: itself, or a copy, which is kept as long as the model and gets its present
     weights at every call. Weights that are not float32 stay as they are."""
-    weights = [weight for weight in model.parameters() if weight.dtype == torch.float32]
-    if dtype == torch.float32 or not weights:
+    weights: list[Tensor] = list(model.parameters())
+    if dtype == torch.float32 or all(weight.dtype != torch.float32 for weight in weights):
         return model
     copies = _narrow.setdefault(model, {})
     with torch.inference_mode(False), torch.no_grad():  # or the copy could not be refreshed elsewhere
         if dtype not in copies:
-            copies[dtype] = copy.deepcopy(model).requires_grad_(False)
-            for weight in copies[dtype].parameters():
+            narrow = copy.deepcopy(model).requires_grad_(False).train(model.training)
+            for weight in narrow.parameters():
                 weight.data = weight.data.to(dtype)
-        narrow = copies[dtype].train(model.training)
-        torch._foreach_copy_([weight.data for weight in narrow.parameters()], [w.data for w in model.parameters()])
+            copies[dtype] = Narrow(narrow, list(narrow.parameters()))
+        narrow, narrow_weights = copies[dtype]
+        if narrow.training != model.training:
+            narrow.train(model.training)
+        torch._foreach_copy_(narrow_weights, weights)
     return narrow

@@ -254,6 +254,7 @@ class Translator:
                 recorder=recorder,
                 on_step=on_step,
                 candidates=self._candidates([ids[i] for i in places], rules, options),
+                most=search.n_best,
             )
             if recorder is not None:
                 for part in batch:

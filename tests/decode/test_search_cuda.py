@@ -11,7 +11,7 @@ from test_search import same
 from saccade.decode import Constraints, Ensemble, Recorder, Search, run_search
 from saccade.decode.constraints.choice import Rules
 from saccade.decode.options import DecodingPrecision
-from saccade.decode.search.graphs import StepGraph
+from saccade.decode.search.graphs import StepGraph, forget_graphs
 from saccade.decode.search.loop import SearchLoop
 from saccade.text import EOS
 
@@ -70,19 +70,48 @@ def test_graphs_equal_the_plain_path(name: str, monkeypatch: pytest.MonkeyPatch)
     """Long enough for caches to grow and sentences to leave."""
     model, source = tiny(name, 5).cuda(), [part.cuda() for part in batch(*SOURCES * 3)]
     captures: list[bool] = []
-    capture = StepGraph._capture
+    record = StepGraph._record
 
-    def counted(graph: StepGraph[Any], state: Any) -> bool:
-        captures.append(capture(graph, state))
+    def counted(graph: StepGraph[Any], state: Any) -> Any:
+        recorded = record(graph, state)
+        captures.append(recorded is not None)
         assert graph.failure is None
-        return captures[-1]
+        return recorded
 
-    monkeypatch.setattr(StepGraph, "_capture", counted)
+    monkeypatch.setattr(StepGraph, "_record", counted)
     found = [run_search(model, *source, search) for search in LONG]
     assert all(captures) and bool(captures) == (name != "vaswani2017, coverage of what was written")
     monkeypatch.setattr(SearchLoop, "_why_not_captured", lambda _: "asked for the plain path")
     for search, results in zip(LONG, found, strict=True):
         for graphed, plain in zip(results, run_search(model, *source, search), strict=True):
+            same(graphed, plain)
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_kernels_of_our_own_equal_those_of_torch(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, source = tiny(name, 5).float().cuda(), [part.cuda() for part in batch(*SOURCES)]
+    searches = [Search(precision="fp32"), Search(beam=4, n_best=2, repeats=2, precision="fp32", longest=40)]
+    found = [run_search(model, *source, search) for search in searches]
+    forget_graphs(torch.device("cuda"))
+    monkeypatch.setattr("saccade.attention.fused.few_fit", lambda *_: False)
+    monkeypatch.setattr("saccade.attention.cache.has_triton", lambda: False)
+    monkeypatch.setattr("saccade.decode.search.loop.has_fast_log_sum_exp", lambda _: False)
+    for search, results in zip(searches, found, strict=True):
+        for (one, *_), (other, *_) in zip(results, run_search(model, *source, search), strict=True):
+            assert one.score == pytest.approx(other.score, abs=1e-3)
+    forget_graphs(torch.device("cuda"))
+
+
+def test_graphs_are_kept_for_the_next_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, search = tiny("vaswani2017", 5).cuda(), LONG[1]
+    batches = [[part.cuda() for part in batch(*sources)] for sources in (SOURCES * 3, SOURCES[::-1] * 3)]
+    monkeypatch.setattr(SearchLoop, "_why_not_captured", lambda _: "asked for the plain path")
+    expected = [run_search(model, *source, search) for source in batches]
+    monkeypatch.undo()
+    run_search(model, *batches[0], search)
+    monkeypatch.setattr(StepGraph, "_record", lambda *_: pytest.fail("a graph was captured again"))
+    for source, results in zip(batches, expected, strict=True):
+        for graphed, plain in zip(run_search(model, *source, search), results, strict=True):
             same(graphed, plain)
 
 

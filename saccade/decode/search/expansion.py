@@ -27,6 +27,18 @@ class Expansion(NamedTuple):
     alive: Tensor  # (B, N) False if there is no hypothesis
 
 
+class Prediction(NamedTuple):
+    """The log-probability of token v after hypothesis n is scores[n, v] − norms[n]."""
+
+    scores: Tensor  # (B, N, V)
+    norms: Tensor | None = None  # (B, N); None: the scores are log-probabilities
+
+    def log_probs_of(self, rows: Tensor, tokens: Tensor) -> Tensor:
+        """(B, N) of tokens[n] after hypothesis rows[n]"""
+        scores = self.scores.flatten(1).gather(1, rows * self.scores.shape[-1] + tokens).float()
+        return scores if self.norms is None else scores - self.norms.gather(1, rows)
+
+
 @dataclass(frozen=True)
 class HostParts:
     """The parts of a search that need the host at every step."""
@@ -44,7 +56,7 @@ class TokenScores(NamedTuple):
 
 
 def score(
-    log_probs: Tensor,  # (B, N, V)
+    predicted: Prediction,
     totals: Tensor,  # (B, N)
     recent: Recent | None,
     shortest: Tensor,  # (B,)
@@ -52,9 +64,9 @@ def score(
     search: Search,
     host: HostParts,
 ) -> TokenScores:
-    """The scores to choose by, with the masks applied; `log_probs` are changed unless there are constraints, which may
-    need a masked token."""
-    allowed = log_probs.clone() if host.choices else log_probs
+    """The scores to choose by, with the masks applied; those predicted are changed unless there are constraints, which
+    may need a masked token."""
+    allowed = predicted.scores.clone() if host.choices else predicted.scores
     if search.shortest or search.shortest_ratio:
         mask_early_end(allowed, shortest, written)
     if recent is not None and search.no_repeat is not None:
@@ -62,9 +74,9 @@ def score(
     if recent is not None and search.repeats:
         mask_loops(allowed, recent, search.repeats)
     for b, choice in host.choices.items():
-        choice.restrict(allowed[b], log_probs[b])
+        choice.restrict(allowed[b], predicted.scores[b])
     if not search.sample:
-        return TokenScores(totals, allowed, allowed)
+        return TokenScores(totals if predicted.norms is None else totals - predicted.norms, allowed, allowed)
     # Gumbel noise: log p + noise is largest at a token with the token's probability.
     drawn = [torch.empty(allowed.shape[1:]).exponential_(generator=generator) for generator in host.generators]
     noise = -torch.stack(drawn).clamp_min_(torch.finfo(torch.float32).tiny).to(allowed.device).log()
@@ -77,14 +89,14 @@ def choose(scores: TokenScores, places: Tensor, written: Tensor, search: Search,
     """Choose the next token of every hypothesis, as many as each group has places (B, G), after `written` (1,)."""
     groups, width = search.layout
     totals, free, possible = (torch.unflatten(each, 1, (groups, width)) for each in scores)
-    chosen = torch.zeros_like(scores.tokens[:, 0])  # (B, V) how often, by the groups before
+    chosen = torch.zeros_like(scores.tokens[:, 0]) if search.groups > 1 else None  # (B, V) how often, by groups before
     turns = []
     for g in range(search.groups):  # of a diverse beam, one after another; samples are chosen at once
         turn = slice(g, g + 1) if search.groups > 1 else slice(None)
-        tokens = free[:, turn] - search.diversity * chosen[:, None, None] if g else free[:, turn]
+        tokens = free[:, turn] - search.diversity * chosen[:, None, None] if g and chosen is not None else free[:, turn]
         needed = possible[:, turn] if search.sample else tokens
         best = _choose_best(TokenScores(totals[:, turn], tokens, needed), places[:, turn], written, choices, g * width)
-        if search.groups > 1:
+        if chosen is not None:
             chosen.scatter_add_(1, best.tokens.flatten(1), best.alive.flatten(1).to(chosen.dtype))
         turns.append(best)
     rows, tokens, alive = (torch.cat(parts, 1) if len(parts) > 1 else parts[0] for parts in zip(*turns, strict=True))

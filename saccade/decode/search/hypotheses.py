@@ -5,8 +5,10 @@ The text of a hypothesis is not stored in one place: each step stores its tokens
 a finished hypothesis is traced back from its last token.
 """
 
+import gc
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -17,7 +19,7 @@ from torch import Tensor
 
 from saccade.decode.constraints.choice import NEVER, ConstrainedChoice
 from saccade.decode.options import Search
-from saccade.decode.search.expansion import Expansion
+from saccade.decode.search.expansion import Expansion, Prediction
 from saccade.decode.search.masks import Recent
 from saccade.text import BOS, EOS
 
@@ -52,6 +54,10 @@ class SentenceSearch:
     results: list[Hypothesis] = field(default_factory=list)  # best first
 
 
+# A row of a batch that is no sentence, or not any more: its search is over.
+FILLER = SentenceSearch(-1, 0, 0, torch.Generator(), None)
+
+
 class Written(NamedTuple):
     """What each step wrote: (B, steps, N)."""
 
@@ -77,16 +83,16 @@ class Hypotheses(NamedTuple):
 
 
 def start_hypotheses(
-    source: Tensor, readable: Tensor, sentences: Sequence[SentenceSearch], search: Search
+    source: Tensor, readable: Tensor, sentences: Sequence[SentenceSearch], search: Search, steps: int
 ) -> Hypotheses:
-    """One hypothesis per group, of the start symbol alone."""
+    """One hypothesis per group, of the start symbol alone, with room for `steps` tokens."""
     (groups, width), count, device = search.layout, len(sentences), source.device
+    is_sentence = torch.tensor([sentence is not FILLER for sentence in sentences], dtype=torch.bool, device=device)
     totals = torch.full((count, groups, width), NEVER, device=device)
-    totals[..., 0] = 0.0
+    totals[..., 0].masked_fill_(is_sentence[:, None], 0.0)
     covered = None
     if search.coverage_penalty > 0:  # padding and the end symbol count as covered
         covered = (~readable | (source == EOS)).float()[:, None].repeat(1, search.beam, 1)
-    steps = max((sentence.longest for sentence in sentences), default=0)
     tokens = torch.zeros((count, steps, search.beam), dtype=torch.long, device=device)
     zeros = torch.zeros_like(tokens, dtype=torch.float32)
     limits = [sentence.shortest for sentence in sentences], [sentence.longest for sentence in sentences]
@@ -96,7 +102,7 @@ def start_hypotheses(
         totals=totals.flatten(1),
         recent=Recent.start(count, search, steps, device),
         covered=covered,
-        places=torch.full((count, groups), width, device=device),
+        places=(width * is_sentence)[:, None].repeat(1, groups),
         best=torch.full((count, groups, _wanted(search)), NEVER, dtype=torch.float64, device=device),
         written=Written(tokens, tokens.clone(), zeros, tokens.clone(), zeros.double()),
         shortest=shortest,
@@ -131,10 +137,10 @@ class Scorer:
         return torch.maximum(first, last)
 
 
-def follow(hypotheses: Hypotheses, expansion: Expansion, log_probs: Tensor, written: Tensor) -> Hypotheses:
+def follow(hypotheses: Hypotheses, expansion: Expansion, predicted: Prediction, written: Tensor) -> Hypotheses:
     """The hypotheses with the chosen tokens; `written` (1,) tokens were there before."""
     rows, tokens, alive = expansion
-    steps = log_probs.flatten(1).gather(1, rows * log_probs.shape[-1] + tokens)
+    steps = predicted.log_probs_of(rows, tokens)
     for store, values in zip(hypotheses.written, (tokens, rows, steps), strict=False):
         store.index_copy_(1, written, values[:, None])
     covered = hypotheses.covered
@@ -183,42 +189,81 @@ def _by_group(values: Tensor, search: Search) -> Tensor:
     return torch.unflatten(values, 1, search.layout)
 
 
-def collect(written: Written, sentences: Sequence[SentenceSearch], search: Search) -> None:
-    """Read the results of sentences that are finished from the device."""
-    steps = Written._make(part.cpu().numpy() for part in written)
+def collect(
+    written: Written, sentences: Sequence[SentenceSearch], search: Search, length: int, most: int | None
+) -> None:
+    """Read the results of sentences that are finished from the device, after `length` steps: at most the `most` best of
+    each, or all."""
+    steps = _on_host(Written._make(part[:, :length] for part in written))
     b, step, n = np.nonzero(steps.fates)  # (F,) for every finished hypothesis
     fates, scores = steps.fates[b, step, n], steps.scores[b, step, n]
+    if most is not None and search.groups == 1 and all(sentence.constrained is None for sentence in sentences):
+        best = _find_best_of_each(b, fates, scores, most)
+        b, step, n, fates, scores = (column[best] for column in (b, step, n, fates, scores))
     lengths = step + (fates != _STUCK)
     tokens, log_probs = _trace_back(steps, b, n, lengths)
-    totals = log_probs.cumsum(1, dtype=np.float32)[:, -1:]  # in the order in which the search added them
+    totals = log_probs.cumsum(1, dtype=np.float32)[:, -1]  # in the order in which the search added them
     found: list[list[list[Hypothesis]]] = [[[] for _ in range(search.layout[0])] for _ in sentences]
     columns = (b, n, lengths, fates, scores, totals, tokens, log_probs)
-    for place, row, length, fate, score, total, ids, parts in zip(*(c.tolist() for c in columns), strict=True):
-        found[place][row // search.layout[1]].append(
-            Hypothesis(
-                tokens=tuple(ids[: length - (fate == _ENDED)]),
-                token_log_probs=tuple(parts[:length]),
-                log_prob=total[0],
-                score=score,
-                ended=fate == _ENDED,
-                unmet=_unmet(sentences[place], length, row, is_stuck=fate == _STUCK),
+    with without_garbage_collection():
+        for place, row, size, fate, score, total, ids, parts in zip(*(c.tolist() for c in columns), strict=True):
+            found[place][row // search.layout[1]].append(
+                Hypothesis(
+                    tokens=tuple(ids[: size - (fate == _ENDED)]),
+                    token_log_probs=tuple(parts[:size]),
+                    log_prob=total,
+                    score=score,
+                    ended=fate == _ENDED,
+                    unmet=_unmet(sentences[place], size, row, is_stuck=fate == _STUCK),
+                )
             )
-        )
-    for sentence, groups in zip(sentences, found, strict=True):
-        sentence.results = _rank(groups, search)
+        for sentence, groups in zip(sentences, found, strict=True):
+            sentence.results = _rank(groups, search)[:most]
+
+
+@contextmanager
+def without_garbage_collection() -> Iterator[None]:
+    """Python looks for garbage whenever it has made many objects, here tens of thousands without any: that takes a
+    tenth of a second, as it goes through all objects of the process."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _on_host(written: Written) -> Any:
+    """The same as arrays, by one copy from the device."""
+    narrow = written._replace(tokens=written.tokens.int(), rows=written.rows.int(), fates=written.fates.byte())
+    parts = [part.contiguous().view(torch.uint8).flatten() for part in narrow]
+    flat = np.split(torch.cat(parts).cpu().numpy(), np.cumsum([part.numel() for part in parts])[:-1])
+    types = (np.int32, np.int32, np.float32, np.uint8, np.float64)
+    return Written._make(part.view(kind).reshape(written.tokens.shape) for part, kind in zip(flat, types, strict=True))
+
+
+def _find_best_of_each(sentence: Ints, fates: Ints, scores: NDArray[np.float64], most: int) -> Ints:
+    """The places of the `most` best hypotheses of each sentence, in the order of `_rank`."""
+    order = np.lexsort((-scores, 2 * sentence + (fates != _ENDED)))
+    sorted_ = sentence[order]
+    rank = np.arange(len(order)) - np.searchsorted(sorted_, sorted_)
+    return order[rank < most]
 
 
 def _trace_back(steps: Any, sentence: Ints, row: Ints, lengths: Ints) -> tuple[Ints, NDArray[np.float32]]:
     """The tokens of hypotheses (F,) and their log-probabilities (F, longest), from the last step of each to the first;
     0 beyond its length."""
-    shape = len(sentence), max(1, lengths.max(initial=0))
+    longest, (_, slots, width) = int(lengths.max(initial=0)), steps.tokens.shape
+    shape = max(1, longest), len(sentence)
     tokens, log_probs = np.zeros(shape, np.int64), np.zeros(shape, np.float32)
-    for place in reversed(range(lengths.max(initial=0))):
-        exists, at = place < lengths, (sentence, place, row)
-        tokens[:, place] = np.where(exists, steps.tokens[at], 0)
-        log_probs[:, place] = np.where(exists, steps.log_probs[at], 0.0)
-        row = np.where(exists, steps.rows[at], row)
-    return tokens, log_probs
+    of_token, of_log_prob, of_row = (part.reshape(-1) for part in (steps.tokens, steps.log_probs, steps.rows))
+    for place in reversed(range(longest)):
+        exists, at = place < lengths, (sentence * slots + place) * width + row
+        tokens[place] = np.where(exists, of_token[at], 0)
+        log_probs[place] = np.where(exists, of_log_prob[at], 0.0)
+        row = np.where(exists, of_row[at], row)
+    return tokens.T.copy(), log_probs.T.copy()
 
 
 def _unmet(sentence: SentenceSearch, length: int, row: int, *, is_stuck: bool) -> tuple[str, ...]:
