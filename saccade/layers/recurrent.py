@@ -7,9 +7,11 @@ from typing import ClassVar, Literal, cast
 import torch
 from torch import Tensor, nn
 
+from saccade.layers.cell_steps import CellSteps
 from saccade.layers.dropout import make_dropout
 from saccade.layers.late_gradients import late_gradients
-from saccade.layers.scan import CellScan, GatedScan, LongShortTermScan, TanhScan, scan, why_not_scanned
+from saccade.layers.scan import CellScan, GatedScan, LongShortTermScan, TanhScan, scan, why_not_fused, why_not_scanned
+from saccade.loops import current_loop
 
 Cell = Literal["tanh", "gru", "lstm"]
 First = Literal["last", "mean", "zero"]
@@ -38,6 +40,16 @@ class RecurrentUnit(nn.Module, ABC):
     @abstractmethod
     def recurrent_layers(self) -> tuple[nn.Linear, ...]:
         """The layers that read a state, in the order of the parts of `projected` to which they are added"""
+
+    def advance(self, projected: Tensor, state: Tensor) -> Tensor:
+        """`forward`, with a derivative of its own where fused kernels train a decoder's loop"""
+        loop, kind = current_loop(), SCANS.get(type(self))
+        if loop is not None and kind is not None and why_not_fused(kind, projected) is None:
+            weights = [layer.weight for layer in self.recurrent_layers()]
+            steps = loop.share(self, lambda: CellSteps(kind, weights, projected, loop.steps))
+            if steps.fits(projected):
+                return steps(projected, state)
+        return cast(Tensor, self(projected, state))
 
     @classmethod
     def read(cls, state: Tensor) -> Tensor:
@@ -244,7 +256,7 @@ class Stack(nn.Module):
         """projected (R, ·) by the lowest unit, one state per unit → h of the highest (R, width), the new states"""
         output, moved = projected, []
         for number, (unit, state) in enumerate(zip(cast(Iterable[RecurrentUnit], self.units), states, strict=True)):
-            moved.append(unit(unit.of_input(self.dropout(output)) if number else projected, state))
+            moved.append(unit.advance(unit.of_input(self.dropout(output)) if number else projected, state))
             output = unit.read(moved[-1])
         return output, tuple(moved)
 

@@ -1,0 +1,59 @@
+"""One step of a unit in a decoder's loop, with the derivative of `scan.py`. As in a scan, the gradient of each recurrent
+matrix is one product for all steps.
+"""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from saccade.layers.scan import CellScan, Kept, add_product, make_cell
+from saccade.loops import Record, make_slots
+
+
+class CellSteps:
+    """The steps of one unit in one loop: `state = steps(projected, state)`."""
+
+    def __init__(self, kind: type[CellScan], weights: Sequence[Tensor], projected: Tensor, steps: int) -> None:
+        low = [weight.to(projected.dtype) for weight in weights]
+        self.record, self.shape = _Inputs(make_cell(kind, [weight.detach() for weight in low], projected)), projected.shape
+        self.slots = make_slots(self.record, low, [((steps, *projected.shape), projected.dtype)])
+
+    def fits(self, projected: Tensor) -> bool:
+        """Whether there is room for a step."""
+        return bool(self.slots) and projected.shape == self.shape
+
+    def __call__(self, projected: Tensor, state: Tensor) -> Tensor:
+        return cast(Tensor, _Step.apply(self.record, projected, state, *self.slots.pop()))  # type: ignore[no-untyped-call]
+
+
+class _Inputs(Record):
+    """The unit, and the inputs of its recurrent matrices so far"""
+
+    def __init__(self, cell: CellScan) -> None:
+        self.cell = cell
+        self.inputs: list[Kept] = []
+
+    def of_shared(self, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        of_projected = gradients[0][: len(self.inputs)].flatten(0, 1)
+        return tuple(self.cell.of_weights(of_projected, list(zip(*self.inputs, strict=True))))
+
+
+class _Step(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, record: _Inputs, projected: Tensor, state: Tensor, slot: Tensor) -> Tensor:
+        new, kept = record.cell.move(projected, state, None)
+        ctx.cell = record.cell
+        record.inputs.append(tuple(needed.detach() for needed in kept[: len(record.cell.weights)]))
+        ctx.save_for_backward(*kept)
+        return new
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, of_state: Tensor) -> tuple[Tensor | None, ...]:
+        cell: CellScan = ctx.cell
+        of_projected = cell.weights[0].new_empty(len(of_state), sum(len(weight) for weight in cell.weights))
+        old, product = cell.move_back(of_state, None, None, ctx.saved_tensors, None, of_projected)
+        return None, of_projected, add_product(old, product), of_projected
