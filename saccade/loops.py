@@ -43,9 +43,9 @@ def current_loop() -> Loop | None:
     return _open[-1] if _open and torch.is_grad_enabled() else None
 
 
-class Record(ABC):
-    """What the steps of a part leave for the gradients of the tensors that they share. All of it is detached: it is kept
-    by a node that it would itself depend on, which would never be freed.
+class StepRecord(ABC):
+    """What the steps of a part leave for the gradients of the tensors that they share. All of it is detached: it is
+    kept by a node that it would itself depend on, which would never be freed.
     """
 
     @abstractmethod
@@ -54,7 +54,7 @@ class Record(ABC):
 
 
 def make_slots(
-    record: Record,
+    record: StepRecord,
     shared: Sequence[Tensor | None],
     kinds: Sequence[tuple[tuple[int, ...], torch.dtype]],  # shape (steps, …) and type of each kind of slot
 ) -> list[tuple[Tensor, ...]]:
@@ -66,7 +66,7 @@ def make_slots(
 class _Slots(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, record: Record, kinds: Sequence[tuple[tuple[int, ...], torch.dtype]], *shared: Tensor | None
+        ctx: Any, record: StepRecord, kinds: Sequence[tuple[tuple[int, ...], torch.dtype]], *shared: Tensor | None
     ) -> tuple[Tensor, ...]:
         ctx.record = record
         device = next(tensor.device for tensor in shared if tensor is not None)

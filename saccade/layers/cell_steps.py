@@ -1,5 +1,5 @@
-"""One step of a unit in a decoder's loop, with the derivative of `scan.py`. As in a scan, the gradient of each recurrent
-matrix is one product for all steps.
+"""One step of a unit in a decoder's loop, with the derivative of `scan.py`. The gradient of a recurrent matrix is one
+product for all steps, as in a scan.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from saccade.layers.scan import CellScan, Kept, add_product, make_cell
-from saccade.loops import Record, make_slots
+from saccade.loops import StepRecord, make_slots
 
 
 class CellSteps:
@@ -18,7 +18,10 @@ class CellSteps:
 
     def __init__(self, kind: type[CellScan], weights: Sequence[Tensor], projected: Tensor, steps: int) -> None:
         low = [weight.to(projected.dtype) for weight in weights]
-        self.record, self.shape = _Inputs(make_cell(kind, [weight.detach() for weight in low], projected)), projected.shape
+        self.record, self.shape = (
+            _Inputs(make_cell(kind, [weight.detach() for weight in low], projected)),
+            projected.shape,
+        )
         self.slots = make_slots(self.record, low, [((steps, *projected.shape), projected.dtype)])
 
     def fits(self, projected: Tensor) -> bool:
@@ -29,7 +32,7 @@ class CellSteps:
         return cast(Tensor, _Step.apply(self.record, projected, state, *self.slots.pop()))  # type: ignore[no-untyped-call]
 
 
-class _Inputs(Record):
+class _Inputs(StepRecord):
     """The unit, and the inputs of its recurrent matrices so far"""
 
     def __init__(self, cell: CellScan) -> None:

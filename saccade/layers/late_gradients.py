@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.overrides import TorchFunctionMode
 
-from saccade.loops import Loop, Record, make_slots
+from saccade.loops import Loop, StepRecord, make_slots
 
 
 def late_gradients(steps: int) -> AbstractContextManager[object]:
@@ -32,11 +32,11 @@ class _LateGradients(TorchFunctionMode):
 
     def __enter__(self) -> "_LateGradients":
         self.loop.__enter__()
-        super().__enter__()
+        super().__enter__()  # type: ignore[no-untyped-call]
         return self
 
     def __exit__(self, *error: Any) -> None:
-        super().__exit__(*error)
+        super().__exit__(*error)  # type: ignore[no-untyped-call]
         self.loop.__exit__()
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -67,7 +67,7 @@ class _Layer:
         return cast(Tensor, _OneStep.apply(inputs, *self.constants, *self.slots.pop()))  # type: ignore[no-untyped-call]
 
 
-class _Inputs(Record):
+class _Inputs(StepRecord):
     """The inputs of a layer so far"""
 
     def __init__(self, has_bias: bool) -> None:

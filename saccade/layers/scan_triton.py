@@ -12,14 +12,10 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from saccade.attention.steps_triton import tanh
 from saccade.layers.scan import CellScan, GatedScan, Kept, LongShortTermScan
 
 _BLOCK = 256
-
-
-@triton.jit
-def _tanh(x):
-    return 2 * tl.sigmoid(2 * x) - 1
 
 
 @triton.jit
@@ -66,7 +62,9 @@ def _mix(
     # h̃ = tanh(projected + product), h = z∘h₋₁ + (1 − z)∘h̃
     row, columns, inside = _columns(width, BLOCK)
     one = row * width + columns
-    candidate = _tanh(_load(projected + row * projected_stride + 2 * width + columns, inside) + _load(product + one, inside))
+    candidate = tanh(
+        _load(projected + row * projected_stride + 2 * width + columns, inside) + _load(product + one, inside)
+    )
     update = _load(gates + row * 2 * width + width + columns, inside)
     old = _load(state + one, inside)
     new = candidate + update * (old - candidate)
@@ -77,7 +75,19 @@ def _mix(
 
 
 @triton.jit
-def _gradient(carried, carried_stride, product, of_output, of_output_stride, row, columns, width, inside, PRODUCT: tl.constexpr, OUTPUT: tl.constexpr):
+def _gradient(
+    carried,
+    carried_stride,
+    product,
+    of_output,
+    of_output_stride,
+    row,
+    columns,
+    width,
+    inside,
+    PRODUCT: tl.constexpr,
+    OUTPUT: tl.constexpr,
+):
     # of h: what was carried, the product of the step after, and what other layers want of this step
     total = _load(carried + row * carried_stride + columns, inside)
     if PRODUCT:
@@ -89,8 +99,8 @@ def _gradient(carried, carried_stride, product, of_output, of_output_stride, row
 
 @triton.jit
 def _of_mix(
-    carried, product, of_output, of_output_stride, keep, keep_stride, state, gates, candidate, carry_out, into_out, width,
-    PRODUCT: tl.constexpr, OUTPUT: tl.constexpr, MASKED: tl.constexpr, BLOCK: tl.constexpr,
+    carried, product, of_output, of_output_stride, keep, keep_stride, state, gates, candidate, carry_out, into_out,
+    width, PRODUCT: tl.constexpr, OUTPUT: tl.constexpr, MASKED: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     row, columns, inside = _columns(width, BLOCK)
     one, into = row * width + columns, row * 3 * width + columns
@@ -126,11 +136,11 @@ def _remember(
     forget = tl.sigmoid(_load(projected + into, inside) + _load(product + four, inside))
     enter = tl.sigmoid(_load(projected + into + width, inside) + _load(product + four + width, inside))
     leave = tl.sigmoid(_load(projected + into + 2 * width, inside) + _load(product + four + 2 * width, inside))
-    candidate = _tanh(_load(projected + into + 3 * width, inside) + _load(product + four + 3 * width, inside))
+    candidate = tanh(_load(projected + into + 3 * width, inside) + _load(product + four + 3 * width, inside))
     output, cell = _load(state + two, inside), _load(state + two + width, inside)
     moved = forget * cell + enter * candidate
     is_open = _is_open(keep, row, keep_stride, MASKED)
-    output = tl.where(is_open, leave * _tanh(moved), output)
+    output = tl.where(is_open, leave * tanh(moved), output)
     _store(gates_out + four, forget, inside)
     _store(gates_out + four + width, enter, inside)
     _store(gates_out + four + 2 * width, leave, inside)
@@ -155,7 +165,7 @@ def _of_remember(
     forget, enter = _load(gates + four, inside), _load(gates + four + width, inside)
     leave, candidate = _load(gates + four + 2 * width, inside), _load(gates + four + 3 * width, inside)
     cell = _load(state + two + width, inside)
-    bounded = _tanh(forget * cell + enter * candidate)
+    bounded = tanh(forget * cell + enter * candidate)
     of_moved = tl.where(is_open, of_cell + total * leave * (1 - bounded * bounded), 0.0)
     of_leave = tl.where(is_open, total * bounded, 0.0)
     _store(into_out + four, of_moved * cell * forget * (1 - forget), inside)
@@ -214,8 +224,8 @@ class FusedGatedScan(_Fused, GatedScan):
         rows, width = state.shape
         carry, grid = torch.empty_like(state), self._grid(rows)
         _of_mix[grid](
-            of_state.contiguous(), *_addends(product, of_output, of_state), *_mask(keep, state), state, gates, candidate,
-            carry, of_projected, width, product is not None, of_output is not None, keep is not None, _BLOCK,
+            of_state.contiguous(), *_addends(product, of_output, of_state), *_mask(keep, state), state, gates,
+            candidate, carry, of_projected, width, product is not None, of_output is not None, keep is not None, _BLOCK,
         )  # fmt: skip
         of_past = of_projected[:, 2 * width :] @ of_candidate
         _of_gates[grid](of_past, state, gates, carry, of_projected, width, _BLOCK)

@@ -54,6 +54,14 @@ def test_steps_equal_the_units_own(cell: Cell, loop: int) -> None:
     torch.testing.assert_close(gradients(*drawn, loop), gradients(*drawn, 1))
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
+@pytest.mark.parametrize("width", [3, 300])
+def test_fused_steps_equal_the_units_own(cell: Cell, width: int) -> None:
+    drawn = draw(cell, width, device="cuda")
+    torch.testing.assert_close(gradients(*drawn, STEPS), gradients(*drawn, 1), rtol=1e-4, atol=5e-5)
+
+
 @each_cell
 def test_gradients_are_the_derivatives(cell: Cell) -> None:
     unit, steps, state = draw(cell, 2, dtype=torch.float64)

@@ -8,11 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from saccade.layers import recurrent
+from saccade.layers import recurrent, scan
 from saccade.layers.recurrent import SCANS, UNITS, Cell, GatedUnit, RecurrentUnit
-from saccade.layers.scan import why_not_scanned
+from saccade.layers.scan import GatedScan, why_not_scanned
 
 each_cell = pytest.mark.parametrize("cell", get_args(Cell))
+each_fused = pytest.mark.parametrize("cell", ["gru", "lstm"])
 
 
 def run(
@@ -76,6 +77,41 @@ def test_mixed_precision_stays_near(cell: Cell, device: str) -> None:
     assert near[1].dtype == torch.float32  # a state is added to at every step
     torch.testing.assert_close(near[0].float(), exact[0], rtol=0.05, atol=0.05)
     torch.testing.assert_close(near[1:], exact[1:], rtol=0.1, atol=0.1)
+
+
+def check_fused(cell: Cell, width: int, device: str) -> None:
+    torch.manual_seed(1)
+    unit = UNITS[cell](4, width).to(device)
+    inputs, state = (torch.randn(shape, device=device, requires_grad=True) for shape in ((3, 5, 4), (3, unit.size)))
+    readable = (torch.arange(5) < torch.tensor([[5], [2], [0]])).to(device)
+    for mask, backwards in ((None, False), (readable, False), (readable, True)):
+        fused = run(unit, inputs, state, mask, backwards, scanned=True)
+        plain = run(unit, inputs, state, mask, backwards, scanned=False)
+        torch.testing.assert_close(fused, plain, rtol=1e-4, atol=5e-5)
+
+
+@each_fused
+@pytest.mark.gpu
+@pytest.mark.parametrize("width", [3, 300, 1000])
+def test_fused_kernels_equal_steps(cell: Cell, width: int) -> None:
+    check_fused(cell, width, "cuda")
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of the interpreter
+@each_fused
+def test_interpreted_kernels_equal_steps(cell: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With triton, and TRITON_INTERPRET=1 in the environment, the kernels run on a CPU."""
+    triton = pytest.importorskip("triton")
+    if not triton.knobs.runtime.interpret:
+        pytest.skip("the kernels are compiled")
+    monkeypatch.setattr(scan, "why_not_fused", lambda kind, projected: None)
+    check_fused(cell, 300, "cpu")
+
+
+def test_reasons_against_fused_kernels() -> None:
+    assert scan.why_not_fused(GatedScan, torch.zeros(1)) == "the device is cpu"
+    on_cuda = type("Projected", (), {"is_cuda": True, "dtype": torch.float64})()
+    assert scan.why_not_fused(GatedScan, on_cuda) == "there is no kernel for it"
 
 
 @each_cell
