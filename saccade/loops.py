@@ -37,6 +37,10 @@ class Loop:
             self._shared[part] = make()
         return cast(Shared, self._shared[part])
 
+    def find(self, part: object) -> object | None:
+        """What the steps of a part share, if there was one."""
+        return self._shared.get(part)
+
 
 def current_loop() -> Loop | None:
     """The innermost loop that is open, if gradients are wanted."""

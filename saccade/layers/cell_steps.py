@@ -14,14 +14,12 @@ from saccade.loops import StepRecord, make_slots
 
 
 class CellSteps:
-    """The steps of one unit in one loop: `state = steps(projected, state)`."""
+    """The steps of one unit in one loop: `state = steps(projected, state)`, then `steps.output_of(state)`."""
 
     def __init__(self, kind: type[CellScan], weights: Sequence[Tensor], projected: Tensor, steps: int) -> None:
         low = [weight.to(projected.dtype) for weight in weights]
-        self.record, self.shape = (
-            _Inputs(make_cell(kind, [weight.detach() for weight in low], projected)),
-            projected.shape,
-        )
+        self.record = _Inputs(make_cell(kind, [weight.detach() for weight in low], projected))
+        self.shape = projected.shape
         self.slots = make_slots(self.record, low, [((steps, *projected.shape), projected.dtype)])
 
     def fits(self, projected: Tensor) -> bool:
@@ -29,7 +27,13 @@ class CellSteps:
         return bool(self.slots) and projected.shape == self.shape
 
     def __call__(self, projected: Tensor, state: Tensor) -> Tensor:
-        return cast(Tensor, _Step.apply(self.record, projected, state, *self.slots.pop()))  # type: ignore[no-untyped-call]
+        step = _Step.apply(self.record, projected, state, *self.slots.pop())  # type: ignore[no-untyped-call]
+        self.last = cast(tuple[Tensor, Tensor], step)  # the state, and its h
+        return self.last[0]
+
+    def output_of(self, state: Tensor) -> Tensor | None:
+        """h of the last step's state, in the precision of the products that read it; None: of another state"""
+        return self.last[1] if self.last[0] is state else None
 
 
 class _Inputs(StepRecord):
@@ -46,17 +50,19 @@ class _Inputs(StepRecord):
 
 class _Step(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, record: _Inputs, projected: Tensor, state: Tensor, slot: Tensor) -> Tensor:
+    def forward(ctx: Any, record: _Inputs, projected: Tensor, state: Tensor, slot: Tensor) -> tuple[Tensor, Tensor]:
         new, kept = record.cell.move(projected, state, None)
-        ctx.cell = record.cell
+        ctx.set_materialize_grads(False)
+        ctx.cell, ctx.shape, ctx.dtype = record.cell, state.shape, state.dtype
         record.inputs.append(tuple(needed.detach() for needed in kept[: len(record.cell.weights)]))
         ctx.save_for_backward(*kept)
-        return new
+        return new, record.cell.narrow(new).detach()  # the cell keeps it for the next step
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, of_state: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, of_state: Tensor | None, of_output: Tensor | None) -> tuple[Tensor | None, ...]:
         cell: CellScan = ctx.cell
+        of_state = cell.weights[0].new_zeros(ctx.shape, dtype=ctx.dtype) if of_state is None else of_state
         of_projected = cell.weights[0].new_empty(len(of_state), sum(len(weight) for weight in cell.weights))
-        old, product = cell.move_back(of_state, None, None, ctx.saved_tensors, None, of_projected)
+        old, product = cell.move_back(of_state, None, of_output, ctx.saved_tensors, None, of_projected)
         return None, of_projected, add_product(old, product), of_projected

@@ -51,6 +51,13 @@ class RecurrentUnit(nn.Module, ABC):
                 return steps(projected, state)
         return cast(Tensor, self(projected, state))
 
+    def output(self, state: Tensor) -> Tensor:
+        """`read`, for the state after a step of this unit: it may be in the precision of the products that read it"""
+        loop = current_loop()
+        steps = None if loop is None else cast(CellSteps | None, loop.find(self))
+        output = None if steps is None else steps.output_of(state)
+        return self.read(state) if output is None else output
+
     @classmethod
     def read(cls, state: Tensor) -> Tensor:
         return state if cls.parts == 1 else state.chunk(cls.parts, -1)[0]
@@ -257,7 +264,7 @@ class Stack(nn.Module):
         output, moved = projected, []
         for number, (unit, state) in enumerate(zip(cast(Iterable[RecurrentUnit], self.units), states, strict=True)):
             moved.append(unit.advance(unit.of_input(self.dropout(output)) if number else projected, state))
-            output = unit.read(moved[-1])
+            output = unit.output(moved[-1])
         return output, tuple(moved)
 
     def forward(self, inputs: Tensor, states: Sequence[Tensor]) -> Tensor:

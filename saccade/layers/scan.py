@@ -33,6 +33,10 @@ class CellScan(ABC):
     def derive(self, of_state: Tensor, kept: Kept, of_projected: Tensor) -> Tensor:
         """The gradient of a step's new state → that of its old one; `of_projected` (B, gates·width) is written."""
 
+    def narrow(self, state: Tensor) -> Tensor:
+        """h (B, width) of a state in the precision of the products, in memory of its own"""
+        return state[:, : self.width].to(self.weights[0].dtype, copy=True)
+
     def move(self, projected: Tensor, state: Tensor, keep: Tensor | None) -> tuple[Tensor, Kept]:
         """`step`, after which sentences keep their old state where `keep` (B, 1) is False."""
         new, kept = self.step(projected, state)
@@ -40,7 +44,7 @@ class CellScan(ABC):
 
     def move_back(
         self,
-        of_state: Tensor,  # (B, size), may be written: the gradient of the new state is the sum of this …
+        of_state: Tensor,  # (B, size): the gradient of the new state is the sum of this …
         product: Tensor | None,  # … and, in its first `width` columns, of this, which the step after left to be added …
         of_output: Tensor | None,  # … and of this, from whatever else reads h
         kept: Kept,
@@ -48,8 +52,9 @@ class CellScan(ABC):
         of_projected: Tensor,  # (B, gates·width), written
     ) -> tuple[Tensor, Tensor | None]:
         """The derivative of `move` → `of_state` and `product` of the old state"""
-        of_state = add_product(of_state, product)
+        assert product is None  # `derive` leaves none
         if of_output is not None:
+            of_state = of_state.clone()
             of_state[:, : self.width].add_(of_output)
         if keep is None:
             return self.derive(of_state, kept, of_projected).to(of_state.dtype), None
@@ -69,13 +74,10 @@ class CellScan(ABC):
 
 
 def add_product(of_state: Tensor, product: Tensor | None) -> Tensor:
-    """The whole gradient of a state (B, size), of whose h a product (B, width) is a part"""
-    if product is None:
-        return of_state
-    if product.shape == of_state.shape:
-        return of_state + product
-    width = product.shape[-1]
-    return torch.cat([of_state[:, :width] + product, of_state[:, width:]], -1)
+    """The whole gradient of a state (B, size), which is written, from that of its h (B, width) by a product"""
+    if product is not None:
+        of_state[:, : product.shape[-1]].add_(product)
+    return of_state
 
 
 class TanhScan(CellScan):
@@ -235,7 +237,7 @@ class _Scan(torch.autograd.Function):
         cell: CellScan = ctx.cell(weights)
         of_steps, keep = of_outputs.unbind(1), () if readable is None else readable[..., None].unbind(1)
         of_projected = weights[0].new_empty(steps, ctx.shape[0], ctx.shape[2])  # in the order of the scan
-        of_state, product = of_state.clone(), None
+        product = None
         for n in reversed(range(steps)):
             s = ctx.order[n]
             mask = keep[s] if ctx.padded[s] else None

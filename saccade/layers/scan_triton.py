@@ -183,17 +183,23 @@ class _Fused(CellScan):
         super().__init__(weights)
         self._last: tuple[weakref.ref[Tensor], Tensor] | None = None
 
-    def _narrow(self, state: Tensor) -> Tensor:
-        """h in the precision of the products"""
+    def narrow(self, state: Tensor) -> Tensor:
         if self._last is not None and self._last[0]() is state:
             return self._last[1]
-        return state[:, : self.width].to(self.weights[0].dtype)
+        return super().narrow(state)
 
     def _new(self, state: Tensor) -> tuple[Tensor, Tensor]:
         """Room for a state, and for its h in the precision of the products"""
         new, narrow = torch.empty_like(state), self.weights[0].new_empty(len(state), self.width)
         self._last = weakref.ref(new), narrow
         return new, narrow
+
+    def _with_product(self, carry: Tensor, of_outputs: Tensor, weight: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Add the gradient of h by the recurrent product at once, or leave it to the next kernel."""
+        if carry.dtype != weight.dtype:
+            return carry, of_outputs @ weight
+        carry[:, : self.width].addmm_(of_outputs, weight)
+        return carry, None
 
     def _grid(self, rows: int) -> tuple[int, int]:
         return rows, triton.cdiv(self.width, _BLOCK)
@@ -202,7 +208,7 @@ class _Fused(CellScan):
 class FusedGatedScan(_Fused, GatedScan):
     def move(self, projected: Tensor, state: Tensor, keep: Tensor | None) -> tuple[Tensor, Kept]:
         of_gates, of_candidate = self.weights
-        projected, inputs, state = _dense_rows(projected), self._narrow(state), state.contiguous()
+        projected, inputs, state = _dense_rows(projected), self.narrow(state), state.contiguous()
         rows, width = state.shape
         gates, past, candidate = (inputs.new_empty(rows, n * width) for n in (2, 1, 1))
         new, narrow = self._new(state)
@@ -229,13 +235,13 @@ class FusedGatedScan(_Fused, GatedScan):
         )  # fmt: skip
         of_past = of_projected[:, 2 * width :] @ of_candidate
         _of_gates[grid](of_past, state, gates, carry, of_projected, width, _BLOCK)
-        return carry, of_projected[:, : 2 * width] @ of_gates
+        return self._with_product(carry, of_projected[:, : 2 * width], of_gates)
 
 
 class FusedLongShortTermScan(_Fused, LongShortTermScan):
     def move(self, projected: Tensor, state: Tensor, keep: Tensor | None) -> tuple[Tensor, Kept]:
         (weight,) = self.weights
-        projected, inputs, state = _dense_rows(projected), self._narrow(state), state.contiguous()
+        projected, inputs, state = _dense_rows(projected), self.narrow(state), state.contiguous()
         gates = inputs.new_empty(len(state), 4 * self.width)
         new, narrow = self._new(state)
         _remember[self._grid(len(state))](
@@ -255,7 +261,7 @@ class FusedLongShortTermScan(_Fused, LongShortTermScan):
             of_state.contiguous(), *_addends(product, of_output, of_state), *_mask(keep, state), state, gates, carry,
             of_projected, self.width, product is not None, of_output is not None, keep is not None, _BLOCK,
         )  # fmt: skip
-        return carry, of_projected @ weight
+        return self._with_product(carry, of_projected, weight)
 
 
 def _dense_rows(rows: Tensor) -> Tensor:

@@ -83,12 +83,12 @@ class Decoder(nn.Module):
         state, history = moving
         if self.conditional:
             state = self.unit.advance(projected, state)
-        output = self.unit.read(state)
+        output = self.unit.output(state)
         reading = self.attention(output[:, None], memory, at=at, history=history)
         context = reading.context.squeeze(1)
         if self.conditional:
             new = self.second.advance(self.second.of_input(context), state)
-            return self.unit.read(new), context, Moving(new, reading.history)
+            return self.second.output(new), context, Moving(new, reading.history)
         new = self.unit.advance(projected + self.of_context(context), state)
         return output, context, Moving(new, reading.history)
 

@@ -22,13 +22,14 @@ def on_any_device(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(unit: RecurrentUnit, steps: Tensor, state: Tensor, loop: int) -> Tensor:
-    """The states after each step; each state is also read by the next input, as by an attention."""
-    states = []
+    """h and the state after each step; h is also read by the next input, as by an attention."""
+    results = []
     with late_gradients(loop):
         for projected in steps:
-            state = unit.advance(projected + 0.1 * state.sum(-1, keepdim=True), state)
-            states.append(state)
-    return torch.stack(states)
+            state = unit.advance(projected + 0.1 * unit.output(state).sum(-1, keepdim=True), state)
+            results.append(torch.cat([unit.output(state), state], -1))
+        results.append(torch.cat([unit.output(state)] * (1 + unit.parts), -1))
+    return torch.stack(results)
 
 
 def gradients(unit: RecurrentUnit, steps: Tensor, state: Tensor, loop: int) -> tuple[Tensor, ...]:
