@@ -44,7 +44,7 @@ class _Inputs(StepRecord):
         self.inputs: list[Kept] = []
 
     def of_shared(self, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        of_projected = gradients[0][: len(self.inputs)].flatten(0, 1)
+        of_projected = gradients[0][: len(self.inputs)]
         return tuple(self.cell.of_weights(of_projected, list(zip(*self.inputs, strict=True))))
 
 

@@ -22,8 +22,8 @@ class CellScan(ABC):
     """One step of a unit, and its derivative, for recurrent matrices in the precision of their products."""
 
     def __init__(self, weights: Sequence[Tensor]) -> None:
-        self.weights = weights
-        self.width = weights[0].shape[1]
+        self.weights = weights  # (outputs, width), or of several lanes (lanes, outputs, width)
+        self.width = weights[0].shape[-1]
 
     @abstractmethod
     def step(self, projected: Tensor, state: Tensor) -> tuple[Tensor, Kept]:
@@ -62,15 +62,28 @@ class CellScan(ABC):
         return torch.where(keep, moved.to(of_state.dtype), of_state), None
 
     def of_weights(self, of_projected: Tensor, inputs: Sequence[Sequence[Tensor]]) -> list[Tensor]:
-        """dU = Σ_t g_tᵀ x_t of each recurrent matrix: of_projected (steps·B, gates·width), and its inputs (B, width)
+        """dU = Σ_t g_tᵀ x_t of each recurrent matrix: of_projected (steps, B, gates·width), and its inputs (B, width)
         at each of these steps
         """
         gradients, first = [], 0
         for weight, steps in zip(self.weights, inputs, strict=True):
-            of_outputs = of_projected[:, first : first + weight.shape[0]]
-            gradients.append(of_outputs.t() @ torch.cat(list(steps)))
-            first += weight.shape[0]
+            of_outputs = of_projected[..., first : first + weight.shape[-2]]
+            of_rows, rows = (_by_lane(x, weight) for x in (of_outputs, torch.stack(list(steps))))
+            gradients.append(of_rows.mT @ rows)
+            first += weight.shape[-2]
         return gradients
+
+
+def multiply(rows: Tensor, weight: Tensor) -> Tensor:
+    """(B, n) · (n, m), or for each lane some of the rows: (lanes, n, m)"""
+    return rows @ weight if weight.dim() == 2 else (torch.unflatten(rows, 0, (len(weight), -1)) @ weight).flatten(0, 1)
+
+
+def _by_lane(steps: Tensor, weight: Tensor) -> Tensor:
+    """(T, B, n) → (T·B, n), or the rows of each lane: (lanes, T·B/lanes, n)"""
+    if weight.dim() == 2:
+        return steps.flatten(0, 1)
+    return torch.unflatten(steps, 1, (len(weight), -1)).transpose(0, 1).flatten(1, 2)
 
 
 def add_product(of_state: Tensor, product: Tensor | None) -> Tensor:
@@ -167,7 +180,7 @@ def why_not_scanned(kind: type[CellScan] | None) -> str | None:
     return None
 
 
-def why_not_fused(kind: type[CellScan], projected: Tensor) -> str | None:
+def why_not_fused(kind: type[CellScan] | None, projected: Tensor) -> str | None:
     """The reason why torch's kernels compute a unit's steps, or None."""
     if not projected.is_cuda:
         return f"the device is {projected.device.type}"
@@ -199,6 +212,25 @@ def scan(
     low = [weight.to(projected.dtype) for weight in weights]  # under autocast, half precision
     scanned = _Scan.apply(kind, projected, state, readable, padded, backwards, *low)  # type: ignore[no-untyped-call]
     return cast(tuple[Tensor, Tensor], scanned)
+
+
+def scan_both(
+    kind: type[CellScan],
+    projected: Sequence[Tensor],  # (B, S, gates·width) of each direction
+    state: Tensor,  # (B, size), from which both start
+    weights: Sequence[Sequence[Tensor]],  # of each direction
+    readable: Tensor,  # (B, S)
+) -> list[tuple[Tensor, Tensor]]:
+    """Run forwards and backwards at once, with half as many kernels: as two lanes of sentences, each with its weights
+    → h (B, S, width) and the last state of each
+    """
+    there, back = projected
+    low = [torch.stack(lanes).to(there.dtype) for lanes in zip(*weights, strict=True)]
+    both = torch.cat([there, back.flip(1)])
+    masks = torch.cat([readable, readable.flip(1)])
+    scanned = _Scan.apply(kind, both, torch.cat([state, state]), masks, [True] * both.shape[1], False, *low)  # type: ignore[no-untyped-call]
+    outputs, last = (cast(Tensor, result).chunk(2) for result in scanned)
+    return [(outputs[0], last[0]), (outputs[1].flip(1), last[1])]
 
 
 class _Scan(torch.autograd.Function):
@@ -242,6 +274,6 @@ class _Scan(torch.autograd.Function):
             s = ctx.order[n]
             mask = keep[s] if ctx.padded[s] else None
             of_state, product = cell.move_back(of_state, product, of_steps[s], kept[n], mask, of_projected[n])
-        of_weights = cell.of_weights(of_projected.flatten(0, 1), list(zip(*kept, strict=True))[: len(weights)])
+        of_weights = cell.of_weights(of_projected, list(zip(*kept, strict=True))[: len(weights)])
         by_place = of_projected.flip(0) if ctx.order and ctx.order[0] else of_projected
         return None, by_place.transpose(0, 1), add_product(of_state, product), None, None, None, *of_weights

@@ -13,7 +13,7 @@ import triton.language as tl
 from torch import Tensor
 
 from saccade.attention.steps_triton import tanh
-from saccade.layers.scan import CellScan, GatedScan, Kept, LongShortTermScan
+from saccade.layers.scan import CellScan, GatedScan, Kept, LongShortTermScan, multiply
 
 _BLOCK = 256
 
@@ -196,8 +196,8 @@ class _Fused(CellScan):
 
     def _with_product(self, carry: Tensor, of_outputs: Tensor, weight: Tensor) -> tuple[Tensor, Tensor | None]:
         """Add the gradient of h by the recurrent product at once, or leave it to the next kernel."""
-        if carry.dtype != weight.dtype:
-            return carry, of_outputs @ weight
+        if carry.dtype != weight.dtype or weight.dim() == 3:
+            return carry, multiply(of_outputs, weight)
         carry[:, : self.width].addmm_(of_outputs, weight)
         return carry, None
 
@@ -213,8 +213,8 @@ class FusedGatedScan(_Fused, GatedScan):
         gates, past, candidate = (inputs.new_empty(rows, n * width) for n in (2, 1, 1))
         new, narrow = self._new(state)
         stride, grid = projected.stride(0), self._grid(rows)
-        _gates[grid](projected, stride, inputs @ of_gates.t(), state, gates, past, width, _BLOCK)
-        product = past @ of_candidate.t()
+        _gates[grid](projected, stride, multiply(inputs, of_gates.mT), state, gates, past, width, _BLOCK)
+        product = multiply(past, of_candidate.mT)
         _mix[grid](
             projected, stride, product, state, gates, *_mask(keep, state), candidate, new, narrow, width,
             keep is not None, _BLOCK,
@@ -233,7 +233,7 @@ class FusedGatedScan(_Fused, GatedScan):
             of_state.contiguous(), *_addends(product, of_output, of_state), *_mask(keep, state), state, gates,
             candidate, carry, of_projected, width, product is not None, of_output is not None, keep is not None, _BLOCK,
         )  # fmt: skip
-        of_past = of_projected[:, 2 * width :] @ of_candidate
+        of_past = multiply(of_projected[:, 2 * width :], of_candidate)
         _of_gates[grid](of_past, state, gates, carry, of_projected, width, _BLOCK)
         return self._with_product(carry, of_projected[:, : 2 * width], of_gates)
 
@@ -245,7 +245,7 @@ class FusedLongShortTermScan(_Fused, LongShortTermScan):
         gates = inputs.new_empty(len(state), 4 * self.width)
         new, narrow = self._new(state)
         _remember[self._grid(len(state))](
-            projected, projected.stride(0), inputs @ weight.t(), state, *_mask(keep, state), gates, new, narrow,
+            projected, projected.stride(0), multiply(inputs, weight.mT), state, *_mask(keep, state), gates, new, narrow,
             self.width, keep is not None, _BLOCK,
         )  # fmt: skip
         return new, (inputs, state, gates)

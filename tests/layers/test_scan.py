@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from saccade.layers import recurrent, scan
-from saccade.layers.recurrent import SCANS, UNITS, Cell, GatedUnit, RecurrentUnit
+from saccade.layers.recurrent import SCANS, UNITS, Cell, GatedUnit, RecurrentEncoder, RecurrentUnit
 from saccade.layers.scan import GatedScan, why_not_scanned
 
 each_cell = pytest.mark.parametrize("cell", get_args(Cell))
@@ -105,7 +105,9 @@ def test_interpreted_kernels_equal_steps(cell: Cell, monkeypatch: pytest.MonkeyP
     if not triton.knobs.runtime.interpret:
         pytest.skip("the kernels are compiled")
     monkeypatch.setattr(scan, "why_not_fused", lambda kind, projected: None)
+    monkeypatch.setattr(recurrent, "why_not_fused", lambda kind, projected: None)
     check_fused(cell, 300, "cpu")
+    check_both_directions(cell, "cpu")
 
 
 def test_reasons_against_fused_kernels() -> None:
@@ -141,3 +143,27 @@ def test_a_unit_with_other_equations_runs_its_own_steps() -> None:
     assert outputs[0, :, 0].tolist() == [1.0, 2.0]
     assert why_not_scanned(SCANS.get(OtherUnit)) == "the unit has no derivative of its own"
     assert all(isinstance(layer, nn.Linear) for layer in GatedUnit(2, 3).recurrent_layers())
+
+
+def encode(encoder: RecurrentEncoder, inputs: Tensor, readable: Tensor) -> tuple[Tensor, ...]:
+    annotations, ends = encoder(inputs, readable)
+    direction = torch.linspace(-1, 1, annotations.numel(), device=inputs.device).view_as(annotations)
+    loss = (annotations * direction).sum() + sum(end.square().sum() for end in ends)
+    return annotations, *ends, *torch.autograd.grad(loss, [inputs, *encoder.parameters()])
+
+
+def check_both_directions(cell: Cell, device: str) -> None:
+    torch.manual_seed(1)
+    encoder = RecurrentEncoder(cell, 3, 5, layers=2).to(device)
+    inputs = torch.randn(3, 4, 3, device=device, requires_grad=True)
+    readable = (torch.arange(4) < torch.tensor([[4], [2], [0]])).to(device)
+    at_once = encode(encoder, inputs, readable)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recurrent, "why_not_scanned", lambda kind: "the plain path")
+        torch.testing.assert_close(at_once, encode(encoder, inputs, readable), rtol=1e-4, atol=2e-5)
+
+
+@each_cell
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_an_encoder_equals_the_steps_of_its_units(cell: Cell, device: str) -> None:
+    check_both_directions(cell, device)
