@@ -55,6 +55,10 @@ def _read(
     is_open = slot < slots
     if MASKED:
         is_open = is_open & (tl.load(readable + row * slots + slot, mask=is_open, other=0) != 0)
+    # Loaded before the softmax, which takes as long.
+    columns = part * BLOCK + tl.arange(0, BLOCK)
+    place = (row * slots + slot)[:, None] * width + columns[None]
+    value = tl.load(values + place, mask=is_open[:, None] & (columns < width)[None], other=0.0).to(tl.float32)
     score = tl.load(scores + row * slots + slot, mask=is_open, other=float("-inf"))
     largest = tl.max(score, 0)
     weight = tl.exp(score - tl.where(largest == float("-inf"), 0.0, largest))
@@ -62,9 +66,6 @@ def _read(
     weight = weight / tl.where(total == 0.0, 1.0, total)  # with nothing to read, all are 0
     if part == 0:
         tl.store(weights_out + row * slots + slot, weight, mask=slot < slots)
-    columns = part * BLOCK + tl.arange(0, BLOCK)
-    place = (row * slots + slot)[:, None] * width + columns[None]
-    value = tl.load(values + place, mask=is_open[:, None] & (columns < width)[None], other=0.0).to(tl.float32)
     context = tl.sum(weight[:, None] * value, 0)
     tl.store(context_out + row * width + columns, context.to(context_out.dtype.element_ty), mask=columns < width)
 
@@ -87,15 +88,15 @@ def _of_query(
     # ∂e = α∘(∂α − α·∂α), ∂q = v∘Σ ∂e_s (1 − tanh²(q + k_s)) or Σ ∂e_s k_s
     row, part = tl.program_id(0).to(tl.int64), tl.program_id(1)
     slot = tl.arange(0, SLOTS)
+    columns = part * BLOCK + tl.arange(0, BLOCK)
+    inside = columns < width
+    place = (row * slots + slot)[:, None] * width + columns[None]
+    key = tl.load(keys + place, mask=(slot < slots)[:, None] & inside[None], other=0.0).to(tl.float32)
     weight = tl.load(weights + row * slots + slot, mask=slot < slots, other=0.0)
     of_weight = tl.load(of_weights + row * slots + slot, mask=slot < slots, other=0.0)
     of_score = weight * (of_weight - tl.sum(weight * of_weight, 0))
     if part == 0:
         tl.store(of_scores_out + row * slots + slot, of_score, mask=slot < slots)
-    columns = part * BLOCK + tl.arange(0, BLOCK)
-    inside = columns < width
-    place = (row * slots + slot)[:, None] * width + columns[None]
-    key = tl.load(keys + place, mask=(slot < slots)[:, None] & inside[None], other=0.0).to(tl.float32)
     if ADDITIVE:
         query = tl.load(queries + row * width + columns, mask=inside, other=0.0).to(tl.float32)
         hidden = tanh(query[None] + key)
