@@ -36,7 +36,7 @@ LAYERS = [
     {"text"},
     {"config"},
     {"ranges"},
-    {"device", "names", "provenance"},
+    {"device", "loops", "names", "provenance"},
     {"journal"},
     {"locking"},
     {"files"},

@@ -23,6 +23,7 @@ from saccade.attention.normalisers import Normaliser, Softmax
 from saccade.attention.part import Law
 from saccade.attention.positions import Rotary
 from saccade.attention.scores import DotScore, Score
+from saccade.attention.steps import find_steps
 from saccade.attention.trace import record, tracing, tracing_weights
 from saccade.attention.windows import Causal, Everywhere, Window
 
@@ -158,10 +159,13 @@ class Attention(nn.Module):
     def _read_suitably(
         self, queries: Tensor, memory: Memory, at: int | Tensor | None, history: History | None, weights: bool
     ) -> Reading:
-        """Read in the way that fits: nothing, one by one, in chunks, fused, near a place, or plain."""
+        """Read in the way that fits: nothing, a loop's step, one by one, in chunks, fused, near a place, or plain."""
         rows, count = queries.shape[:2]
         if count == 0 or memory.length == 0:
             return self._read_nothing(queries, memory, history, weights)
+        if not weights and (steps := find_steps(self, queries, memory)) is not None:
+            context = steps(self.of_queries(queries).squeeze(1))
+            return Reading(self._merge_heads(context[:, None, None], 1))
         if rows and not weights and short.can_read_short(self, queries, memory, at):
             return Reading(short.read_short(self, split(self.of_queries(queries), self.heads), memory))
         where = query_positions(at, rows, count, queries.device)
@@ -292,8 +296,8 @@ class Attention(nn.Module):
         by_head, query_at = self._by_head(queries, memory, where)
         sides = self.score.vectors(by_head, memory.keys)
         dropout = self.dropout if self.training else 0.0
-        causal = plain_positions and type(self.window) is Causal and memory.readable is None and self.bias is None
-        causal = causal and queries.shape[1] == memory.length
+        unlimited = plain_positions and memory.readable is None and self.bias is None
+        causal = unlimited and type(self.window) is Causal and queries.shape[1] == memory.length
         if causal:
             context = fused.sdpa(*sides, memory.values, allowed=None, bias=None, causal=True, dropout=dropout)
         elif self._should_flex(queries, memory):

@@ -13,6 +13,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.overrides import TorchFunctionMode
 
+from saccade.loops import Loop, StepRecord, make_slots
+
 
 def late_gradients(steps: int) -> AbstractContextManager[object]:
     """Within it, each linear layer may be applied up to `steps` times; later calls are computed as usual."""
@@ -22,9 +24,20 @@ def late_gradients(steps: int) -> AbstractContextManager[object]:
 
 
 class _LateGradients(TorchFunctionMode):
+    """A loop whose linear layers are intercepted."""
+
     def __init__(self, steps: int) -> None:
         super().__init__()
-        self.steps, self.layers = steps, dict[Tensor, _Layer]()
+        self.loop = Loop(steps)
+
+    def __enter__(self) -> "_LateGradients":
+        self.loop.__enter__()
+        super().__enter__()  # type: ignore[no-untyped-call]
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)  # type: ignore[no-untyped-call]
+        self.loop.__exit__()
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func is F.linear and not kwargs and args[1].requires_grad:
@@ -32,50 +45,43 @@ class _LateGradients(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
     def _apply(self, inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-        if weight not in self.layers:
-            self.layers[weight] = _Layer(weight, bias, inputs, self.steps)
-        return self.layers[weight](inputs)
+        return self.loop.share(weight, lambda: _Layer(weight, bias, inputs, self.loop.steps))(inputs)
 
 
 class _Layer:
-    """One layer's weights in the precision of its products, and its inputs so far."""
+    """One layer's weights in the precision of its products, and a slot for each of its steps."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None, inputs: Tensor, steps: int) -> None:
-        self.dtype = _product_dtype(inputs)
+        self.dtype = product_dtype(inputs)
         self.weight, self.bias = weight.to(self.dtype), None if bias is None else bias.to(self.dtype)
         self.constants = self.weight.detach(), None if self.bias is None else self.bias.detach()
-        # Detached: they are kept by a node that they themselves depend on, which would never be freed.
-        self.inputs: list[Tensor] = []
-        self.shape = inputs.shape
-        every = _AllSteps.apply(self.weight, self.bias, self.inputs, (steps, *inputs.shape[:-1]))  # type: ignore[no-untyped-call]
-        self.slots = list(reversed(cast(Tensor, every).unbind()))
+        self.shape, self.record = inputs.shape, _Inputs(bias is not None)
+        shape = (steps, *inputs.shape[:-1], weight.shape[0])
+        self.slots = make_slots(self.record, (self.weight, self.bias), [(shape, self.dtype)])
 
     def __call__(self, inputs: Tensor) -> Tensor:
         inputs = inputs.to(self.dtype)
         if not self.slots or inputs.shape != self.shape:
             return F.linear(inputs, self.weight, self.bias)
-        self.inputs.append(inputs.detach())
-        return cast(Tensor, _OneStep.apply(inputs, *self.constants, self.slots.pop()))  # type: ignore[no-untyped-call]
+        self.record.inputs.append(inputs.detach())
+        return cast(Tensor, _OneStep.apply(inputs, *self.constants, *self.slots.pop()))  # type: ignore[no-untyped-call]
 
 
-class _AllSteps(torch.autograd.Function):
-    """Zeros (steps, …, outputs), without memory of their own, whose gradient is that of all outputs."""
+class _Inputs(StepRecord):
+    """The inputs of a layer so far"""
 
-    @staticmethod
-    def forward(ctx: Any, weight: Tensor, bias: Tensor | None, inputs: list[Tensor], shape: tuple[int, ...]) -> Tensor:
-        ctx.inputs, ctx.has_bias = inputs, bias is not None
-        return weight.new_zeros(()).expand(*shape, weight.shape[0])
+    def __init__(self, has_bias: bool) -> None:
+        self.has_bias = has_bias
+        self.inputs: list[Tensor] = []
 
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradients: Tensor) -> tuple[Tensor | None, ...]:
-        inputs = torch.stack(ctx.inputs).flatten(0, -2)
-        outputs = gradients[: len(ctx.inputs)].flatten(0, -2)
-        return outputs.t() @ inputs, outputs.sum(0) if ctx.has_bias else None, None, None
+    def of_shared(self, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        outputs = gradients[0][: len(self.inputs)].flatten(0, -2)
+        of_weight = outputs.t() @ torch.stack(self.inputs).flatten(0, -2)
+        return of_weight, outputs.sum(0) if self.has_bias else None
 
 
 class _OneStep(torch.autograd.Function):
-    """One step's outputs; their gradient goes to the inputs and, through `slot`, to `_AllSteps`."""
+    """One step's outputs; their gradient goes to the inputs and to the slot."""
 
     @staticmethod
     def forward(ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor | None, slot: Tensor) -> Tensor:
@@ -89,7 +95,8 @@ class _OneStep(torch.autograd.Function):
         return of_outputs @ weight if ctx.needs_input_grad[0] else None, None, None, of_outputs
 
 
-def _product_dtype(inputs: Tensor) -> torch.dtype:
+def product_dtype(inputs: Tensor) -> torch.dtype:
+    """The precision of a product of these inputs"""
     device = inputs.device.type
     if torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device):
         return torch.get_autocast_dtype(device)

@@ -7,9 +7,20 @@ from typing import ClassVar, Literal, cast
 import torch
 from torch import Tensor, nn
 
+from saccade.layers.cell_steps import CellSteps
 from saccade.layers.dropout import make_dropout
 from saccade.layers.late_gradients import late_gradients
-from saccade.layers.scan import CellScan, GatedScan, LongShortTermScan, TanhScan, scan, why_not_scanned
+from saccade.layers.scan import (
+    CellScan,
+    GatedScan,
+    LongShortTermScan,
+    TanhScan,
+    scan,
+    scan_both,
+    why_not_fused,
+    why_not_scanned,
+)
+from saccade.loops import current_loop
 
 Cell = Literal["tanh", "gru", "lstm"]
 First = Literal["last", "mean", "zero"]
@@ -38,6 +49,23 @@ class RecurrentUnit(nn.Module, ABC):
     @abstractmethod
     def recurrent_layers(self) -> tuple[nn.Linear, ...]:
         """The layers that read a state, in the order of the parts of `projected` to which they are added"""
+
+    def advance(self, projected: Tensor, state: Tensor) -> Tensor:
+        """`forward`, with a derivative of its own where fused kernels train a decoder's loop"""
+        loop, kind = current_loop(), SCANS.get(type(self))
+        if loop is not None and kind is not None and why_not_fused(kind, projected) is None:
+            weights = [layer.weight for layer in self.recurrent_layers()]
+            steps = loop.share(self, lambda: CellSteps(kind, weights, projected, loop.steps))
+            if steps.fits(projected):
+                return steps(projected, state)
+        return cast(Tensor, self(projected, state))
+
+    def output(self, state: Tensor) -> Tensor:
+        """`read`, for the state after a step of this unit: it may be in the precision of the products that read it"""
+        loop = current_loop()
+        steps = None if loop is None else cast(CellSteps | None, loop.find(self))
+        output = None if steps is None else steps.output_of(state)
+        return self.read(state) if output is None else output
 
     @classmethod
     def read(cls, state: Tensor) -> Tensor:
@@ -153,8 +181,25 @@ class Recurrence(nn.Module):
 
     def forward(self, inputs: Tensor, readable: Tensor) -> tuple[Tensor, Tensor]:
         """inputs (B, S, ·), readable (B, S) → h (B, S, width), the last state (B, size)"""
-        first = inputs.new_zeros(inputs.shape[0], self.unit.size)
-        return self.unit.run(self.unit.of_input(inputs), first, readable, backwards=self.backwards)
+        return _run_directions([self], inputs, readable)[0]
+
+
+def _run_directions(
+    directions: Sequence[Recurrence], inputs: Tensor, readable: Tensor
+) -> Sequence[tuple[Tensor, Tensor]]:
+    """The results of one direction or of both, which run at once where that saves kernels."""
+    units = [recurrence.unit for recurrence in directions]
+    projected = [unit.of_input(inputs) for unit in units]
+    first = inputs.new_zeros(inputs.shape[0], units[0].size)
+    kind = SCANS.get(type(units[0]))
+    reason = why_not_scanned(kind) or why_not_fused(kind, projected[0])
+    if len(units) == 2 and kind is not None and inputs.shape[1] and reason is None:
+        weights = [[layer.weight for layer in unit.recurrent_layers()] for unit in units]
+        return scan_both(kind, projected, first, weights, readable)
+    return [
+        unit.run(into, first, readable, backwards=recurrence.backwards)
+        for recurrence, unit, into in zip(directions, units, projected, strict=True)
+    ]
 
 
 class RecurrentEncoder(nn.Module):
@@ -188,7 +233,7 @@ class RecurrentEncoder(nn.Module):
         ends = []
         for number, layer in enumerate(self.layers):
             inputs = self.dropout(inputs) if number else inputs
-            directions = [recurrence(inputs, readable) for recurrence in cast(nn.ModuleList, layer)]
+            directions = _run_directions(list(cast(Iterable[Recurrence], layer)), inputs, readable)
             inputs = torch.cat([outputs for outputs, _ in directions], -1)
             parts = [torch.unflatten(last, -1, (self.kind.parts, -1)) for _, last in directions]
             ends.append(torch.cat(parts, -1).flatten(-2))  # [→h; ←h; →c; ←c]: the state of a wider unit
@@ -244,8 +289,8 @@ class Stack(nn.Module):
         """projected (R, ·) by the lowest unit, one state per unit → h of the highest (R, width), the new states"""
         output, moved = projected, []
         for number, (unit, state) in enumerate(zip(cast(Iterable[RecurrentUnit], self.units), states, strict=True)):
-            moved.append(unit(unit.of_input(self.dropout(output)) if number else projected, state))
-            output = unit.read(moved[-1])
+            moved.append(unit.advance(unit.of_input(self.dropout(output)) if number else projected, state))
+            output = unit.output(moved[-1])
         return output, tuple(moved)
 
     def forward(self, inputs: Tensor, states: Sequence[Tensor]) -> Tensor:

@@ -82,14 +82,14 @@ class Decoder(nn.Module):
         """Equations 3 and 4: projected = W E y_{i−1} → h for the readout, c_i, the new Moving"""
         state, history = moving
         if self.conditional:
-            state = self.unit(projected, state)
-        output = self.unit.read(state)
+            state = self.unit.advance(projected, state)
+        output = self.unit.output(state)
         reading = self.attention(output[:, None], memory, at=at, history=history)
         context = reading.context.squeeze(1)
         if self.conditional:
-            new = self.second(self.second.of_input(context), state)
-            return self.unit.read(new), context, Moving(new, reading.history)
-        new = self.unit(projected + self.of_context(context), state)
+            new = self.second.advance(self.second.of_input(context), state)
+            return self.second.output(new), context, Moving(new, reading.history)
+        new = self.unit.advance(projected + self.of_context(context), state)
         return output, context, Moving(new, reading.history)
 
     def readout(self, states: Tensor, last: Tensor, contexts: Tensor) -> Tensor:

@@ -5,14 +5,15 @@ from typing import Any
 
 import torch
 
-from saccade.attention import Additive
+from saccade.attention import Additive, Attention
 from saccade.attention.additive import why_not_additive_on_cpu
 from saccade.attention.short import why_not_short
+from saccade.attention.steps import why_not_stepped
 from saccade.fast_paths import FastPath
 from saccade.layers.dropout import Dropout, why_not_drawn_in_bits
 from saccade.layers.linear_cross_entropy import why_not_chunked
 from saccade.layers.recurrent import SCANS, RecurrentUnit
-from saccade.layers.scan import why_not_scanned
+from saccade.layers.scan import why_not_fused, why_not_scanned
 from saccade.layers.transformer_block import Site, Sublayer, why_not_together
 from saccade.models.contract import Seq2Seq
 
@@ -30,6 +31,13 @@ def _paths(model: Seq2Seq[Any, Any], probe: torch.Tensor) -> Iterator[FastPath]:
     if units := [part for part in parts if isinstance(part, RecurrentUnit)]:
         reasons = [why_not_scanned(SCANS.get(type(unit))) for unit in units]
         yield FastPath("recurrence as one operation", next((reason for reason in reasons if reason), None))
+    if probe.is_cuda and units:
+        reasons = [why_not_fused(SCANS[type(unit)], probe) for unit in units if type(unit) in SCANS]
+        yield FastPath("recurrence by fused kernels", next((reason for reason in reasons if reason), None))
+        attentions = [part for part in parts if isinstance(part, Attention)]
+        reasons = [why_not_stepped(attention, probe) for attention in attentions]
+        if attentions:
+            yield FastPath("a step's reading by fused kernels", next((reason for reason in reasons if reason), None))
     if scores := [part for part in parts if isinstance(part, Additive)]:
         reads_history = any(score.needs_history for score in scores)
         reason = "the score reads the previous weights" if reads_history else why_not_additive_on_cpu(probe)

@@ -121,8 +121,7 @@ class Control(nn.Module):
     def forward(self, syntax: Tensor, last: Tensor | None, state: Tensor) -> Tensor:
         """c (R, hidden), E y_{i−1} (R, semantics) → state"""
         projected = self.unit.of_input(syntax)
-        moved: Tensor = self.unit(projected if self.of_last is None else projected + self.of_last(last), state)
-        return moved
+        return self.unit.advance(projected if self.of_last is None else projected + self.of_last(last), state)
 
 
 class Decoder(nn.Module):

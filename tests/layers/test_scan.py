@@ -8,11 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from saccade.layers import recurrent
-from saccade.layers.recurrent import SCANS, UNITS, Cell, GatedUnit, RecurrentUnit
-from saccade.layers.scan import why_not_scanned
+from saccade.layers import recurrent, scan
+from saccade.layers.recurrent import SCANS, UNITS, Cell, GatedUnit, RecurrentEncoder, RecurrentUnit
+from saccade.layers.scan import GatedScan, why_not_scanned
 
 each_cell = pytest.mark.parametrize("cell", get_args(Cell))
+each_fused = pytest.mark.parametrize("cell", ["gru", "lstm"])
 
 
 def run(
@@ -78,6 +79,43 @@ def test_mixed_precision_stays_near(cell: Cell, device: str) -> None:
     torch.testing.assert_close(near[1:], exact[1:], rtol=0.1, atol=0.1)
 
 
+def check_fused(cell: Cell, width: int, device: str) -> None:
+    torch.manual_seed(1)
+    unit = UNITS[cell](4, width).to(device)
+    inputs, state = (torch.randn(shape, device=device, requires_grad=True) for shape in ((3, 5, 4), (3, unit.size)))
+    readable = (torch.arange(5) < torch.tensor([[5], [2], [0]])).to(device)
+    for mask, backwards in ((None, False), (readable, False), (readable, True)):
+        fused = run(unit, inputs, state, mask, backwards, scanned=True)
+        plain = run(unit, inputs, state, mask, backwards, scanned=False)
+        torch.testing.assert_close(fused, plain, rtol=1e-4, atol=5e-5)
+
+
+@each_fused
+@pytest.mark.gpu
+@pytest.mark.parametrize("width", [3, 300, 1000])
+def test_fused_kernels_equal_steps(cell: Cell, width: int) -> None:
+    check_fused(cell, width, "cuda")
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of the interpreter
+@each_fused
+def test_interpreted_kernels_equal_steps(cell: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With triton, and TRITON_INTERPRET=1 in the environment, the kernels run on a CPU."""
+    triton = pytest.importorskip("triton")
+    if not triton.knobs.runtime.interpret:
+        pytest.skip("the kernels are compiled")
+    monkeypatch.setattr(scan, "why_not_fused", lambda kind, projected: None)
+    monkeypatch.setattr(recurrent, "why_not_fused", lambda kind, projected: None)
+    check_fused(cell, 300, "cpu")
+    check_both_directions(cell, "cpu")
+
+
+def test_reasons_against_fused_kernels() -> None:
+    assert scan.why_not_fused(GatedScan, torch.zeros(1)) == "the device is cpu"
+    on_cuda = type("Projected", (), {"is_cuda": True, "dtype": torch.float64})()
+    assert scan.why_not_fused(GatedScan, on_cuda) == "there is no kernel for it"
+
+
 @each_cell
 def test_nothing_is_kept_where_no_gradient_is_needed(cell: Cell) -> None:
     unit = UNITS[cell](2, 3)
@@ -105,3 +143,27 @@ def test_a_unit_with_other_equations_runs_its_own_steps() -> None:
     assert outputs[0, :, 0].tolist() == [1.0, 2.0]
     assert why_not_scanned(SCANS.get(OtherUnit)) == "the unit has no derivative of its own"
     assert all(isinstance(layer, nn.Linear) for layer in GatedUnit(2, 3).recurrent_layers())
+
+
+def encode(encoder: RecurrentEncoder, inputs: Tensor, readable: Tensor) -> tuple[Tensor, ...]:
+    annotations, ends = encoder(inputs, readable)
+    direction = torch.linspace(-1, 1, annotations.numel(), device=inputs.device).view_as(annotations)
+    loss = (annotations * direction).sum() + sum(end.square().sum() for end in ends)
+    return annotations, *ends, *torch.autograd.grad(loss, [inputs, *encoder.parameters()])
+
+
+def check_both_directions(cell: Cell, device: str) -> None:
+    torch.manual_seed(1)
+    encoder = RecurrentEncoder(cell, 3, 5, layers=2).to(device)
+    inputs = torch.randn(3, 4, 3, device=device, requires_grad=True)
+    readable = (torch.arange(4) < torch.tensor([[4], [2], [0]])).to(device)
+    at_once = encode(encoder, inputs, readable)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recurrent, "why_not_scanned", lambda kind: "the plain path")
+        torch.testing.assert_close(at_once, encode(encoder, inputs, readable), rtol=1e-4, atol=2e-5)
+
+
+@each_cell
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_an_encoder_equals_the_steps_of_its_units(cell: Cell, device: str) -> None:
+    check_both_directions(cell, device)
