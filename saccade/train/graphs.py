@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _MOST_GRAPHS = 256  # a corpus with more shapes than this is trained without graphs for the rest
 
+_NO_MEMORY = "memory ran out"
+
 Key = tuple[torch.Size, ...]
 
 
@@ -104,6 +106,9 @@ class GradientGraphs:
                 return None
             graph = self._capture(run, part)
             if graph is None:
+                if self.failure == _NO_MEMORY:  # the plain path needs what the graphs have taken
+                    self._graphs.clear()
+                release_unused(run.device)
                 return None
             self._graphs[key] = graph
         for static, tensor in zip(graph.inputs, tensors, strict=True):
@@ -137,10 +142,9 @@ class GradientGraphs:
         except RuntimeError as error:
             cause = error.__context__ or error  # the end of a failed capture raises an error of its own
             memory = isinstance(cause, RuntimeError) and is_out_of_memory(cause)
-            self.failure = "memory ran out" if memory else str(cause).partition("\n")[0][:120]
+            self.failure = _NO_MEMORY if memory else str(cause).partition("\n")[0][:120]
             run.log.say(f"no more CUDA graphs are captured: {self.failure}")
             recover_random_state(run.device)
-            release_unused(run.device)
             return None
         return _Graph(graph, list_tensors(static), exists)
 
