@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 _MOST_GRAPHS = 256  # a corpus with more shapes than this is trained without graphs for the rest
 
-_NO_MEMORY = "memory ran out"
-
 Key = tuple[torch.Size, ...]
 
 
@@ -100,17 +98,9 @@ class GradientGraphs:
         before = [None if p.grad is None else p.grad.clone() for p in self._parameters]  # of the parts before this one
         tensors = list_tensors(part)
         key = tuple(tensor.shape for tensor in tensors)
-        graph = self._graphs.get(key)
+        graph = self._graphs.get(key) or self._add(run, part, key)
         if graph is None:
-            if self.failure is not None or len(self._graphs) == _MOST_GRAPHS:
-                return None
-            graph = self._capture(run, part)
-            if graph is None:
-                if self.failure == _NO_MEMORY:  # the plain path needs what the graphs have taken
-                    self._graphs.clear()
-                release_unused(run.device)
-                return None
-            self._graphs[key] = graph
+            return None
         for static, tensor in zip(graph.inputs, tensors, strict=True):
             static.copy_(tensor, non_blocking=True)
         self._scale.fill_(1 / tokens)
@@ -121,6 +111,16 @@ class GradientGraphs:
             if exists:
                 parameter.grad = gradient if old is None else gradient.add_(old)
         return self._plain.clone()
+
+    def _add(self, run: "TrainingRun", part: Any, key: Key) -> _Graph | None:
+        if self.failure is not None or len(self._graphs) == _MOST_GRAPHS:
+            return None
+        graph = self._capture(run, part)
+        if graph is None:
+            release_unused(run.device)
+        else:
+            self._graphs[key] = graph
+        return graph
 
     def _capture(self, run: "TrainingRun", part: Any) -> _Graph | None:
         static, graph = map_tensors(torch.clone, part), torch.cuda.CUDAGraph()
@@ -142,7 +142,9 @@ class GradientGraphs:
         except RuntimeError as error:
             cause = error.__context__ or error  # the end of a failed capture raises an error of its own
             memory = isinstance(cause, RuntimeError) and is_out_of_memory(cause)
-            self.failure = _NO_MEMORY if memory else str(cause).partition("\n")[0][:120]
+            self.failure = "memory ran out" if memory else str(cause).partition("\n")[0][:120]
+            if memory:  # the plain path needs what the graphs have taken
+                self._graphs.clear()
             run.log.say(f"no more CUDA graphs are captured: {self.failure}")
             recover_random_state(run.device)
             return None
