@@ -11,6 +11,7 @@ from saccade.attention.table import build
 from saccade.layers.convolution import Convolution
 from saccade.layers.dropout import make_dropout
 from saccade.layers.norms import NarrowLayerNorm
+from saccade.layers.products import linear_relu
 
 NormPlace = Literal["pre", "post"]
 NormKind = Literal["layer", "rms", "none"]
@@ -90,6 +91,6 @@ class FeedForward(nn.Module):
             gate, inner = self.first(inputs).chunk(2, -1)
             hidden = F.silu(gate) * inner
         else:
-            hidden = F.relu(self.first(inputs), inplace=True)
+            hidden = linear_relu(self.first, inputs)
         outputs: Tensor = self.second(self.dropout(hidden))
         return outputs
