@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from saccade.layers.cross_entropy import cross_entropy
-from saccade.layers.products import Factor
+from saccade.layers.products import Factor, multiply_back
 
 _LOGITS_AT_ONCE = 1 << 22  # 16 MB in float32: products of enough rows, and little memory
 
@@ -77,7 +77,7 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
             smoothed += (log_sum - mean_c).sum()
             if needs_gradients:
                 dz = probs.scatter_add_(1, y_c, probs.new_full((1, 1), smoothing - 1).expand_as(y_c))
-                dx_c.copy_(factor.multiply_back(dz))
+                dx_c.copy_(multiply_back(dz, weight))
                 dw.addmm_(dz.t(), x_c)
                 if db is not None:
                     db += dz.sum(0)
