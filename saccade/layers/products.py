@@ -124,6 +124,13 @@ def accelerate_linear_layers(model: nn.Module) -> None:
             layer.__class__ = FastLinear
 
 
+def why_not_accelerated(model: nn.Module, probe: Tensor) -> str | None:
+    """The reason why no layer of a model multiplies inputs like this one by oneDNN, or None if some do."""
+    layers = [layer for layer in model.modules() if isinstance(layer, FastLinear)]
+    reasons = [why_not_onednn(layer.weight, probe) for layer in layers]
+    return None if None in reasons else next(iter(reasons), "the model has no such layers")
+
+
 def linear_relu(layer: nn.Module, inputs: Tensor) -> Tensor:
     """relu(layer(inputs))"""
     if isinstance(layer, FastLinear):
