@@ -214,7 +214,8 @@ def profiles() -> str:
         idle = "–" if each["idle_share"] is None else f"{each['idle_share']:.0%}"
         top = " · ".join(f"{entry['share']:.0%} `{entry['name'][:60]}`" for entry in each["top"][:4])
         paths = "plain" if each["plain"] else "fast"
-        step = [f"{each['milliseconds_per_step']:.2f}", f"{each['launches_per_step']:,.0f}", idle]
+        launches = f"{each['launches_per_step']:,.0f}" if each["launches_per_step"] else "–"  # a CPU launches nothing
+        step = [f"{each['milliseconds_per_step']:.2f}", launches, idle]
         rows.append([f"{each['table']}: {each['row']}", paths, *step, top])
     return table(["row", "paths", "ms per step", "launches", "device idle", "share of the time"], rows)
 

@@ -1,5 +1,6 @@
 import weakref
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ import torch
 
 from saccade import device
 from saccade.decode import Translator, translator
-from saccade.device import find_device, limit_threads, run_in_halves, without_cudnn_attention
+from saccade.device import find_device, keep_freed_memory, limit_threads, run_in_halves, without_cudnn_attention
 from saccade.errors import UserError
 
 
@@ -118,3 +119,15 @@ def test_attention_by_cudnn_is_off_only_inside() -> None:
     with without_cudnn_attention():
         assert not torch.backends.cuda.cudnn_sdp_enabled()
     assert torch.backends.cuda.cudnn_sdp_enabled() == before
+
+
+@pytest.mark.parametrize("platform", ["linux", "darwin", "win32"])
+def test_freed_memory_is_kept_where_the_allocator_can(monkeypatch: pytest.MonkeyPatch, platform: str) -> None:
+    changed: list[int] = []
+    libraries = {True: SimpleNamespace(mallopt=lambda name, value: changed.append(name)), False: SimpleNamespace()}
+    for has_setting, library in libraries.items():
+        changed.clear()
+        monkeypatch.setattr(device, "sys", SimpleNamespace(platform=platform))
+        monkeypatch.setattr(device, "ctypes", SimpleNamespace(CDLL=lambda name, library=library: library))
+        keep_freed_memory()
+        assert bool(changed) == (has_setting and platform == "linux")

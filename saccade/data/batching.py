@@ -279,7 +279,17 @@ def find_batch_starts(lengths: npt.NDArray[np.int64], tokens: int) -> list[int]:
 
 
 def batch_by_length(lengths: Sequence[int], tokens: int) -> list[list[int]]:
-    """Places of texts of similar length, longest first, so that a batch that does not fit into memory fails at once."""
+    """Places of texts of similar length, longest first, so that a batch that does not fit into memory fails at once.
+    There are as few batches as possible, and about equally large: the last one would be slow if it had a few texts."""
     order = np.argsort(np.array(lengths, np.int64), kind="stable")
-    cuts = find_batch_starts(np.array(lengths, np.int64)[order], max(1, tokens))
+    rising = np.array(lengths, np.int64)[order]
+    cuts = find_batch_starts(rising, max(1, tokens))
+    enough, too_few = max(1, tokens), 0
+    while enough - too_few > 1:
+        tried = (enough + too_few) // 2
+        evenly = find_batch_starts(rising, tried)
+        if len(evenly) == len(cuts):
+            enough, cuts = tried, evenly
+        else:
+            too_few = tried
     return [batch.tolist() for batch in np.split(order, cuts[1:-1])][::-1] if lengths else []

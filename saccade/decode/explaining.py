@@ -11,6 +11,7 @@ from saccade.decode.precision import choose_precision
 from saccade.decode.search.loop import why_not_graphs
 from saccade.decode.shortlist.narrowed_model import why_no_shortlist, why_whole_vocabulary
 from saccade.fast_paths import FastPath
+from saccade.layers.products import why_not_accelerated
 from saccade.models.contract import Seq2Seq
 
 
@@ -31,13 +32,18 @@ def search_paths(
     whole = why_no_shortlist(model) or why_whole_vocabulary(search, constrained=constrained, recorded=recorded)
     if not search.shortlist:
         whole = "the text may differ; --shortlist accepts that"
-    is_narrow = choose_precision(search.precision, device) != torch.float32
+    precision = choose_precision(search.precision, device)
+    is_narrow = precision != torch.float32
     wide = None if is_narrow else f"precision is {search.precision}, which is fp32 on {device.type}"
+    by_torch: str | None = f"they are for a CPU, and the model is on {device.type}"
+    if device.type == "cpu":
+        by_torch = why_not_accelerated(model, torch.empty(1, 1, dtype=precision))
     return [
         FastPath("hypotheses share one cache", model.why_no_shared_cache()),
         FastPath("no step waits for the host", on_host),
         FastPath("CUDA graphs of steps", graphs),
         FastPath("half precision", wide),
+        FastPath("weights arranged for oneDNN", by_torch),
         FastPath("fused attention", _why_not_fused(model, search)),
         FastPath("scores for a shortlist of tokens", whole),
     ]

@@ -18,6 +18,7 @@ from saccade.decode.ensemble import Ensemble
 from saccade.decode.shortlist.tables import ShortlistRecord, read_shortlist
 from saccade.decode.translator import Translator
 from saccade.errors import UserError
+from saccade.layers.products import accelerate_linear_layers
 from saccade.model_folder import ModelConfig, StoredModel
 from saccade.models.contract import Seq2Seq
 from saccade.models.table import MODELS, find_model
@@ -109,6 +110,7 @@ def _build(stored: StoredModel, device: str | torch.device) -> Translator:
     # The initial weights are replaced at once: drawing them must not change the caller's random numbers.
     with torch.random.fork_rng(devices=[]), nullcontext() if trusted else _limit_resources(stored):
         model = model_class(settings, len(vocabularies.source), len(vocabularies.target))
+    accelerate_linear_layers(model)
     _set_weights(model, stored.tensors(), folder)
     fields = [field.name for field in dataclasses.fields(_TranslatorSettings)]
     values = {name: described.extra[name] for name in fields if name in described.extra}

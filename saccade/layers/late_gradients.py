@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.overrides import TorchFunctionMode
 
+from saccade.layers.products import Factor
 from saccade.loops import Loop, StepRecord, make_slots
 
 
@@ -54,7 +55,7 @@ class _Layer:
     def __init__(self, weight: Tensor, bias: Tensor | None, inputs: Tensor, steps: int) -> None:
         self.dtype = product_dtype(inputs)
         self.weight, self.bias = weight.to(self.dtype), None if bias is None else bias.to(self.dtype)
-        self.constants = self.weight.detach(), None if self.bias is None else self.bias.detach()
+        self.constants = Factor(self.weight.detach()), None if self.bias is None else self.bias.detach()
         self.shape, self.record = inputs.shape, _Inputs(bias is not None)
         shape = (steps, *inputs.shape[:-1], weight.shape[0])
         self.slots = make_slots(self.record, (self.weight, self.bias), [(shape, self.dtype)])
@@ -84,15 +85,15 @@ class _OneStep(torch.autograd.Function):
     """One step's outputs; their gradient goes to the inputs and to the slot."""
 
     @staticmethod
-    def forward(ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor | None, slot: Tensor) -> Tensor:
-        ctx.save_for_backward(weight)
-        return F.linear(inputs, weight, bias)
+    def forward(ctx: Any, inputs: Tensor, factor: Factor, bias: Tensor | None, slot: Tensor) -> Tensor:
+        ctx.factor = factor
+        return factor.multiply(inputs, bias)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, of_outputs: Tensor) -> tuple[Tensor | None, ...]:
-        (weight,) = ctx.saved_tensors
-        return of_outputs @ weight if ctx.needs_input_grad[0] else None, None, None, of_outputs
+        factor: Factor = ctx.factor
+        return factor.multiply_back(of_outputs) if ctx.needs_input_grad[0] else None, None, None, of_outputs
 
 
 def product_dtype(inputs: Tensor) -> torch.dtype:

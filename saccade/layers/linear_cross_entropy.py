@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from saccade.layers.cross_entropy import cross_entropy
+from saccade.layers.products import Factor, multiply_back
 
 _LOGITS_AT_ONCE = 1 << 22  # 16 MB in float32: products of enough rows, and little memory
 
@@ -66,11 +67,9 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         mean_z = x @ mean_w if bias is None else x @ mean_w + bias.mean()
         rows = max(1, _LOGITS_AT_ONCE // weight.shape[0])
         chunks = zip(*(torch.split(tensor, rows) for tensor in (x, y, mean_z, dx)), strict=True)
-        scratch = x.new_empty(min(rows, len(x)), weight.shape[0])
+        factor = Factor(weight)
         for x_c, y_c, mean_c, dx_c in chunks if len(x) else ():
-            z = torch.mm(x_c, weight.t(), out=scratch[: len(x_c)])
-            if bias is not None:
-                z += bias
+            z = factor.multiply(x_c, bias)
             largest, of_wanted = z.amax(-1), z.gather(1, y_c).squeeze(1)
             probs = torch.softmax(z, -1, out=z)
             log_sum = largest - probs.amax(-1).log()  # log Σ exp z
@@ -78,10 +77,12 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
             smoothed += (log_sum - mean_c).sum()
             if needs_gradients:
                 dz = probs.scatter_add_(1, y_c, probs.new_full((1, 1), smoothing - 1).expand_as(y_c))
-                torch.mm(dz, weight, out=dx_c)
+                dx_c.copy_(multiply_back(dz, weight))
                 dw.addmm_(dz.t(), x_c)
                 if db is not None:
                     db += dz.sum(0)
+                del dz
+            del z, probs  # before there is memory for the next chunk
         if needs_gradients:
             dw -= (smoothing / weight.shape[0]) * x.sum(0)
             if db is not None:

@@ -12,6 +12,7 @@ from saccade.attention.table import build
 from saccade.layers.convolution import Convolution
 from saccade.layers.dropout import active_share, make_dropout
 from saccade.layers.norms import NarrowLayerNorm, why_not_fused
+from saccade.layers.products import linear_relu
 
 NormPlace = Literal["pre", "post"]
 NormKind = Literal["layer", "rms", "none"]
@@ -155,7 +156,7 @@ class FeedForward(nn.Module):
             gate, inner = self.first(inputs).chunk(2, -1)
             hidden = F.silu(gate) * inner
         else:
-            hidden = F.relu(self.first(inputs), inplace=True)
+            hidden = linear_relu(self.first, inputs)
         outputs: Tensor = self.second(self.dropout(hidden))
         return outputs
 

@@ -12,6 +12,7 @@ from saccade.attention.steps import why_not_stepped
 from saccade.fast_paths import FastPath
 from saccade.layers.dropout import Dropout, why_not_drawn_in_bits
 from saccade.layers.linear_cross_entropy import why_not_chunked
+from saccade.layers.products import FastLinear, why_not_accelerated
 from saccade.layers.recurrent import SCANS, RecurrentUnit
 from saccade.layers.scan import why_not_fused, why_not_scanned
 from saccade.layers.transformer_block import Site, Sublayer, why_not_together
@@ -28,6 +29,8 @@ def _paths(model: Seq2Seq[Any, Any], probe: torch.Tensor) -> Iterator[FastPath]:
     chunked = why_not_chunked(probe) if has_features else "the model computes its logits in another way"
     yield FastPath("output layer and loss in chunks", chunked)
     parts = list(model.modules())
+    if any(isinstance(part, FastLinear) for part in parts):
+        yield FastPath("products by oneDNN", why_not_accelerated(model, probe))
     if units := [part for part in parts if isinstance(part, RecurrentUnit)]:
         reasons = [why_not_scanned(SCANS.get(type(unit))) for unit in units]
         yield FastPath("recurrence as one operation", next((reason for reason in reasons if reason), None))

@@ -6,6 +6,7 @@ from typing import Any
 from saccade.attention.table import AttentionError
 from saccade.config import to_dict
 from saccade.errors import UserError
+from saccade.layers.products import accelerate_linear_layers
 from saccade.models.aligned_rnn import AlignedRNN
 from saccade.models.bahdanau2014 import Bahdanau2014
 from saccade.models.cho2014 import Cho2014
@@ -48,7 +49,7 @@ def build_model(name: str, config: Any, source_size: int, target_size: int) -> S
     """Construct a model; sizes and parts that do not fit together are reported as the user's mistake."""
     model_class = find_model(name)
     try:
-        return model_class(config, source_size, target_size)
+        model = model_class(config, source_size, target_size)
     except AttentionError as error:
         keys = " and ".join(f"model.{key}" for key, value in to_dict(config).items() if value == error.name)
         raise UserError(
@@ -56,3 +57,5 @@ def build_model(name: str, config: Any, source_size: int, target_size: int) -> S
         ) from error
     except ValueError as error:
         raise UserError(f"model {name}: its settings do not fit together: {error}") from error
+    accelerate_linear_layers(model)
+    return model

@@ -57,7 +57,7 @@ def test_translate_explains_its_fast_paths(run: Run, model_folder: Path) -> None
     done = run("translate", model_folder, "--explain", "--include", "dort", stdin=b"it sleeps\n")
     assert done.out == "il dort\n"
     assert "saccade: no step waits for the host: no, constraints are checked by the host at every step\n" in done.err
-    assert all(line.startswith("saccade: ") for line in done.err.splitlines()) and len(done.err.splitlines()) == 7
+    assert all(line.startswith("saccade: ") for line in done.err.splitlines()) and len(done.err.splitlines()) == 8
     assert done.err.startswith("saccade: CTranslate2: no, CTranslate2 has no constraints on words\n")
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from saccade.data import CleaningReport, Corpus, Mixture
-from saccade.data.batching import Batch, Batches, find_batch_starts, pad_sources
+from saccade.data.batching import Batch, Batches, batch_by_length, find_batch_starts, pad_sources
 from saccade.data.corpus import Side
 from saccade.models.contract import map_tensors
 from saccade.text import BOS, EOS, PAD
@@ -210,3 +210,20 @@ def test_a_batch_in_pinned_memory_moves_to_a_gpu_in_one_copy() -> None:
             assert torch.equal(getattr(moved, name).cpu(), getattr(expected, name))
         part = moved.rows(slice(1, None, 2))
         assert torch.equal(part.source.cpu(), expected.source[1::2])
+
+
+@given(lengths=st.lists(st.integers(1, 40), max_size=60), tokens=st.integers(1, 200))
+def test_batches_by_length_are_few_and_even(lengths: list[int], tokens: int) -> None:
+    batches = batch_by_length(lengths, tokens)
+    assert sorted(place for batch in batches for place in batch) == list(range(len(lengths)))
+    padded = [len(batch) * max(lengths[place] for place in batch) for batch in batches]
+    assert all(size <= tokens or len(batch) == 1 for size, batch in zip(padded, batches, strict=True))
+    fewest = len(find_batch_starts(np.sort(np.array(lengths, np.int64)), tokens)) - 1
+    assert len(batches) == fewest
+    assert [max(lengths[place] for place in batch) for batch in batches] == sorted(
+        (max(lengths[place] for place in batch) for batch in batches), reverse=True
+    )
+
+
+def test_no_batch_is_left_with_a_few_texts() -> None:
+    assert [len(batch) for batch in batch_by_length([10] * 17, 80)] == [5, 6, 6]

@@ -9,6 +9,8 @@ from search_models import TINY, tiny
 from saccade.decode import Ensemble, Search, Translator
 from saccade.decode.explaining import search_paths
 from saccade.decode.options import DEFAULT_SEARCH
+from saccade.layers.products import has_onednn
+from saccade.models import MODELS, build_model
 from saccade.trained_model import Model
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
@@ -46,6 +48,19 @@ def test_a_shortlist_is_searched_without_graphs() -> None:
     assert "one output layer" in str(reasons("aligned-rnn", CUDA, shortlist=True)["scores for a shortlist of tokens"])
 
 
+def test_products_on_a_cpu_give_their_reason() -> None:
+    name = "weights arranged for oneDNN"
+    model = build_model("vaswani2017", MODELS["vaswani2017"].PRESETS["small"], 9, 9)
+    options = {"constrained": False, "recorded": False}
+    for device, precision, reason in ((CPU, "auto", None), (CPU, "bf16", "fp32"), (CUDA, "auto", "cuda")):
+        paths = {path.name: path for path in search_paths(model, device, Search(precision=precision), **options)}
+        if reason is None:
+            assert (paths[name].reason is None) == has_onednn()
+        else:
+            assert reason in str(paths[name].reason)
+    assert "no such layers" in str(reasons("vaswani2017", CPU)[name])
+
+
 def test_attention_gives_its_reason() -> None:
     assert reasons("vaswani2017", CPU)["fused attention"] is None
     assert "coverage penalty" in str(reasons("vaswani2017", CPU, coverage_penalty=0.1)["fused attention"])
@@ -64,6 +79,6 @@ def test_a_model_lists_its_paths(learnt: Translator) -> None:
     assert [str(path) for path in model.fast_paths(include=["cat"])][1].endswith(
         "no, constraints are checked by the host at every step"
     )
-    assert len(model.fast_paths(DEFAULT_SEARCH)) == 7
+    assert len(model.fast_paths(DEFAULT_SEARCH)) == 8
     assert str(model.fast_paths(DEFAULT_SEARCH)[-1]) == "CTranslate2: yes"
     assert str(model.fast_paths(engine="torch")[-1]) == "CTranslate2: no, --engine torch was given"

@@ -20,6 +20,7 @@ from saccade import config, model_folder, names
 from saccade.data import TextPair
 from saccade.decode import Ensemble, Search, Translator, load, load_vocabularies, save
 from saccade.errors import UserError
+from saccade.layers.products import FastLinear
 from saccade.models import MODELS, Seq2Seq
 from saccade.text import Policy, Vocabularies
 
@@ -61,6 +62,10 @@ def test_a_loaded_model_is_bit_equal(
     assert model_folder.load_config(tmp_path / "model").extra == {"temperature": 1.5}
     save(tmp_path / "model", model, vocabularies)
     assert (tmp_path / "model" / "README.md").read_text(encoding="utf-8") == "# Card\n"
+
+
+def test_a_loaded_model_has_fast_layers(model_folder: Path) -> None:
+    assert any(isinstance(part, FastLinear) for part in load(model_folder).model.modules())
 
 
 def test_saccade_load_returns_a_working_model(model_folder: Path) -> None:
