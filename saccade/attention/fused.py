@@ -14,7 +14,7 @@ from torch import Tensor
 from saccade.attention.bias import Bias
 from saccade.attention.memory import Memory
 from saccade.attention.windows import Window
-from saccade.device import has_triton
+from saccade.device import has_triton, without_cudnn_attention
 
 # FlexAttention works in blocks of 128; below that a dense mask is cheaper than its bookkeeping.
 _FLEX_SHORTEST = 128
@@ -62,10 +62,17 @@ def sdpa(
         # Only half precision has a kernel for groups there; the fallback would store all scores.
         keys, values = (x.repeat_interleave(queries.shape[1] // x.shape[1], 1) for x in (keys, values))
         grouped = False
-    context = F.scaled_dot_product_attention(
-        queries, keys, values, mask, dropout, causal, scale=1.0, enable_gqa=grouped
-    )[..., :read]
+    with _right_kernels(queries):
+        context = F.scaled_dot_product_attention(
+            queries, keys, values, mask, dropout, causal, scale=1.0, enable_gqa=grouped
+        )[..., :read]
     return context if reads_any is None else context.masked_fill(~reads_any, 0.0)
+
+
+def _right_kernels(queries: Tensor) -> AbstractContextManager[None]:
+    """Torch's own: in torch 2.11, the gradients that cuDNN computes for single queries in half precision are NaN."""
+    is_outside = not queries.is_cuda or torch.compiler.is_compiling()
+    return nullcontext() if is_outside else without_cudnn_attention()
 
 
 def few_fit(queries: Tensor, keys: Tensor, values: Tensor) -> bool:

@@ -105,3 +105,14 @@ def test_reasons(name: str, reason: str, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(steps, "has_triton", lambda: False)
     on_cuda = type("Keys", (), {"is_cuda": True, "dtype": torch.float32})()
     assert steps.why_not_stepped(attention, on_cuda) == reason
+
+
+@pytest.mark.gpu
+def test_single_queries_have_their_gradients_in_half_precision() -> None:
+    """Those of cuDNN are not finite."""
+    *inputs, _ = draw("luong2015-global-dot", 300, 64, "cuda")
+    exact = read_plainly(*inputs, None)
+    with torch.autocast("cuda", torch.bfloat16):
+        rounded = read_plainly(*inputs, None)
+    for expected, found in zip(exact, rounded, strict=True):
+        assert (found - expected).norm() < 0.02 * expected.norm()
