@@ -22,6 +22,7 @@ from saccade.attention.scores import Dot, ScaledDot
 from saccade.attention.trace import tracing
 from saccade.attention.windows import Causal, Everywhere
 from saccade.device import has_triton
+from saccade.products import FastLinear
 
 if TYPE_CHECKING:
     from saccade.attention.attention import Attention
@@ -101,8 +102,12 @@ def why_not_one_product(x: Tensor, projections: Sequence[nn.Module]) -> str | No
         return "it is for training in half precision on CUDA"
     if torch.compiler.is_compiling():
         return "the model is compiled"
-    is_linear = all(type(projection) is nn.Linear for projection in projections)
-    return None if is_linear else "there are not as many projections"
+    return None if are_linear(projections) else "there are not as many projections"
+
+
+def are_linear(projections: Sequence[nn.Module]) -> bool:
+    """Whether each computes x Wᵀ + b; another subclass may not."""
+    return all(type(projection) in (nn.Linear, FastLinear) for projection in projections)
 
 
 def project_together(x: Tensor, projections: Sequence[nn.Module]) -> Sequence[Tensor]:

@@ -11,8 +11,8 @@ from saccade.decode.precision import choose_precision
 from saccade.decode.search.loop import why_not_graphs
 from saccade.decode.shortlist.narrowed_model import why_no_shortlist, why_whole_vocabulary
 from saccade.fast_paths import FastPath
-from saccade.layers.products import why_not_accelerated
 from saccade.models.contract import Seq2Seq
+from saccade.products import why_not_accelerated
 
 
 def search_paths(

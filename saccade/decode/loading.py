@@ -18,10 +18,10 @@ from saccade.decode.ensemble import Ensemble
 from saccade.decode.shortlist.tables import ShortlistRecord, read_shortlist
 from saccade.decode.translator import Translator
 from saccade.errors import UserError
-from saccade.layers.products import accelerate_linear_layers
 from saccade.model_folder import ModelConfig, StoredModel
 from saccade.models.contract import Seq2Seq
 from saccade.models.table import MODELS, find_model
+from saccade.products import accelerate_linear_layers
 from saccade.ranges import Length
 from saccade.text import Vocabularies
 

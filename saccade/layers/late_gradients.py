@@ -13,8 +13,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.overrides import TorchFunctionMode
 
-from saccade.layers.products import Factor
 from saccade.loops import Loop, StepRecord, make_slots
+from saccade.products import Factor
 
 
 def late_gradients(steps: int) -> AbstractContextManager[object]:

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from saccade.layers.cross_entropy import cross_entropy
-from saccade.layers.products import Factor, multiply_back
+from saccade.products import Factor, multiply_back
 
 _LOGITS_AT_ONCE = 1 << 22  # 16 MB in float32: products of enough rows, and little memory
 

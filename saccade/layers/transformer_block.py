@@ -12,7 +12,7 @@ from saccade.attention.table import build
 from saccade.layers.convolution import Convolution
 from saccade.layers.dropout import active_share, make_dropout
 from saccade.layers.norms import NarrowLayerNorm, why_not_fused
-from saccade.layers.products import linear_relu
+from saccade.products import linear_relu
 
 NormPlace = Literal["pre", "post"]
 NormKind = Literal["layer", "rms", "none"]

@@ -12,11 +12,11 @@ from saccade.attention.steps import why_not_stepped
 from saccade.fast_paths import FastPath
 from saccade.layers.dropout import Dropout, why_not_drawn_in_bits
 from saccade.layers.linear_cross_entropy import why_not_chunked
-from saccade.layers.products import FastLinear, why_not_accelerated
 from saccade.layers.recurrent import SCANS, RecurrentUnit
 from saccade.layers.scan import why_not_fused, why_not_scanned
 from saccade.layers.transformer_block import Site, Sublayer, why_not_together
 from saccade.models.contract import Seq2Seq
+from saccade.products import FastLinear, why_not_accelerated
 
 
 def list_fast_paths(model: Seq2Seq[Any, Any], device: torch.device) -> list[FastPath]:

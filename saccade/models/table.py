@@ -6,7 +6,6 @@ from typing import Any
 from saccade.attention.table import AttentionError
 from saccade.config import to_dict
 from saccade.errors import UserError
-from saccade.layers.products import accelerate_linear_layers
 from saccade.models.aligned_rnn import AlignedRNN
 from saccade.models.bahdanau2014 import Bahdanau2014
 from saccade.models.cho2014 import Cho2014
@@ -18,6 +17,7 @@ from saccade.models.russin2019 import Russin2019
 from saccade.models.sutskever2014 import Sutskever2014
 from saccade.models.vaswani2017 import Vaswani2017
 from saccade.names import Registry, resolve
+from saccade.products import accelerate_linear_layers
 
 MODELS: Mapping[str, type[Seq2Seq[Any, Any]]] = Registry[type[Seq2Seq[Any, Any]]]("model") | {
     "aligned-rnn": AlignedRNN,

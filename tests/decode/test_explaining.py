@@ -9,8 +9,8 @@ from search_models import TINY, tiny
 from saccade.decode import Ensemble, Search, Translator
 from saccade.decode.explaining import search_paths
 from saccade.decode.options import DEFAULT_SEARCH
-from saccade.layers.products import has_onednn
 from saccade.models import MODELS, build_model
+from saccade.products import has_onednn
 from saccade.trained_model import Model
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")

@@ -20,8 +20,8 @@ from saccade import config, model_folder, names
 from saccade.data import TextPair
 from saccade.decode import Ensemble, Search, Translator, load, load_vocabularies, save
 from saccade.errors import UserError
-from saccade.layers.products import FastLinear
 from saccade.models import MODELS, Seq2Seq
+from saccade.products import FastLinear
 from saccade.text import Policy, Vocabularies
 
 Untrained = Callable[..., Seq2Seq[Any, Any]]

@@ -8,9 +8,11 @@ import torch
 from model_cases import SMALL, Case, built, sentences
 from torch import Tensor
 
-from saccade.layers import products
-from saccade.layers.products import FastLinear, accelerate_linear_layers
+from saccade import products
+from saccade.attention import Attention
+from saccade.attention.short import are_linear
 from saccade.models import MODELS, Seq2Seq, build_model
+from saccade.products import FastLinear, accelerate_linear_layers
 
 COUNT = 2  # hypotheses
 
@@ -59,3 +61,9 @@ def test_models_are_built_with_fast_layers() -> None:
     model = build_model("vaswani2017", MODELS["vaswani2017"].PRESETS["tiny"], 9, 9)
     assert isinstance(model.embeddings.output, FastLinear)
     assert model.embeddings.output.weight is model.embeddings.target.weight
+
+
+def test_fast_layers_may_be_multiplied_together() -> None:
+    model = build_model("vaswani2017", MODELS["vaswani2017"].PRESETS["tiny"], 9, 9)
+    attentions = [part for part in model.modules() if isinstance(part, Attention)]
+    assert attentions and all(are_linear([each.of_queries, each.of_keys, each.of_values]) for each in attentions)

@@ -9,9 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from saccade.layers import products
+from saccade import products
 from saccade.layers.late_gradients import late_gradients
-from saccade.layers.products import Factor, FastLinear, accelerate_linear_layers, linear_relu, multiply, multiply_back
+from saccade.products import Factor, FastLinear, accelerate_linear_layers, linear_relu, multiply, multiply_back
 
 close = torch.testing.assert_close
 SHAPES = [(1, 6), (7, 6), (2, 3, 6), (2, 0, 6), (0, 6)]
