@@ -36,7 +36,7 @@ LAYERS = [
     {"text"},
     {"config"},
     {"ranges"},
-    {"device", "loops", "names", "provenance"},
+    {"device", "loops", "names", "products", "provenance"},
     {"journal"},
     {"locking"},
     {"files"},
