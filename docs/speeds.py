@@ -59,6 +59,50 @@ CPU = (
 )
 
 
+# The rows of the summary in the READMEs: table, row, and the labels in English and Chinese
+SUMMARY = (
+    ("gpu-training", "base", "training a Transformer base, tokens/s", "训练 Transformer base，词元/秒"),
+    (
+        "gpu-loop",
+        "tiny-loop",
+        "training a small Transformer on Multi30k, tokens/s",
+        "在 Multi30k 上训练小型 Transformer，词元/秒",
+    ),
+    (
+        "gpu-decoding",
+        "base-float16-2048",
+        "beam search, Transformer base, sentences/s",
+        "束搜索，Transformer base，句/秒",
+    ),
+    ("cpu-training", "rnn", "training a GRU with attention, tokens per CPU-second", "训练带注意力的 GRU，词元/CPU 秒"),
+    ("cpu-training", "transformer", "training a Transformer, tokens per CPU-second", "训练 Transformer，词元/CPU 秒"),
+    (
+        "cpu-decoding",
+        "rnn",
+        "beam search, GRU with attention, sentences per CPU-second",
+        "束搜索，带注意力的 GRU，句/CPU 秒",
+    ),
+)
+SUMMARY_HEADS = (["", "Saccade", "best peer", ""], ["", "Saccade", "最快的同类工具", ""])
+
+
+def summary(language: int) -> str:
+    """Some figures beside those of the best peer in the same run; `language` is 0 for English, 1 for Chinese"""
+    rows = []
+    for name, row_name, *labels in SUMMARY:
+        measured = read(f"speed-{name}") or {"rows": []}
+        for row in (row for row in measured["rows"] if row["row"] == row_name):
+            ours = _contestant(row, "Saccade")
+            peers = [entry for entry in row["contestants"] if entry["peer"] and "median" in entry]
+            if ours is None or not peers:
+                continue
+            best = max(peers, key=lambda entry: entry["median"])
+            place = ("H200", "CPU")[name.startswith("cpu")]
+            figures = [_number(ours["median"]), f"{best['name']} {_number(best['median'])}"]
+            rows.append([f"{place}: {labels[language]}", *figures, f"{ours['median'] / best['median']:.1f} ×"])
+    return table(SUMMARY_HEADS[language], rows, right=True)
+
+
 def read(name: str) -> Entry | None:
     path = RESULTS / f"{name}.json"
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None

@@ -196,6 +196,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "compared-scores": compared.scores,
     "compared-pairs": compared.pairs,
     "compared-lengths": compared.lengths,
+    "speed-summary": partial(speeds.summary, 0),
+    "speed-summary-zh": partial(speeds.summary, 1),
     "speed-gpu-targets": speeds.gpu_targets,
     "speed-cpu-targets": speeds.cpu_targets,
     **{f"speed-{name}": partial(speeds.contestants, name) for name in speeds.TABLES},
