@@ -17,25 +17,9 @@ _WARPS, _STAGES = 1, 3
 
 @triton.jit(do_not_specialize=["slots", "mask_b", "mask_h", "mask_q", "mask_s"])
 def _read(
-    queries,
-    keys,
-    values,
-    mask,
-    out,
-    slots,
-    query_b,
-    query_h,
-    query_q,
-    key_b,
-    key_g,
-    key_s,
-    value_b,
-    value_g,
-    value_s,
-    mask_b,
-    mask_h,
-    mask_q,
-    mask_s,
+    queries, keys, values, mask, out, slots,
+    query_b, query_h, query_q, key_b, key_g, key_s, value_b, value_g, value_s,  # strides
+    mask_b, mask_h, mask_q, mask_s,
     GROUPS: tl.constexpr,
     HEADS: tl.constexpr,  # of a group
     COUNT: tl.constexpr,  # queries of a head
@@ -46,7 +30,7 @@ def _read(
     SLOTS: tl.constexpr,
     WIDE: tl.constexpr,
     READ_WIDE: tl.constexpr,
-):
+):  # fmt: skip
     b, g = (tl.program_id(0) // GROUPS).to(tl.int64), tl.program_id(0) % GROUPS
     row = tl.arange(0, ROWS)  # of the tile: the queries of the group's first head, of its second, …
     head, query = g * HEADS + row // COUNT, row % COUNT

@@ -44,31 +44,10 @@ def _weights(q, k, places, readable, scale, is_causal):
 
 @triton.jit(do_not_specialize=_VARIABLE)
 def _forward(
-    q_in,
-    k_in,
-    v_in,
-    readable_in,
-    y_out,
-    queries,
-    slots,
-    has_mask,
-    is_causal,
-    scale,
-    q_b,
-    q_t,
-    q_h,
-    k_b,
-    k_t,
-    k_h,
-    v_b,
-    v_t,
-    v_h,
-    y_b,
-    y_t,
-    y_h,
-    BLOCK: tl.constexpr,
-    WIDTH: tl.constexpr,
-):
+    q_in, k_in, v_in, readable_in, y_out, queries, slots, has_mask, is_causal, scale,
+    q_b, q_t, q_h, k_b, k_t, k_h, v_b, v_t, v_h, y_b, y_t, y_h,  # strides
+    BLOCK: tl.constexpr, WIDTH: tl.constexpr,
+):  # fmt: skip
     places, columns = tl.arange(0, BLOCK), tl.arange(0, WIDTH)
     is_query = (places < queries)[:, None]
     readable = _readable(readable_in, places, slots, has_mask)
@@ -83,40 +62,10 @@ def _forward(
 
 @triton.jit(do_not_specialize=_VARIABLE)
 def _backward(
-    q_in,
-    k_in,
-    v_in,
-    dy_in,
-    readable_in,
-    dq_out,
-    dk_out,
-    dv_out,
-    queries,
-    slots,
-    has_mask,
-    is_causal,
-    scale,
-    q_b,
-    q_t,
-    q_h,
-    k_b,
-    k_t,
-    k_h,
-    v_b,
-    v_t,
-    v_h,
-    dy_b,
-    dy_t,
-    dy_h,
-    dq_b,
-    dq_t,
-    dq_h,
-    dk_b,
-    dk_t,
-    dk_h,
-    BLOCK: tl.constexpr,
-    WIDTH: tl.constexpr,
-):
+    q_in, k_in, v_in, dy_in, readable_in, dq_out, dk_out, dv_out, queries, slots, has_mask, is_causal, scale,
+    q_b, q_t, q_h, k_b, k_t, k_h, v_b, v_t, v_h, dy_b, dy_t, dy_h, dq_b, dq_t, dq_h, dk_b, dk_t, dk_h,  # strides
+    BLOCK: tl.constexpr, WIDTH: tl.constexpr,
+):  # fmt: skip
     places, columns = tl.arange(0, BLOCK), tl.arange(0, WIDTH)
     is_query, is_slot = (places < queries)[:, None], (places < slots)[:, None]
     readable = _readable(readable_in, places, slots, has_mask)
