@@ -8,6 +8,7 @@ from saccade.cli.compare import compare
 from saccade.cli.data import data
 from saccade.cli.evaluate import evaluate
 from saccade.cli.export import export
+from saccade.cli.get import get
 from saccade.cli.list import attentions, models, tasks
 from saccade.cli.options import Command, common_options
 from saccade.cli.rerank import rerank
@@ -40,6 +41,6 @@ MODEL_COMMANDS: list[Command] = [
     export,
 ]
 LISTS: list[Command] = [tasks, models, attentions]
-for function in (data, *MODEL_COMMANDS, *LISTS):
+for function in (get, data, *MODEL_COMMANDS, *LISTS):
     app.command()(function)
 app.callback()(common_options)
