@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from saccade.api import compare as compare
     from saccade.api import fit as fit
+    from saccade.api import get as get
     from saccade.api import list_attentions as list_attentions
     from saccade.api import list_models as list_models
     from saccade.api import list_tasks as list_tasks

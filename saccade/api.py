@@ -15,6 +15,7 @@ from saccade.comparison.options import CompareOptions
 from saccade.decode.options import DEFAULT_SEARCH, Search
 from saccade.errors import Bar, Progress, Say, UserError, as_bar, say
 from saccade.provenance import recording_call
+from saccade.public_data.options import GetOptions
 from saccade.ranges import change_options, share_options
 from saccade.tour import TourOptions
 from saccade.train.request import TrainingRequest, train_model
@@ -23,6 +24,7 @@ from saccade.trained_model import Model, load
 if TYPE_CHECKING:
     from saccade.comparison.result import Comparison
     from saccade.data.inputs import Pairs
+    from saccade.public_data.getting import FetchedData
 
 VOCABULARY = 8000  # size of each vocabulary for which `list_models` counts parameters
 
@@ -104,6 +106,17 @@ def run_tour(out: str | Path = "runs/try", *, quiet: bool = False, **options: An
     from saccade.tour.run import run_in_terminal
 
     return run_in_terminal(Path(out), change_options(TourOptions(), options), quiet=quiet)
+
+
+def get(name: str, *, progress: Progress | None = None, say: Say = say, **options: Any) -> "FetchedData":
+    """Download a public data set, such as "multi30k", and write files to train on.
+
+    `options` are the options of `saccade get`: `out="data/multi30k", pair="en-fr"`. `progress` is called with the
+    number of bytes so far. The same call continues an interrupted download.
+    """
+    from saccade.public_data.getting import get as get_data
+
+    return get_data(name, change_options(GetOptions(), options), progress=progress, say=say)
 
 
 def list_attentions() -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ from torch import nn
 from saccade.errors import UserError
 
 _MALLOPT_TRIM_THRESHOLD, _MALLOPT_MMAP_THRESHOLD = -1, -3  # as in malloc.h
+_NO_MEMORY = "out of memory", "DefaultCPUAllocator", "CUBLAS_STATUS_ALLOC_FAILED"  # in messages of torch
 _GAINS_FROM_THREADS = 5_000_000  # parameters; a smaller model is faster with one thread
 
 Whole = TypeVar("Whole")
@@ -62,9 +63,8 @@ def keep_freed_memory() -> None:
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:
-    """CUDA has its own exception; the CPU and MPS are recognised by their message."""
-    message = str(error)
-    return isinstance(error, torch.OutOfMemoryError) or "out of memory" in message or "DefaultCPUAllocator" in message
+    """CUDA has its own exception; cuBLAS, the CPU and MPS are recognised by their message."""
+    return isinstance(error, torch.OutOfMemoryError) or any(message in str(error) for message in _NO_MEMORY)
 
 
 _before_release: list[Callable[[torch.device], None]] = []

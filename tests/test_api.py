@@ -26,6 +26,7 @@ from saccade.decode.options import (
 from saccade.decode.shortlist.options import ShortlistOptions
 from saccade.errors import UserError
 from saccade.evaluation.options import EvaluateOptions
+from saccade.public_data.options import GetOptions
 from saccade.ranges import OptionError
 from saccade.tour import TourOptions
 from saccade.train.request import TrainingRequest
@@ -154,6 +155,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "compare": (CompareOptions, saccade.Search, saccade.compare),
     "sweep": (saccade.sweep,),
     "data": (saccade.describe_data,),
+    "get": (GetOptions, saccade.get),
     "try": (TourOptions, saccade.run_tour),
 }
 RENAMED = {"folder": "model", "systems": "system", "as_json": "", "help": "", "trust_code": "", "summary": ""}

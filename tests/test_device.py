@@ -47,7 +47,13 @@ def halved(whole: Sequence[int]) -> list[Sequence[int]]:
     return [whole[:middle], whole[middle:]] if middle else []
 
 
-@pytest.mark.parametrize("error", [torch.OutOfMemoryError("CUDA out of memory"), RuntimeError("DefaultCPUAllocator")])
+CUBLAS = "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [torch.OutOfMemoryError("CUDA out of memory"), RuntimeError("DefaultCPUAllocator"), RuntimeError(CUBLAS)],
+)
 def test_work_that_does_not_fit_is_halved(error: RuntimeError) -> None:
     def double(part: Sequence[int]) -> list[int]:
         if len(part) > 3:

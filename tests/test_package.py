@@ -30,7 +30,7 @@ LAYERS = [
     {"layers"},
     {"attention"},
     {"inspect"},
-    {"align", "metrics"},
+    {"align", "metrics", "public_data"},
     {"data"},
     {"tasks"},
     {"text"},
@@ -129,6 +129,7 @@ CLI_IMPORTS = {
     "saccade.decode.options": None,
     "saccade.decode.shortlist.options": None,
     "saccade.evaluation.options": None,
+    "saccade.public_data.options": None,
 }
 
 
@@ -145,6 +146,15 @@ def test_commands_hold_no_logic(path: Path) -> None:
             allowed = CLI_IMPORTS.get(str(node.module), set())
             assert allowed is None or names <= allowed, f"{path.name}:{node.lineno}: {node.module}: {names}"
         assert not (isinstance(node, ast.ImportFrom) and node.module == "saccade"), "write `import saccade`"
+
+
+def test_only_one_module_downloads() -> None:
+    """That of `saccade get`. For hf:NAME, `datasets` downloads; clusters and object storage have libraries."""
+    clients = re.compile(
+        r"^\s*(?:import|from) (?:urllib\b(?!\.parse)|http\b|requests\b|httpx\b|aiohttp\b)", re.MULTILINE
+    )
+    users = [str(path.relative_to(ROOT)) for path in SOURCES if clients.search(path.read_text(encoding="utf-8"))]
+    assert users == [str(Path("public_data", "download.py"))]
 
 
 def test_public_names_resolve() -> None:

@@ -27,7 +27,8 @@ from saccade.ranges import (
     without_metadata,
 )
 from saccade.text import Policy
-from saccade.train.recipe import Data, Training, WeightedCorpus
+from saccade.train.data_options import Data, WeightedCorpus
+from saccade.train.training_options import Training
 
 CONFIGS: dict[str, tuple[type[Any], dict[str, Any]]] = {
     "train": (Training, {}),

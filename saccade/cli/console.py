@@ -51,15 +51,16 @@ def print_table(
 
 
 @contextmanager
-def progress_bar(title: str, *, hidden: bool = False) -> Iterator[Progress]:
+def progress_bar(title: str, *, hidden: bool = False, in_bytes: bool = False) -> Iterator[Progress]:
     """Show progress on standard error if it is a terminal; yields a function of (finished, total or None)."""
     from rich.console import Console
     from rich.markup import escape
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as RichProgress
 
     console = Console(stderr=True)
-    columns = (TextColumn(escape(printable(title))), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    counted = DownloadColumn() if in_bytes else MofNCompleteColumn()
+    columns = (TextColumn(escape(printable(title))), BarColumn(), counted, TimeRemainingColumn())
     with RichProgress(*columns, console=console, transient=True, disable=hidden or not console.is_terminal) as progress:
         task = progress.add_task(title, total=None)
         yield lambda finished, total: progress.update(task, completed=finished, total=total)

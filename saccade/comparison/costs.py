@@ -24,7 +24,7 @@ from saccade.errors import UserError
 from saccade.train.log import peak_memory
 from saccade.train.losses import Objective, batch_loss
 from saccade.train.optimisation import build_optimiser
-from saccade.train.recipe import Training
+from saccade.train.training_options import Training
 
 SENTENCES = 64  # of the test set, spread over its lengths
 

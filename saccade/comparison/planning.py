@@ -21,8 +21,10 @@ from saccade.comparison.options import CompareOptions
 from saccade.errors import UserError
 from saccade.models.table import find_model
 from saccade.names import is_stdin
-from saccade.train.automatic import Facts, choose_recipe
-from saccade.train.recipe import Data, Recipe, read_recipe
+from saccade.train.automatic import choose_recipe
+from saccade.train.data_options import Data
+from saccade.train.facts import Facts
+from saccade.train.recipe import Recipe, read_recipe
 from saccade.train.sweep import Point, build_point, parse_seeds, split_at_commas
 
 # The keys of [train] that decide how much a run may see and compute. What is tuned to a model, such as its learning

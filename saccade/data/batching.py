@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,6 @@ from saccade.text import BOS, EOS, PAD
 
 Rows = Sequence[npt.NDArray[np.int32] | Sequence[int]]
 JoinedTexts = tuple[npt.NDArray[Any], Places]  # the ids of all texts, one text after another, and their lengths
-Members = tuple[BatchShape, Places]  # the shape of a batch, and the places of its pairs
 _FIRST = 1, 0  # the epoch and number of the window for which shapes are planned
 
 
@@ -154,6 +153,14 @@ def _write(
     readable.numpy()[:] = columns < lengths[:, None] + 1
 
 
+class Members(NamedTuple):
+    """What a batch is built of. `shape` is that of pairs from source to target."""
+
+    shape: BatchShape
+    places: Places
+    is_reversed: bool  # from target to source
+
+
 class Batches:
     """Each iteration yields the rest of an epoch, which has every pair once (or as often as the weight of its corpus
     says); then the next epoch begins.
@@ -161,6 +168,9 @@ class Batches:
     A batch of B pairs whose longest text, on either side and with bos or eos, has L tokens fulfils B · L ≤ `tokens`; a
     longer pair is a batch by itself. A batch depends on the seed and its position alone. All batches have one of a few
     shapes, planned for the first window of the first epoch (`saccade.data.shapes`).
+
+    In the first `both_directions` epochs, half of the pairs go from target to source, in batches of their own: pairs of
+    odd index in odd epochs, the others in even ones. Two epochs have every pair in both directions.
     """
 
     def __init__(
@@ -171,11 +181,12 @@ class Batches:
         seed: int = 1,
         shapes: int = MOST_SHAPES,
         pinned: bool = False,
+        both_directions: int = 0,
     ) -> None:
         self.pairs, self.draw = pairs, pairs.window
         self.tokens, self.seed = tokens, seed
         self.epoch, self.window, self.index = 1, 0, 0
-        self._most_shapes, self._pinned = shapes, pinned
+        self._most_shapes, self._pinned, self._both_directions = shapes, pinned, both_directions
         self._plan: ShapePlan | None = None
         self._cut: tuple[tuple[int, int], PairWindow, list[Members]] | None = None
 
@@ -216,11 +227,11 @@ class Batches:
     def measure(self) -> "BatchMeasure":
         """Measure the batches of this window."""
         window, members = self._window()
-        lengths = _lengths(window)
+        lengths = _lengths(window, window.places)
         return BatchMeasure(
             batches=len(members),
-            shapes=len({shape for shape, _ in members}),
-            padding=1 - float(lengths.sum()) / max(1, sum(shape.positions for shape, _ in members)),
+            shapes=len({(batch.shape, batch.is_reversed) for batch in members}),
+            padding=1 - float(lengths.sum()) / max(1, sum(batch.shape.positions for batch in members)),
         )
 
     def _window(self) -> tuple[PairWindow, list[Members]]:
@@ -234,16 +245,26 @@ class Batches:
         return self._cut[1:]
 
     def _make_plan(self, first: PairWindow) -> ShapePlan:
-        return ShapePlan.of(_lengths(first), self.tokens, self._most_shapes)
+        return ShapePlan.of(_lengths(first, first.places), self.tokens, self._most_shapes)
 
     def _members(self, window: PairWindow) -> list[Members]:
         if self._plan is None:
             self._plan = self._make_plan(window)
-        if not len(window.places):
-            return []
         random = np.random.default_rng((self.seed, self.epoch, self.window))
-        batches = [(shape, window.places[chosen]) for shape, chosen in self._plan.batches(_lengths(window), random)]
+        batches = [
+            Members(shape, places[chosen], is_reversed)
+            for places, is_reversed in self._directions(window)
+            for shape, chosen in self._plan.batches(_lengths(window, places), random)
+        ]
         return [batches[place] for place in random.permutation(len(batches))]
+
+    def _directions(self, window: PairWindow) -> list[tuple[Places, bool]]:
+        """The places of the pairs that go in each direction, where there are any; True: from target to source."""
+        is_reversed = np.zeros(len(window.places), np.bool_)
+        if self.epoch <= self._both_directions:
+            is_reversed = (_indices(window, window.places) + self.epoch) % 2 == 0
+        chosen = ((window.places[~is_reversed], False), (window.places[is_reversed], True))
+        return [(places, reverse) for places, reverse in chosen if len(places)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -256,16 +277,22 @@ class BatchMeasure:
         return f"{self.batches:,} in {plural(self.shapes, 'shape')}, {self.padding:.1%} padding"
 
 
-def _lengths(window: PairWindow) -> Places:
+def _lengths(window: PairWindow, places: Places) -> Places:
     """The lengths of both sides (2,N), with bos or eos"""
-    return np.stack([side.lengths[window.places] + 1 for side in (window.source, window.target)])
+    return np.stack([side.lengths[places] + 1 for side in (window.source, window.target)])
+
+
+def _indices(window: PairWindow, places: Places) -> Places:
+    return places if window.indices is None else window.indices[places]
 
 
 def _build(window: PairWindow, members: Members, *, pinned: bool) -> Batch:
-    shape, places = members
-    indices = places if window.indices is None else window.indices[places]
-    texts = window.source.join(places), window.target.join(places)
-    return Batch.of_joined(*texts, indices, (shape.source, shape.target), pinned=pinned)
+    shape, places, is_reversed = members
+    indices = _indices(window, places)
+    source, target = window.source.join(places), window.target.join(places)
+    if is_reversed:
+        return Batch.of_joined(target, source, indices, (shape.target, shape.source), pinned=pinned)
+    return Batch.of_joined(source, target, indices, (shape.source, shape.target), pinned=pinned)
 
 
 def find_batch_starts(lengths: npt.NDArray[np.int64], tokens: int) -> list[int]:

@@ -183,11 +183,10 @@ class Split:
         cls, pairs: Iterable[HasTexts], *, seed: int = 1, share: float = 0.05, most: int = 2000, name: str = "the pairs"
     ) -> Self:
         """Hold out about `share` of the pairs, at least 1 and at most `most`; `name` is for error messages."""
-        texts = [TextPair(pair.source, pair.target) for pair in pairs if not is_empty(pair)]
-        groups = TextGroups(seed, most)
-        for place, pair in enumerate(texts):
-            groups.add(place, pair)
-        return cls(seed, *groups.choose(np.ones(len(texts), bool), share=share, most=most, name=name))
+        groups, count = TextGroups(seed, most), 0
+        for count, pair in enumerate((pair for pair in pairs if not is_empty(pair)), 1):
+            groups.add(count - 1, TextPair(pair.source, pair.target))
+        return cls(seed, *groups.choose(np.ones(count, bool), share=share, most=most, name=name))
 
     def __contains__(self, pair: HasTexts) -> bool:
         """Tell whether the pair is held out. An empty pair never is."""

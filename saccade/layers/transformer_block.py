@@ -87,13 +87,25 @@ def place_together(vectors: Tensor, scale: float, places: Tensor, dropout: nn.Mo
 
 
 class Sublayer(nn.Module):
-    """x + f(norm x), or norm(x + f x) as published; without the residual, f(norm x) or norm(f x)."""
+    """x + f(norm x), or norm(x + f x) as published; without the residual, f(norm x) or norm(f x).
 
-    def __init__(self, width: int, *, place: NormPlace, kind: NormKind, residual: bool, dropout: float) -> None:
+    With the probability `stochastic_depth`, f is left out of an update; otherwise, it is scaled so that its mean stays.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        *,
+        place: NormPlace,
+        kind: NormKind,
+        residual: bool,
+        dropout: float,
+        stochastic_depth: float = 0.0,
+    ) -> None:
         super().__init__()
         self.norm = norm(kind, width, is_projected=place == "pre")
         self.place, self.residual = place, residual
-        self.dropout = make_dropout(dropout)
+        self.dropout, self.stochastic_depth = make_dropout(dropout), stochastic_depth
 
     def forward(self, before: Sum, function: Function) -> Sum:
         """`before` is the result of the sublayer before."""
@@ -106,6 +118,9 @@ class Sublayer(nn.Module):
 
     def _sum(self, inputs: Tensor, outputs: Tensor | Biased) -> Sum:
         added = outputs if isinstance(outputs, Biased) else Biased(outputs, None)
+        if self.training and self.stochastic_depth and self.residual:
+            total = added.total()
+            added = Biased(total * F.dropout(total.new_ones(()), self.stochastic_depth), None)  # all sentences alike
         return Sum(inputs, added, self.dropout) if self.residual else Sum(self.dropout(added.total()))
 
 

@@ -11,9 +11,10 @@ No recurrence: attention in three places, each replaceable by name.
 which trains without a long warm-up. The paper does not give its initial weights. Matrices start by Xavier's rule, or
 with post-norm from N(0, 0.02²), so that each function adds little to its input at first: by Xavier's rule it would add
 as much as the input, each norm would then shrink the residual stream, and the lower layers would hardly learn.
+`first_weights` chooses one of the two.
 
-Options beyond the paper: RMSNorm, gated or convolutional feed-forward networks, learned or rotary positions, and no
-residuals or norms, to see what they contribute.
+Options beyond the paper: RMSNorm, gated or convolutional feed-forward networks, learned or rotary positions, stochastic
+depth (Huang 2016), and no residuals or norms, to see what they contribute.
 """
 
 from dataclasses import dataclass
@@ -55,6 +56,7 @@ class Config(Checked):
     decoder_layers: Layers = 6  # number of decoder layers
     norm: NormPlace = "pre"  # normalise before each function, or after each sum
     norm_kind: NormKind = "layer"  # LayerNorm, RMSNorm or none
+    first_weights: Literal["xavier", "small"] | None = None  # Xavier's rule, or N(0, 0.02²); none: small for post-norm
     residual: bool = True  # add the input of each function to its output
     positions: Literal["sinusoidal", "learned", "rotary", "none"] = "sinusoidal"  # encoding of positions
     longest: Length = 1024  # number of learned positions
@@ -62,6 +64,7 @@ class Config(Checked):
     kernel: Kernel = 3  # kernel width of a convolutional feed-forward network
     dropout: Share = 0.1  # dropout rate
     attention_dropout: Share = 0.0  # dropout rate of the attention weights
+    stochastic_depth: Share = 0.0  # probability that a function of a layer is left out of an update
     encoder_attention: str = "vaswani2017"  # the encoder's self-attention, by name
     decoder_attention: str = "vaswani2017"  # the decoder's self-attention, by name
     cross_attention: str = "vaswani2017"  # attention over the source, by name
@@ -179,7 +182,7 @@ class Vaswani2017(Seq2Seq[Fixed, Moving]):
         self.encoder_norm, self.decoder_norm = (norm(last, config.width, is_projected=True) for _ in range(2))
         self.dropout = make_dropout(config.dropout)
         for linear in (m for half in (self.encoder, self.decoder) for m in half.modules() if isinstance(m, nn.Linear)):
-            _draw_weights(linear, config.norm)
+            _draw_weights(linear, config.first_weights or ("xavier" if config.norm == "pre" else "small"))
 
     @property
     def cross(self) -> list[str]:
@@ -246,8 +249,8 @@ class Vaswani2017(Seq2Seq[Fixed, Moving]):
         return cast(list[DecoderLayer], list(self.decoder))
 
 
-def _draw_weights(linear: nn.Linear, place: NormPlace) -> None:
-    if place == "pre":
+def _draw_weights(linear: nn.Linear, kind: Literal["xavier", "small"]) -> None:
+    if kind == "xavier":
         nn.init.xavier_uniform_(linear.weight)
         return
     nn.init.normal_(linear.weight, std=0.02)
@@ -276,7 +279,12 @@ def _site(name: str, config: Config, *, causal: bool = False, cross: bool = Fals
 
 def _sublayer(config: Config) -> Sublayer:
     return Sublayer(
-        config.width, place=config.norm, kind=config.norm_kind, residual=config.residual, dropout=config.dropout
+        config.width,
+        place=config.norm,
+        kind=config.norm_kind,
+        residual=config.residual,
+        dropout=config.dropout,
+        stochastic_depth=config.stochastic_depth,
     )
 
 

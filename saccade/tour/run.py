@@ -38,8 +38,10 @@ from saccade.text import Policy, words
 from saccade.tour import TourOptions
 from saccade.tour.progress import Pace, TourProgress, clock, read_progress
 from saccade.tour.report import show, targets, translate_example, write_report
+from saccade.train.data_options import Data
 from saccade.train.log import Log
-from saccade.train.recipe import Data, Recipe, Training
+from saccade.train.recipe import Recipe
+from saccade.train.training_options import Training
 from saccade.train.translation import train
 
 TASK = Phrasebook(source="en", target="fr")

@@ -1,111 +1,39 @@
 """Choose a recipe by the data, the hardware and the time, and give the reasons.
 
-The rules come from runs on real data (benchmarks/automatic.py). Small data needs a small model, strong dropout, tied
-embeddings, label smoothing, averaged weights and several thousand updates: batches shrink with the data until an epoch
-has enough of them. If the time is limited, the speed of this machine is measured first, and the model, the batches and
-the average are chosen for the number of updates that it allows.
+The rules come from runs on real data (docs/recipes.md). Small data needs strong regularisation (dropout, R-Drop, label
+smoothing, averaged weights) and many epochs; if there is no time for them, a smaller model learns more. So the plans of
+`plans.py` are tried from the best to the quickest: if the time is limited, the speed of this machine is measured, and
+the first plan is chosen for which the time suffices.
 """
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
-from itertools import islice
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
 from saccade import config, tasks
+from saccade.attention.table import build as build_attention
 from saccade.errors import plural
 from saccade.model_folder import ModelConfig
 from saccade.models.table import find_model
-from saccade.text import HasTexts, Policy, words
-from saccade.train.dataset import FIRST_PAIRS, read_first_pairs
-from saccade.train.losses import updates_per_second
-from saccade.train.recipe import Data, Recipe, Training, recipe_of
+from saccade.text import Policy
+from saccade.train.data_options import Data
+from saccade.train.facts import Facts
+from saccade.train.losses import has_sampled_attention
+from saccade.train.pace import updates_per_second
+from saccade.train.plans import WORTHWHILE, ModelPlan, list_plans, plan_training, usual_schedule
+from saccade.train.recipe import Recipe, recipe_of
+from saccade.train.training_options import Training
 
 _FURTHER = 0.3  # share of the usual learning rate when a trained model is trained further
-_FEWEST_PER_EPOCH = 50  # updates; batches shrink until an epoch has this many
-_SMALLEST_BATCH = 250  # tokens
 _ONE_ALPHABET = 0.3  # overlap of two alphabets above which a joint vocabulary pays
-_WORTHWHILE = 1_500  # updates; with fewer, smaller batches learn more
 _FOR_UPDATES = 0.85  # share of the time; the rest is for validations and saves
-_CHARACTERS = {"char": 1.0, "word": 2.0}  # per token, about; 3 per subword
-_MOST_SYMBOLS = 300  # different phones, with stress and tone
+_MEASURED_MINUTES = 60  # the longest time for which the rules were measured
+_HOURS = 240.0  # minutes from which a CPU may train what otherwise needs a GPU
 _VOCABULARY_KEYS = ("data.vocab", "data.target_vocab", "data.joint")
-_SINGLE_WORD = 1.5  # mean words of a side at most, for texts that are single words
-
-
-@dataclass(frozen=True, kw_only=True)
-class Facts:
-    """What the choice depends on."""
-
-    pairs: int
-    mean_words: float  # per source
-    mean_characters: float  # per pair, both sides together
-    alphabet: int  # different characters
-    cuda: bool
-    mean_target_words: float = 9.0
-    target_words: int = 10_000  # different words on the target side
-    rule: bool = False  # drawn by a rule without exceptions, so that there is nothing to memorise
-    overlap: float = 1.0  # of the letters' distributions on the two sides: 0 for two scripts, 1 for one language
-
-    @classmethod
-    def of(cls, pairs: Iterable[HasTexts], *, count: int | None = None, cuda: bool | None = None) -> "Facts":
-        """`count` is the number of all pairs, if `pairs` are only the first."""
-        iterator = iter(pairs)
-        sample = list(islice(iterator, FIRST_PAIRS))
-        size = max(1, len(sample))
-        count = len(sample) + sum(1 for _ in iterator) if count is None else count
-        sides = [pair.source for pair in sample], [pair.target for pair in sample]
-        characters = [Counter("".join(texts)) for texts in sides]
-        source_words, target_words = ([word for text in texts for word in words(text)] for texts in sides)
-        return cls(
-            pairs=count,
-            mean_words=len(source_words) / size,
-            mean_characters=sum(side.total() for side in characters) / size,
-            alphabet=len(characters[0].keys() | characters[1].keys()),
-            cuda=torch.cuda.is_available() if cuda is None else cuda,
-            mean_target_words=len(target_words) / size,
-            target_words=len(set(target_words)),
-            overlap=_overlap(*characters),
-        )
-
-    @classmethod
-    def of_data(cls, data: Data, *, seed: int = 1, cuda: bool | None = None) -> "Facts":
-        """Of several corpora, only the first is examined."""
-        if data.task is None:
-            pairs, count = read_first_pairs(data, seed)
-            return cls.of(pairs, count=count, cuda=cuda)
-        known = tasks.task(data.task)
-        if known.finite:
-            return cls.of(data.drawn("train", data.count), cuda=cuda)
-        facts = cls.of(data.drawn("train", min(2000, data.count)), cuda=cuda)
-        return replace(facts, pairs=data.count, rule=known.rule)
-
-    @property
-    def judge(self) -> Literal["bleu", "exact"]:
-        """Words and their pronunciations, dates and numbers are right or wrong; BLEU would count words of one."""
-        return "exact" if min(self.mean_words, self.mean_target_words) <= _SINGLE_WORD else "bleu"
-
-    @property
-    def is_pronunciation(self) -> bool:
-        """Whether targets spell single words in symbols between spaces, such as phones."""
-        return self.mean_words <= _SINGLE_WORD and self.mean_target_words >= 2.5 and self.target_words <= _MOST_SYMBOLS
-
-    def tokens(self, policy: Policy) -> float:
-        """Approximate number of tokens per text, including the end symbol."""
-        return max(8.0, self.mean_characters / 2 / _CHARACTERS.get(policy.kind, 3.0))
-
-
-def _overlap(first: Counter[str], second: Counter[str]) -> float:
-    """Σ min(p(c), q(c)) over the letters c, where p and q are their shares on the two sides."""
-    letters = [{c: n for c, n in side.items() if c.isalpha()} for side in (first, second)]
-    totals = [sum(side.values()) for side in letters]
-    if not all(totals):
-        return 1.0
-    return sum(min(n / totals[0], letters[1].get(c, 0) / totals[1]) for c, n in letters[0].items())
 
 
 class ChosenRecipe(NamedTuple):
@@ -120,10 +48,11 @@ def choose_recipe(
     initial: ModelConfig | None = None,
     *,
     minutes: float | None = None,
+    updates: int | None = None,
     settings: Sequence[str] = (),
 ) -> ChosenRecipe:
     """Choose the recipe for these pairs on this machine, apply the user's `settings` (KEY=VALUE), and explain it.
-    `model` is the user's choice, `initial` a model to train further, `minutes` the time for training."""
+    `model` is the user's choice, `initial` a model to train further; `minutes` and `updates` limit the training."""
     requested = config.override({}, settings).get("model")
     requested = requested if isinstance(requested, dict) else {}
     reasons = [f"{plural(facts.pairs, 'pair')} of about {facts.mean_words:.0f} source words"]
@@ -131,11 +60,13 @@ def choose_recipe(
         chosen, reason = _train_further(data, facts, initial)
         reasons.append(reason)
     else:
-        chosen, choices = _choose(data, facts, model, requested.get("preset"), minutes)
+        chosen, choices = _choose(data, facts, model, requested.get("preset"), minutes, updates)
         if any(setting.startswith(_VOCABULARY_KEYS) for setting in settings):
             choices[0] = "the vocabulary is as requested"
         reasons += choices
     tables = chosen.to_dict()
+    if chosen.train.r_drop and _refuses_r_drop(chosen, settings):
+        tables["train"]["r_drop"] = 0.0
     if "preset" in requested:
         tables["model"] = {"name": chosen.model}  # to which `recipe_of` adds the settings of the preset
     recipe = recipe_of(config.override(tables, settings), "--set")
@@ -143,6 +74,10 @@ def choose_recipe(
     if initial is None:
         sizes["dropout"] = getattr(recipe.settings, "dropout", 0.0)
     reasons[-1] += "".join(f", {key} {value}" for key, value in sizes.items())
+    if train.r_drop:
+        reasons.append(f"R-Drop with weight {train.r_drop:g} against overfitting: each batch is computed twice")
+    if train.judge == "loss":
+        reasons.append("there is little time for validations, so the best model is chosen by its loss (train.judge)")
     if train.judge == facts.judge == "exact":
         reasons.append("texts are single words, so the best model is chosen by exact matches (train.judge)")
     tokens = f"batches of {train.tokens:,} tokens" if isinstance(train.tokens, int) else "the largest batches that fit"
@@ -151,10 +86,22 @@ def choose_recipe(
     return ChosenRecipe(recipe, tuple(reasons))
 
 
+def _refuses_r_drop(chosen: Recipe, settings: Sequence[str]) -> bool:
+    """Whether the user's settings do not go with it: SimCut, guided or sampled attention."""
+    asked = config.override({"model": chosen.to_dict()["model"]}, settings)
+    train = asked.get("train", {})
+    if train.get("guided") or train.get("simcut"):
+        return True
+    if not any(key.startswith("model.") and "attention" in key for key in settings):
+        return False
+    names = [name for key, name in asked["model"].items() if key.endswith("attention") and isinstance(name, str)]
+    return any(has_sampled_attention(build_attention(name, query_dim=8, memory_dim=8, width=8)) for name in names)
+
+
 def _train_further(data: Data, facts: Facts, initial: ModelConfig) -> tuple[Recipe, str]:
     """Keep the model and its settings; smaller steps, so that the first of them do not undo what was learnt."""
     settings = config.from_dict(find_model(initial.model).config_type, initial.config, "config.json", "config")
-    usual = _training(initial.model, settings, facts, data.vocabulary)
+    usual = plan_training(initial.model, ModelPlan(settings, "", usual_schedule(initial.model)), facts, data.vocabulary)
     train = replace(usual, lr=usual.lr * _FURTHER)
     recipe = Recipe(data=data, model=initial.model, settings=settings, train=train)
     share = f"{_FURTHER:g} of the usual learning rate"
@@ -162,38 +109,43 @@ def _train_further(data: Data, facts: Facts, initial: ModelConfig) -> tuple[Reci
 
 
 def _choose(
-    data: Data, facts: Facts, model: str | None, preset: Any, minutes: float | None
+    data: Data, facts: Facts, model: str | None, preset: Any, minutes: float | None, updates: int | None
 ) -> tuple[Recipe, list[str]]:
     """A new recipe, and the reasons for its vocabulary, its speed, its model and its size."""
     data, reason = _with_vocabulary(data, facts)
     reasons = [reason]
     name, reason = _usual_model(facts) if model is None else (model, "as requested")
-    sizes = _sizes(name, preset, facts, "all" if data.joint else "target")
-    size, train = sizes[0], _training(name, sizes[0].settings, facts, data.vocabulary)
+    plans = list_plans(name, preset, facts, "all" if data.joint else "target")
+    if not facts.cuda and (minutes is None or minutes < _HOURS):
+        plans = [plan for plan in plans if not plan.schedule.needs_gpu]
+    plan, train = plans[0], plan_training(name, plans[0], facts, data.vocabulary)
     if minutes is not None:
-        size, train, pace = _within(minutes, name, sizes, facts, data.vocabulary)
+        plan, train, pace = _within(minutes, name, plans, facts, data.vocabulary)
         reasons.append(pace)
-    reasons += [f"model {name}: {reason}", size.words]
+    elif updates is not None and not facts.rule:
+        plan, train = _for_updates(updates, name, plans, facts, data.vocabulary)
+    reasons += [f"model {name}: {reason}", plan.size]
     lengths = None if data.task is None else data.words or tasks.task(data.task).words
     data = replace(data, longest=256, words=lengths)
-    return Recipe(data=data, model=name, settings=size.settings, train=train), reasons
+    return Recipe(data=data, model=name, settings=plan.settings, train=train), reasons
 
 
 def _with_vocabulary(data: Data, facts: Facts) -> tuple[Data, str]:
     """The data with the kind and the size of the vocabulary, and the reason."""
     task = None if data.task is None else tasks.task(data.task)
     policy, target = Policy(kind="char", size=2000), data.target_vocabulary
-    joint = data.joint and (task is None or task.joint)
+    must_share = data.both_directions > 0  # each side is read and written
+    joint = data.joint and (must_share or task is None or task.joint)
     if task is not None and task.pieces != "unigram":
         policy = Policy(kind=task.pieces, size=2000)
         reason = f"a vocabulary of {'characters' if task.pieces == 'char' else 'words'}, the units of task:{data.task}"
-    elif task is None and facts.is_pronunciation:
+    elif task is None and facts.is_pronunciation and not must_share:
         joint, target = False, Policy(kind="word", size=2000)
         reason = "sources are single words and targets are symbols between spaces: from characters to symbols"
     elif task is None and facts.mean_words <= 2.5:  # spelling, for example
         reason = "sources are single words, so tokens are characters"
     else:
-        joint = joint and facts.overlap >= _ONE_ALPHABET
+        joint = joint and (must_share or facts.overlap >= _ONE_ALPHABET)
         size = 100 * round(0.47 * math.sqrt(facts.pairs) * (1.0 if joint else 0.6))
         spelling = 260 + facts.alphabet  # special and byte ids, and every character
         policy = Policy(kind="unigram", size=max(400, min(16_000, size), spelling + facts.alphabet // 4))
@@ -211,127 +163,68 @@ def _usual_model(facts: Facts) -> tuple[str, str]:
     return "bahdanau2014", "few pairs"
 
 
-class _Size(NamedTuple):
-    words: str
-    settings: Any
-    least_updates: int  # to be worth training
-
-
-def _sizes(name: str, preset: Any, facts: Facts, tie: str) -> list[_Size]:
-    """The size that suits the data, then smaller ones for when the time is short; or the preset, if there is one."""
-    kind = find_model(name)
-    if isinstance(preset, str) and preset in kind.PRESETS:
-        return [_Size(f"preset {preset}", kind.PRESETS[preset], 0)]
-    dropout = 0.0 if facts.rule else 0.1 if facts.pairs > 500_000 else 0.3 if facts.pairs > 5_000 else 0.2
-
-    def size(preset: str, words: str = "", least_updates: int = 0, **changes: Any) -> _Size:
-        settings = config.to_dict(kind.PRESETS[preset]) | changes | {"dropout": dropout}
-        settings = config.from_dict(kind.config_type, settings, name, "model")
-        return _Size(words or f"preset {preset}", settings, least_updates)
-
-    if name == "vaswani2017":
-        transformers = []
-        for width, inner, layers, least_updates in _transformer_sizes(facts):
-            changes = {"width": width, "inner": inner, "heads": 4, "encoder_layers": layers, "decoder_layers": layers}
-            words = f"width {width}, inner {inner}, 4 heads, {layers} + {layers} layers"
-            transformers.append(size("tiny", words, least_updates, tie=tie, **changes))
-        return transformers
-    if name == "bahdanau2014" and facts.cuda and not facts.rule:
-        changes = {"embedding": 256, "hidden": 512, "align": 256, "maxout": 256}
-        words = ", ".join(f"{key} {value}" for key, value in changes.items())
-        return [size("base", words, tie="target", **changes)]
-    if facts.cuda:
-        large = facts.pairs >= 20_000 and not facts.rule
-        return [size("base", least_updates=_WORTHWHILE), size("small")] if large else [size("small")]
-    return [size("small", least_updates=_WORTHWHILE), size("tiny")]
-
-
-def _transformer_sizes(facts: Facts) -> list[tuple[int, int, int, int]]:
-    """Width, inner width, layers, and the fewest updates that such a Transformer needs."""
-    many = facts.pairs >= 100_000 and not facts.rule
-    if facts.cuda:
-        return [(512, 1024, 6, 0) if many else (128, 256, 4, 0)]
-    return [*([(256, 512, 4, 10_000)] if many else []), (128, 256, 3, 5_000), (128, 256, 2, 0)]
-
-
-def _within(minutes: float, name: str, sizes: list[_Size], facts: Facts, policy: Policy) -> tuple[_Size, Training, str]:
-    """The first size for which the time allows enough updates, if need be in smaller batches; else the last."""
-    for size in sizes:
-        usual = _training(name, size.settings, facts, policy)
-        tokens, allowed = _batches_within(minutes, name, size, usual, facts, policy)
-        if allowed >= size.least_updates:
+def _within(
+    minutes: float, name: str, plans: list[ModelPlan], facts: Facts, policy: Policy
+) -> tuple[ModelPlan, Training, str]:
+    """The first plan for which the time suffices, if need be in smaller batches; else the last."""
+    for plan in plans:
+        usual = plan_training(name, plan, facts, policy)
+        tokens, allowed = _batches_within(minutes, name, plan, usual, facts, policy)
+        if _suffice(plan, allowed, tokens, facts, policy):
             break
     updates = max(1, min(allowed, usual.max_steps or allowed))
-    epochs = updates * tokens / (facts.pairs * facts.tokens(policy))
-    dropout = min(size.settings.dropout, 0.1 if epochs < 10 else 0.2 if epochs < 20 else 1.0)
-    size = size._replace(settings=replace(size.settings, dropout=dropout))
-    train = _training(name, size.settings, facts, policy, tokens=tokens, updates=updates)
-    train = replace(train, max_steps=usual.max_steps, max_minutes=minutes)
-    reason = f"{minutes:g} minutes allow about {allowed:,} updates of {tokens:,} tokens here, {epochs:.1f} epochs"
-    return size, train, reason
+    plan, train = _adapt(plan, name, facts, policy, tokens=tokens, updates=updates)
+    reason = f"the budget of {minutes:g} min allows about {allowed:,} updates of {tokens:,} tokens here"
+    reason += f", of which {updates:,} suffice" if updates < allowed else ""
+    reason += f": {_epochs(updates, tokens, facts, policy):.1f} epochs"
+    if minutes > _MEASURED_MINUTES:
+        reason += f"; the rules were measured for up to {_MEASURED_MINUTES} minutes, and are extrapolated beyond"
+    return plan, replace(train, max_steps=usual.max_steps, max_minutes=minutes), reason
+
+
+def _for_updates(
+    updates: int, name: str, plans: list[ModelPlan], facts: Facts, policy: Policy
+) -> tuple[ModelPlan, Training]:
+    """The first plan for which so many updates suffice; else the last."""
+    for plan in plans:
+        tokens = plan_training(name, plan, facts, policy).batch_tokens
+        if _suffice(plan, updates, tokens, facts, policy):
+            break
+    return _adapt(plan, name, facts, policy, tokens=tokens, updates=updates)
+
+
+def _epochs(updates: int, tokens: int, facts: Facts, policy: Policy) -> float:
+    return updates * tokens / (facts.pairs * facts.tokens(policy))
+
+
+def _suffice(plan: ModelPlan, updates: int, tokens: int, facts: Facts, policy: Policy) -> bool:
+    schedule = plan.schedule
+    return updates >= schedule.least_updates and _epochs(updates, tokens, facts, policy) >= schedule.least_epochs
+
+
+def _adapt(
+    plan: ModelPlan, name: str, facts: Facts, policy: Policy, *, tokens: int, updates: int
+) -> tuple[ModelPlan, Training]:
+    """Less dropout for few epochs, in which little is learnt by heart, and a schedule for so many updates"""
+    epochs = _epochs(updates, tokens, facts, policy)
+    dropout = min(plan.settings.dropout, 0.1 if epochs < 10 else 0.2 if epochs < 20 else 1.0)
+    plan = plan._replace(settings=replace(plan.settings, dropout=dropout))
+    return plan, plan_training(name, plan, facts, policy, tokens=tokens, updates=max(1, updates))
 
 
 def _batches_within(
-    minutes: float, name: str, size: _Size, usual: Training, facts: Facts, policy: Policy
+    minutes: float, name: str, plan: ModelPlan, usual: Training, facts: Facts, policy: Policy
 ) -> tuple[int, int]:
     """The largest batches with which the time allows enough updates, and how many it allows."""
     largest = usual.batch_tokens
     choices = [largest] if facts.cuda else [largest, *(tokens for tokens in (1_000, 600, 400) if tokens < largest)]
-    pace = partial(updates_per_second, name, size.settings, device=torch.device("cuda" if facts.cuda else "cpu"))
+    pace = partial(updates_per_second, name, plan.settings, device=torch.device("cuda" if facts.cuda else "cpu"))
     pace = partial(pace, vocabulary=policy.size, length=round(facts.tokens(policy)), seconds=min(1.0, 0.2 * minutes))
     ends = {tokens: 1 / pace(replace(usual, tokens=tokens)) for tokens in {largest, choices[-1]}}
     for tokens in choices:  # an update costs a + b·tokens
         share = (tokens - choices[-1]) / max(1, largest - choices[-1])
         seconds = ends[choices[-1]] + share * (ends[largest] - ends[choices[-1]])
         allowed = int(60 * minutes * _FOR_UPDATES / seconds)
-        if allowed >= max(_WORTHWHILE, size.least_updates):
+        if allowed >= max(WORTHWHILE, plan.schedule.least_updates):
             break
     return tokens, allowed
-
-
-def _training(
-    name: str, settings: Any, facts: Facts, policy: Policy, *, tokens: int | None = None, updates: int | None = None
-) -> Training:
-    """The settings for this many `updates` of this many `tokens`; by default, as many as suit the data."""
-    epoch = facts.pairs * facts.tokens(policy)
-    tokens = tokens or _batch_tokens(epoch, facts)
-    most = _updates(name, epoch / tokens, facts)
-    updates = updates or most
-    transformer = name in ("vaswani2017", "gehring2017")
-    return Training(
-        lr=_learning_rate(name, settings, tokens, facts),
-        warmup=200 if facts.rule else max(20, min(1000 if transformer else 500, updates // 8)),
-        tokens=tokens,
-        smoothing=0.0 if facts.rule else 0.1,
-        ema=round(1 - 1 / max(20, min(2_000, 0.1 * updates)), 5),  # averages over the last tenth of the run
-        max_steps=most,
-        check_every=max(20, min(1000, updates // 20 if updates == most else updates // 8)),
-        judge=facts.judge,
-        judge_on=200 if updates == most else 100,
-    )
-
-
-def _batch_tokens(epoch: float, facts: Facts) -> int:
-    if facts.rule:
-        return 4096 if facts.cuda else 600
-    largest = (8192 if facts.pairs >= 100_000 else 4096) if facts.cuda else 1500 if facts.pairs >= 10_000 else 600
-    return max(_SMALLEST_BATCH, min(largest, 50 * round(epoch / _FEWEST_PER_EPOCH / 50)))
-
-
-def _updates(name: str, per_epoch: float, facts: Facts) -> int:
-    """Several epochs, but thousands of updates for small data, and a limit for large data."""
-    if facts.rule:
-        return 20_000 if facts.cuda else 5_000
-    epochs, fewest, most = (32, 5_000, 40_000) if name in ("vaswani2017", "gehring2017") else (20, 3_000, 30_000)
-    if not facts.cuda:
-        fewest, most = fewest - 1_000, most // 3
-    return max(fewest, min(most, 100 * round(epochs * per_epoch / 100)))
-
-
-def _learning_rate(name: str, settings: Any, tokens: int, facts: Facts) -> float:
-    if name == "vaswani2017":
-        rate = 4e-3 * (128 / settings.width) * (min(tokens, 4096) / 4096) ** 0.15  # 3e-3 for batches of 600
-        return float(f"{rate:.1e}")
-    if name == "gehring2017":
-        return 1e-3
-    return 4e-3 if facts.rule and name == "bahdanau2014" else 2e-3

@@ -28,7 +28,7 @@ from saccade.decode import load_vocabularies
 from saccade.errors import UserError
 from saccade.text import Placeholders, Vocabularies, words
 from saccade.text.tokeniser import MOST_LINES
-from saccade.train.recipe import Data, WeightedCorpus
+from saccade.train.data_options import Data, WeightedCorpus
 
 _LARGE = 1 << 30  # bytes; larger corpora are streamed by default
 _VOCABULARY_LINES = 100_000  # of a stream: sentencepiece needs a kilobyte of memory per line
@@ -273,6 +273,8 @@ def _borrow(data: Data, place: Path) -> Vocabularies:
         if tag not in vocabularies.source.tags:
             names = ", ".join(vocabularies.source.tags) or "none"
             raise UserError(f"data.vocab_from: the vocabulary of {place} has no tag {tag}; its tags: {names}")
+    if data.both_directions and not vocabularies.joint:
+        raise UserError(f"data.vocab_from: {place} has two vocabularies, but data.both_directions needs a joint one")
     kinds = vocabularies.placeholders.kinds if vocabularies.placeholders is not None else ()
     if data.placeholders and kinds != data.placeholders:
         names = ", ".join(kinds) or "none"

@@ -22,8 +22,9 @@ from saccade.data.batching import Batch
 from saccade.errors import UserError
 from saccade.models import Seq2Seq
 from saccade.text import HasTexts, Tokeniser, Vocabularies, words
+from saccade.train.data_options import Data
 from saccade.train.dataset import Dataset
-from saccade.train.recipe import Data, Recipe
+from saccade.train.recipe import Recipe
 
 WordLinks = npt.NDArray[np.int32]  # (links, 2): source word, target word
 

@@ -23,17 +23,11 @@ from saccade.train.graphs import GradientGraphs
 from saccade.train.learner import Learner, TrainingState
 from saccade.train.log import Log, SilentLog
 from saccade.train.optimisation import Precision, RunningAverage, build_optimiser, freeze, learning_rate, mean_weights
-from saccade.train.recipe import RECIPE, Training
+from saccade.train.recipe import RECIPE
 from saccade.train.resources import choose_threads, compile_forward, fit_to_memory, restore_thread_count
 from saccade.train.run import TrainingRun, claim_folder, prepare_folder, restore_run, save_run, seed_worker
-from saccade.train.update import (
-    PendingUpdate,
-    fast_paths,
-    settle,
-    submit_update,
-    updates_in_flight,
-    why_not_captured,
-)
+from saccade.train.training_options import Training
+from saccade.train.update import PendingUpdate, fast_paths, settle, submit_update, updates_in_flight, why_not_captured
 
 _SAVE_SECONDS = 600.0  # at most so much work is lost to a kill, however far apart the validations are
 _ADVICE = "lower train.lr, or set train.precision = 'fp32'"

@@ -13,44 +13,56 @@ so that long sentences do not decide the baseline. λ_r = 0.1 and λ_e = 0.002 a
 """
 
 import math
-import time
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from saccade.attention.normalisers import Normaliser
 from saccade.attention.trace import Trace, expecting, traced
 from saccade.data.batching import Batch
-from saccade.device import wait_for
 from saccade.errors import UserError
 from saccade.layers.cross_entropy import cross_entropy
 from saccade.layers.embedding import Embeddings
 from saccade.layers.linear_cross_entropy import linear_cross_entropy
-from saccade.models import Seq2Seq, build_model
-from saccade.text import EOS, PAD
+from saccade.models import Seq2Seq
+from saccade.text import PAD
+from saccade.train.consistency import Consistency, hide_tokens
 from saccade.train.guidance import AlignmentGuide
-from saccade.train.optimisation import Precision, build_optimiser
-from saccade.train.recipe import Training
+from saccade.train.training_options import Training
 
 
 @dataclass(frozen=True, kw_only=True)
 class Objective:
     smoothing: float = 0.0  # label smoothing
+    word_dropout: float = 0.0  # share of the tokens that the model reads which are hidden
+    consistency: Consistency = Consistency()
     own_share: float = 0.0  # share of the decoder's inputs, drawn at random, that are its own predictions
     guided: float = 0.0  # weight of the guide's loss
     guide: AlignmentGuide | None = None
     reinforce: "Reinforce | None" = None  # for a model with sampled attention
 
+    @classmethod
+    def of(cls, training: Training, **terms: Any) -> Self:
+        """What stays the same in all updates of a run, and further `terms`."""
+        consistency = Consistency(training.r_drop, training.simcut, training.simcut_share)
+        return cls(smoothing=training.smoothing, word_dropout=training.word_dropout, consistency=consistency, **terms)
+
 
 def batch_loss(model: Seq2Seq[Any, Any], batch: Batch, objective: Objective) -> tuple[Tensor, Tensor]:
     """The loss to minimise and the plain cross-entropy, both summed over the target's tokens, always in float32."""
-    read = batch.target_in if objective.own_share <= 0 else _with_own_words(model, batch, objective.own_share)
+    source, read = batch.source, batch.target_in
+    if objective.own_share > 0:
+        read = _with_own_words(model, batch, objective.own_share)
+    if objective.word_dropout:
+        source, read = (hide_tokens(tokens, objective.word_dropout) for tokens in (source, read))
+    if objective.consistency:
+        return objective.consistency.loss(model, batch, source, read, objective.smoothing)
     guide, reinforce = objective.guide if objective.guided > 0 else None, objective.reinforce
     tracing = nullcontext() if guide is None and reinforce is None else traced(model, weights=guide is not None)
-    inputs, wanted = (batch.source, batch.source_readable, read), batch.target_out.flatten()
+    inputs, wanted = (source, batch.source_readable, read), batch.target_out.flatten()
     with tracing as trace, nullcontext() if reinforce is None else expecting(reinforce.choose_expected(batch)):
         # On a GPU the forward pass may be compiled, and all logits at once are as fast.
         features = model.features(*inputs) if batch.source.is_cpu and reinforce is None else None
@@ -78,36 +90,6 @@ def _with_own_words(model: Seq2Seq[Any, Any], batch: Batch, share: float) -> Ten
     inputs = torch.cat([batch.target_in[:, :1], predicted[:, :-1]], 1)  # all begin with bos
     chosen = (torch.rand(inputs.shape, device=inputs.device) < share) & batch.target_readable
     return torch.where(chosen, inputs, batch.target_in)
-
-
-def updates_per_second(
-    model: str, settings: Any, train: Training, *, device: torch.device, vocabulary: int, length: int, seconds: float
-) -> float:
-    """Time updates on batches of `train.tokens` random tokens, in texts of `length`, for about `seconds`.
-
-    The first update, which allocates what later ones reuse, is not counted. The random state does not change.
-    """
-    with torch.random.fork_rng([device] if device.type == "cuda" else []):
-        net = build_model(model, settings, vocabulary, vocabulary).to(device).train()
-        optimiser, precision = build_optimiser(train, net), Precision(train.precision, device)
-        pairs = max(1, train.batch_tokens // length)
-        sources, targets = torch.randint(EOS + 1, vocabulary, (2, pairs, max(1, length - 1))).tolist()  # and eos
-        batch = Batch.of(sources, targets, range(pairs)).to(device)
-
-        def update() -> None:
-            with precision.autocast():
-                loss, _ = batch_loss(net, batch, Objective(smoothing=train.smoothing))
-            precision.backward(loss / batch.target_out.numel())
-            precision.step(optimiser, net.parameters(), train.clip, loss.detach())
-            optimiser.zero_grad(set_to_none=True)
-            wait_for(device)
-
-        update()
-        start, count = time.perf_counter(), 0
-        while count == 0 or time.perf_counter() - start < seconds:
-            update()
-            count += 1
-        return count / (time.perf_counter() - start)
 
 
 @dataclass(frozen=True)
@@ -138,7 +120,7 @@ def next_baseline(baseline: float | None, log_prob: float) -> float:
     return log_prob if baseline is None else 0.9 * baseline + 0.1 * log_prob
 
 
-def has_sampled_attention(model: Seq2Seq[Any, Any]) -> bool:
+def has_sampled_attention(model: nn.Module) -> bool:
     return any(isinstance(module, Normaliser) and module.draws for module in model.modules())
 
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from saccade.errors import UserError
 from saccade.models import Seq2Seq
-from saccade.train.recipe import Training
+from saccade.train.training_options import Training
 from saccade.uncompiled import UncompiledOptimiser, uncompiled
 
 

@@ -51,6 +51,9 @@ class TrainingRequest(Checked):
     resume: Annotated[bool, Help("Continue the interrupted run in the --out folder.")] = False
     vocab_from: Annotated[Path | None, Help("Use the vocabulary of this model folder.")] = None
     valid: Annotated[str | None, Help("Validation pairs as TSV; by default, some of the pairs are held out.")] = None
+    data_folder: Annotated[
+        Path | None, Help("Folder of the files that a recipe names (default: the current folder).")
+    ] = None
     init_from: Annotated[Path | None, Help("Continue training this model on the new pairs.")] = None
     mix: Annotated[str | None, Help("Further pairs to mix in, such as those that --init-from has seen.")] = None
     mix_share: Annotated[BetweenZeroAndOne, Help("Proportion of --mix pairs in the training data.")] = 0.3
@@ -117,6 +120,7 @@ def train_model(request: TrainingRequest, *, progress: Progress | None = None) -
 def plan_recipe(request: TrainingRequest, say: Say = say) -> "Recipe":
     """The recipe of the file, or of the run to resume, or one chosen for the pairs; with the request's settings."""
     from saccade.train.recipe import load_recipe, read_recipe
+    from saccade.train.recipe_files import find_files
     from saccade.train.resume import recipe_to_resume
 
     pairs, settings = request.pairs, list(request.overrides())
@@ -124,20 +128,28 @@ def plan_recipe(request: TrainingRequest, say: Say = say) -> "Recipe":
         raise UserError(f"{pairs} is a recipe, which names its own files; leave {request.targets} out")
     if request.is_recipe and request.mix is not None:
         raise UserError(f"--mix {request.mix}: {pairs} is a recipe; list what it is to mix in [[data.corpora]]")
+    if not request.is_recipe and request.data_folder is not None:
+        raise UserError(f"--data-folder {request.data_folder}: only for a recipe; give the path of {pairs} instead")
     if request.resume:
         tables = read_recipe(Path(pairs)) if request.is_recipe else {"data": request.data}
+        if request.data_folder is not None:
+            tables = find_files(tables, request.data_folder)
         where = pairs if request.is_recipe else "--set"
         return recipe_to_resume(request.folder, config.override(tables, settings), where, request.mixture)
-    return load_recipe(Path(pairs), settings) if request.is_recipe else _choose(request, settings, say)
+    if request.is_recipe:
+        return load_recipe(Path(pairs), settings, request.data_folder)
+    return _choose(request, settings, say)
 
 
 def _choose(request: TrainingRequest, settings: list[str], say: Say) -> "Recipe":
     """The recipe for these pairs, or for training a model further on them."""
     from saccade.decode.loading import load_vocabularies
     from saccade.model_folder import load_config
-    from saccade.train.automatic import Facts, choose_recipe
-    from saccade.train.recipe import Data, Training
+    from saccade.train.automatic import choose_recipe
+    from saccade.train.data_options import Data
+    from saccade.train.facts import Facts
     from saccade.train.run import refuse_used_folder
+    from saccade.train.training_options import Training
 
     out, folder, initial, table = request.folder, request.init_from, None, request.data
     refuse_used_folder(out)
@@ -161,9 +173,10 @@ def _choose(request: TrainingRequest, settings: list[str], say: Say) -> "Recipe"
             data = data.mixed_with(*request.mixture, facts.pairs)
         except ValueError as error:
             raise UserError(f"--mix {request.mix}: {error}") from None
-    name, minutes = model.get("name"), limits.max_minutes
-    name = name if isinstance(name, str) else None
-    recipe, reasons = choose_recipe(data, facts, name, initial, minutes=minutes, settings=settings)
+    name = model.get("name") if isinstance(model.get("name"), str) else None
+    recipe, reasons = choose_recipe(
+        data, facts, name, initial, minutes=limits.max_minutes, updates=limits.max_steps, settings=settings
+    )
     for reason in reasons:
         say(reason)
     return recipe

@@ -12,7 +12,8 @@ from typing import Any
 from saccade import config
 from saccade.data.text_files import is_read_once
 from saccade.errors import UserError
-from saccade.train.recipe import Data, Recipe, load_saved_recipe, recipe_of
+from saccade.train.data_options import Data
+from saccade.train.recipe import Recipe, load_saved_recipe, recipe_of
 
 _PATHS = {"data.pairs", "data.targets", "data.valid", "data.valid_targets", "data.vocab_from", "train.init_from"}
 _ONE_CORPUS = ("pairs", "targets", "fields")  # keys that data.corpora replaces

@@ -20,7 +20,8 @@ from saccade.train.graphs import GradientGraphs
 from saccade.train.learner import Learner, TrainingState, model_card
 from saccade.train.log import Log
 from saccade.train.optimisation import Precision, RunningAverage
-from saccade.train.recipe import MEASURED, RECIPE, Training
+from saccade.train.recipe import RECIPE
+from saccade.train.training_options import MEASURED, Training
 
 _MAY_BE_THERE = ("pairs.", ".pairs.", ".recipe.toml-")  # copies of the input, and what a kill this early leaves
 _MOST_BAD_UPDATES = 20  # in a row that are not finite, before the run gives up

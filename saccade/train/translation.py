@@ -39,9 +39,10 @@ from saccade.train.guidance import load_alignment_guide
 from saccade.train.learner import DataDigest, Judge, Learner, Shape, TrainingState, Validation
 from saccade.train.log import Log
 from saccade.train.loop import Outcome, start_run, train_learner
-from saccade.train.recipe import Recipe, Training
+from saccade.train.recipe import Recipe
 from saccade.train.resources import build_within_memory
 from saccade.train.run import TrainingRun, claim_folder, refuse_used_folder
+from saccade.train.training_options import Training
 
 Observer = Callable[[TrainingState, Translator], None]
 
@@ -113,6 +114,11 @@ class TranslationLearner(Learner[Batch]):
         is_guided = training.guided or recipe.data.alignments
         self.guide = load_alignment_guide(recipe, self.model, dataset) if is_guided else None
         self.needs_each_loss = losses.has_sampled_attention(self.model)  # for the baseline of REINFORCE
+        if self.needs_each_loss and (training.r_drop or training.simcut):
+            raise UserError(
+                "train.r_drop and train.simcut cannot train a sampled attention, which learns by REINFORCE: "
+                "set both to 0, or choose another attention"
+            )
         reinforce = self.objective(TrainingState()).reinforce
         losses.refuse_untrainable_attention(self.model, self.trial_batch((2, 2), 1), reinforce)
 
@@ -128,7 +134,13 @@ class TranslationLearner(Learner[Batch]):
 
     def set_batch_tokens(self, tokens: int) -> None:
         pinned = find_device(self.training.device).type == "cuda"
-        self.batches = Batches(self.dataset.corpus, tokens=tokens, seed=self.training.seed, pinned=pinned)
+        self.batches = Batches(
+            self.dataset.corpus,
+            tokens=tokens,
+            seed=self.training.seed,
+            pinned=pinned,
+            both_directions=self.recipe.data.both_directions,
+        )
 
     def describe_batches(self) -> str | None:
         """Those of a stream are not known before its first window is read."""
@@ -147,8 +159,8 @@ class TranslationLearner(Learner[Batch]):
     def objective(self, state: TrainingState) -> losses.Objective:
         """The objective of the next update."""
         training = self.training
-        return losses.Objective(
-            smoothing=training.smoothing,
+        return losses.Objective.of(
+            training,
             own_share=1 - losses.truth_share(training, state.step),
             guided=training.guided * training.guided_decay ** (self.batches.epoch - 1),
             guide=self.guide,
@@ -186,7 +198,8 @@ class TranslationLearner(Learner[Batch]):
         share = translator.translate(sources, Search())
         shares = workers.gather([translation.text for translation in share])
         texts = [shares[place % workers.count][place // workers.count] for place in range(len(pairs))]
-        measured = score(texts, [pair.target for pair in pairs])
+        normalise = self.dataset.vocabularies.target.normalise  # a model in lower case is judged in lower case
+        measured = score(texts, [normalise(pair.target) for pair in pairs])
         scores |= {name: measured[name] for name in ("bleu", "chrf", "exact")}
         return Validation(scores=scores, sample=f"{pairs[0].source} → {texts[0]}")
 
@@ -259,11 +272,11 @@ class TranslationLearner(Learner[Batch]):
         return choice.head, f"alignment of {choice.unit}s: {choice}"
 
     def shapes(self) -> list[Shape]:
-        """The longest pairs and, if one side is always shorter, pairs that are long on both sides: a batch holds
-        more of those."""
+        """The longest pairs, in each direction that is trained, and, if one side is always shorter, pairs that are long
+        on both sides: a batch holds more of those."""
         longest = tuple(length + 1 for length in self.dataset.corpus.longest_sides)  # with bos or eos
-        shorter = min(longest)
-        return [longest] if shorter == max(longest) else [longest, (shorter, shorter)]
+        reverse = [longest[::-1]] if self.recipe.data.both_directions else []
+        return list(dict.fromkeys([longest, *reverse, (min(longest),) * 2]))
 
     def trial_batch(self, shape: Shape, rows: int) -> Batch:
         corpus = self.dataset.valid_corpus

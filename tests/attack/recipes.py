@@ -64,7 +64,8 @@ def build(random: Random, folder: Path, samples: Samples) -> Case:
 def _keys(model: str) -> list[str]:
     """Every setting that a recipe of this model may have, with its table."""
     from saccade.models import MODELS
-    from saccade.train.recipe import Data, Training
+    from saccade.train.data_options import Data
+    from saccade.train.training_options import Training
 
     kinds = {"data": Data, "train": Training, "model": MODELS[model].config_type}
     found = [f"{table}.{field.name}" for table, kind in kinds.items() for field in dataclasses.fields(kind)]

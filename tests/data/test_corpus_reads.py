@@ -11,8 +11,8 @@ import pytest
 from saccade.cli import main
 from saccade.data import Cleaning, open_pairs
 from saccade.text import Policy
+from saccade.train.data_options import Data, WeightedCorpus
 from saccade.train.dataset import load_dataset
-from saccade.train.recipe import Data, WeightedCorpus
 
 LINES = [f"the {n} dog{'s' * (n % 3)}\tle {n} chien{'s' * (n % 3)}" for n in range(200)]
 

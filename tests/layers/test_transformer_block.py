@@ -22,6 +22,43 @@ def test_sublayer_matches_its_formula(place: NormPlace, residual: bool) -> None:
     torch.testing.assert_close(sublayer(Sum(x), lambda inner: 2 * inner).total(), expected[place, residual])
 
 
+def leaving_out(share: float, place: NormPlace = "pre", residual: bool = True) -> Sublayer:
+    return Sublayer(4, place=place, kind="none", residual=residual, dropout=0.0, stochastic_depth=share)
+
+
+def test_stochastic_depth_leaves_out_a_function_and_preserves_the_mean() -> None:
+    torch.manual_seed(1)
+    sublayer, x = leaving_out(0.25), torch.randn(2, 3, 4)
+    draws = torch.stack([sublayer(Sum(x), lambda inner: inner + 1).total() for _ in range(2000)])
+    left_out = (draws == x).flatten(1).all(1)
+    torch.testing.assert_close(draws[~left_out], (x + (x + 1) / 0.75).expand(int((~left_out).sum()), -1, -1, -1))
+    assert 0.22 < float(left_out.float().mean()) < 0.28
+    torch.testing.assert_close(draws.mean(0), x + x + 1, rtol=0.05, atol=0.05)
+
+
+@pytest.mark.parametrize("place", get_args(NormPlace))
+@pytest.mark.parametrize(("training", "residual"), [(False, True), (True, False)])
+def test_stochastic_depth_is_for_training_with_residuals(place: NormPlace, training: bool, residual: bool) -> None:
+    """Without a residual, nothing would be left of the input."""
+    x = torch.randn(2, 3, 4)
+    expected = leaving_out(0.0, place, residual)(Sum(x), torch.sin).total()
+    state = torch.get_rng_state()
+    sublayer = leaving_out(0.9, place, residual).train(training)
+    assert torch.equal(sublayer(Sum(x), torch.sin).total(), expected)
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_a_function_that_is_left_out_has_no_gradient() -> None:
+    torch.manual_seed(1)
+    sublayer, network = leaving_out(0.5), FeedForward(4, 6, kind="relu", dropout=0.0)
+    gradients = []
+    for _ in range(20):
+        outputs = sublayer(Sum(torch.ones(1, 1, 4)), network.without_bias).total()
+        (gradient,) = torch.autograd.grad(outputs.sum(), network.second.bias)
+        gradients.append(gradient.tolist())
+    assert sorted({tuple(gradient) for gradient in gradients}) == [(0.0,) * 4, (2.0,) * 4]
+
+
 def test_the_kinds_of_norm() -> None:
     x = torch.tensor([[3.0, 4.0]])
     norms = {

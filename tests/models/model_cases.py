@@ -144,6 +144,8 @@ def _cases() -> list[Case]:
         *({"feed_forward": kind} for kind in ("gated", "convolution")),
         {"feed_forward": "convolution", "norm": "post", "kernel": 4},
         {"feed_forward": "convolution", "kernel": 1},
+        {"stochastic_depth": 0.5},  # in training alone
+        {"first_weights": "small"},
         *({"tie": tie} for tie in ("none", "all")),
     ]
     alone: list[dict[str, Any]] = [  # two layers without residuals make all words alike

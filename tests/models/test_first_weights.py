@@ -40,14 +40,17 @@ def test_post_norm_starts_near_the_identity() -> None:
     assert min(shares_added("pre")) > 0.1  # by Xavier's rule
 
 
-@pytest.mark.parametrize("place", ["pre", "post"])
-def test_matrices_are_drawn_as_documented(place: str) -> None:
+@pytest.mark.parametrize(
+    ("place", "kind", "is_small"),
+    [("pre", None, False), ("post", None, True), ("pre", "small", True), ("post", "xavier", False)],
+)
+def test_matrices_are_drawn_as_documented(place: str, kind: str | None, is_small: bool) -> None:
     torch.manual_seed(1)
-    model = build_model("vaswani2017", Config(**SIZES, norm=place), 50, 50)
+    model = build_model("vaswani2017", Config(**SIZES, norm=place, first_weights=kind), 50, 50)
     linears = [module for module in model.encoder.modules() if isinstance(module, nn.Linear)]
     assert linears
     for linear in linears:
         xavier = (2 / (linear.in_features + linear.out_features)) ** 0.5
-        assert float(linear.weight.detach().std()) == pytest.approx(0.02 if place == "post" else xavier, rel=0.1)
-        if place == "post" and linear.bias is not None:
+        assert float(linear.weight.detach().std()) == pytest.approx(0.02 if is_small else xavier, rel=0.1)
+        if is_small and linear.bias is not None:
             assert not bool(linear.bias.any())

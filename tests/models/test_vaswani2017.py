@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 import torch
-from model_cases import Case, build
+from model_cases import Case, build, sentences
 from torch import Tensor
 
 from saccade.attention import Rotary, short
@@ -24,14 +24,36 @@ def test_rotary_positions_rotate_self_attention_only() -> None:
     assert torch.equal(early, late)
 
 
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_stochastic_depth_changes_training_alone(norm: str) -> None:
+    whole, dropping = (
+        build(Case("vaswani2017", {"norm": norm, "dropout": 0.0, "stochastic_depth": share})) for share in (0.0, 0.5)
+    )
+    expected = whole(*sentences())
+    assert torch.equal(dropping(*sentences()), expected)
+    dropping.train()
+    torch.manual_seed(1)
+    outcomes = torch.stack([dropping(*sentences()) for _ in range(20)])
+    assert outcomes.isfinite().all() and len(outcomes.unique(dim=0)) > 5
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("norm", ["pre", "post"])
-@pytest.mark.parametrize("length", [30, 130])
-def test_fused_training_equals_the_plain_path(norm: str, length: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("length", "stochastic_depth"), [(30, 0.0), (130, 0.0), (30, 0.5)])
+def test_fused_training_equals_the_plain_path(
+    norm: str, length: int, stochastic_depth: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Without dropout; its masks are compared in tests/layers."""
     kind = MODELS["vaswani2017"]
     config: Any = kind.config_type(
-        width=64, inner=128, heads=2, encoder_layers=2, decoder_layers=2, norm=norm, dropout=0.0
+        width=64,
+        inner=128,
+        heads=2,
+        encoder_layers=2,
+        decoder_layers=2,
+        norm=norm,
+        dropout=0.0,
+        stochastic_depth=stochastic_depth,
     )
     torch.manual_seed(1)
     model = kind(config, 50, 50).cuda()
@@ -40,6 +62,7 @@ def test_fused_training_equals_the_plain_path(norm: str, length: int, monkeypatc
     readable = torch.arange(length, device="cuda") < lengths[:, None]
 
     def outcomes() -> list[Tensor]:
+        torch.manual_seed(2)
         with torch.autocast("cuda", torch.bfloat16):
             logits = model(source, readable, target)
         loss = torch.nn.functional.cross_entropy(logits.float().flatten(0, 1), target.flatten())

@@ -12,8 +12,11 @@ from saccade.data import PairFiles, TextPair
 from saccade.errors import UserError
 from saccade.model_folder import ModelConfig
 from saccade.models import MODELS, build_model
-from saccade.train.automatic import Facts, choose_recipe
-from saccade.train.recipe import Data, Recipe, Training, load_recipe
+from saccade.train.automatic import choose_recipe
+from saccade.train.data_options import Data
+from saccade.train.facts import Facts
+from saccade.train.recipe import Recipe, load_recipe
+from saccade.train.training_options import Training
 from saccade.train.translation import train
 
 DATA = Data(pairs="pairs.tsv")
@@ -69,6 +72,13 @@ def test_two_alphabets_get_two_vocabularies() -> None:
     assert choose_recipe(DATA, SENTENCES).recipe.data.joint
 
 
+@pytest.mark.parametrize("facts", [{"overlap": 0.0}, {"mean_words": 1.0, "target_words": 40}])
+def test_training_in_both_directions_gets_one_vocabulary(facts: dict[str, Any]) -> None:
+    assert not choose_recipe(DATA, replace(SENTENCES, **facts)).recipe.data.joint
+    both = choose_recipe(replace(DATA, both_directions=2), replace(SENTENCES, **facts)).recipe.data
+    assert both.joint and both.target_vocabulary is None and both.both_directions == 2
+
+
 def test_short_time_on_a_cpu_gives_smaller_models_and_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a machine that needs 0.1 s for 600 tokens: the shorter the time, the smaller the model and its batches."""
 
@@ -85,10 +95,60 @@ def test_short_time_on_a_cpu_gives_smaller_models_and_batches(monkeypatch: pytes
     assert (seconds.model, seconds.settings.encoder_layers, seconds.train.tokens) == ("vaswani2017", 2, 400)
     for recipe in (minutes, seconds):
         assert recipe.settings.dropout == 0.1  # few epochs: little is learnt by heart
+        assert recipe.train.judge == "loss" and usual.train.judge == "bleu"
         updates = 60 * (recipe.train.max_minutes or 0) * 0.85 * pace(recipe.model, recipe.settings, recipe.train)
         assert recipe.train.ema is not None and 1 / (1 - recipe.train.ema) <= max(20, updates / 8)
         assert recipe.train.warmup <= max(20, updates / 8)
         assert recipe.train.check_every <= max(20, updates / 8)
+
+
+def gpu(**changes: Any) -> Facts:
+    return replace(SENTENCES, pairs=29_000, cuda=True, **changes)
+
+
+def test_a_gpu_regularises_by_r_drop_and_says_so() -> None:
+    recipe, reasons = choose_recipe(DATA, gpu())
+    assert recipe.train.r_drop == 5 and recipe.settings.encoder_layers == 6
+    assert any(reason.startswith("R-Drop with weight 5") for reason in reasons)
+    assert choose_recipe(DATA, gpu(), "bahdanau2014").recipe.train.r_drop == 5
+    words = gpu(mean_words=1.0, mean_target_words=6.0, target_words=40)
+    assert choose_recipe(DATA, words, "bahdanau2014").recipe.train.r_drop == 0
+    assert choose_recipe(DATA, replace(SENTENCES, pairs=29_000)).recipe.train.r_drop == 0
+
+
+@pytest.mark.parametrize(
+    "settings", [["train.guided=0.5"], ["train.simcut=3"], ["model.attention=xu2015"]], ids=lambda given: given[0]
+)
+def test_r_drop_gives_way_to_what_it_does_not_go_with(settings: list[str]) -> None:
+    assert choose_recipe(DATA, gpu(), "bahdanau2014", settings=settings).recipe.train.r_drop == 0
+
+
+def test_other_settings_of_the_user_keep_r_drop() -> None:
+    settings = ["model.attention=luong2015-local-p-general", "train.word_dropout=0.1"]
+    recipe = choose_recipe(DATA, gpu(), "bahdanau2014", settings=settings).recipe
+    assert recipe.train.r_drop == 5 and recipe.settings.attention == "luong2015-local-p-general"
+
+
+def test_the_time_on_a_gpu_decides_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A GPU that makes 20 updates per second, or 10 with R-Drop: the better a plan, the more epochs it needs."""
+    monkeypatch.setattr(
+        "saccade.train.automatic.updates_per_second", lambda *given, **_: 10.0 if given[2].r_drop else 20.0
+    )
+    hour, half, minute = (choose_recipe(DATA, gpu(), minutes=time) for time in (60.0, 4.0, 1.0))
+    assert [chosen.recipe.train.r_drop for chosen in (hour, half, minute)] == [5, 0, 0]
+    sizes = [(chosen.recipe.settings.width, chosen.recipe.settings.encoder_layers) for chosen in (hour, half, minute)]
+    assert sizes == [(256, 6), (128, 4), (128, 2)]
+    assert any("suffice" in reason for reason in hour.reasons)
+    day = choose_recipe(DATA, gpu(), minutes=1440.0)
+    assert any("extrapolated" in reason for reason in day.reasons)
+    assert not any("extrapolated" in reason for reason in hour.reasons)
+
+
+def test_a_budget_of_updates_decides_the_plan_and_its_schedule() -> None:
+    many, few = (choose_recipe(DATA, gpu(), updates=updates).recipe for updates in (8_000, 300))
+    assert many.train.r_drop == 5 and many.train.warmup == 1000
+    assert few.train.r_drop == 0 and few.train.warmup <= 300 // 8 and few.settings.dropout == 0.1
+    assert few.train.ema is not None and few.train.ema < 0.97
 
 
 def test_the_reasons_name_every_choice() -> None:

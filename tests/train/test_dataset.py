@@ -14,8 +14,8 @@ from saccade.errors import UserError
 from saccade.models import Seq2Seq
 from saccade.text import Policy, Vocabularies
 from saccade.train import dataset as dataset_module
+from saccade.train.data_options import Data, WeightedCorpus
 from saccade.train.dataset import Dataset, load_dataset
-from saccade.train.recipe import Data, WeightedCorpus
 
 SMALL = Policy(kind="bpe", size=330)
 
@@ -84,6 +84,15 @@ def test_target_vocabulary_of_another_kind_is_separate(tmp_path: Path) -> None:
     assert (vocabularies.source.policy, vocabularies.target.policy) == (characters, symbols)
     with pytest.raises(ValueError, match=r"set target_vocabulary\.kind = 'unigram' or 'bpe'"):
         replace(data, vocabulary=Policy(), sampling=0.1)
+
+
+def test_borrowed_vocabulary_of_two_sides_is_refused_with_both_directions(
+    data: Data, tmp_path: Path, pairs: list[TextPair], untrained: Callable[..., Seq2Seq[Any, Any]]
+) -> None:
+    save(tmp_path / "other", untrained("cho2014"), Vocabularies.train(pairs, SMALL, joint=False))
+    borrowing = replace(data, vocab_from=str(tmp_path / "other"), both_directions=1)
+    with pytest.raises(UserError, match=r"has two vocabularies, but data\.both_directions needs a joint one"):
+        load_dataset(borrowing, tmp_path / "run", 1)
 
 
 def test_borrowed_vocabulary_is_saved_with_the_run(

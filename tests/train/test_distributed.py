@@ -24,7 +24,7 @@ from saccade import model_folder
 from saccade.errors import UserError
 from saccade.train.distributed import Workers
 from saccade.train.optimisation import build_optimiser
-from saccade.train.recipe import Training
+from saccade.train.training_options import Training
 
 WriteRecipe = Callable[..., Path]
 
@@ -97,7 +97,11 @@ def test_mistake_is_reported_once_and_leaves_no_folder(write_recipe: WriteRecipe
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("data", [{}, {"data.streaming": True, "data.buffer": 40}], ids=["in memory", "streamed"])
+@pytest.mark.parametrize(
+    "data",
+    [{}, {"data.streaming": True, "data.buffer": 40}, {"data.both_directions": 1}],
+    ids=["in memory", "streamed", "both directions"],
+)
 def test_three_workers_compute_the_losses_and_weights_of_one(
     data: dict[str, Any], write_recipe: WriteRecipe, tmp_path: Path
 ) -> None:

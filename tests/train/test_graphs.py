@@ -14,7 +14,8 @@ from saccade.data.batching import Batches
 from saccade.models import MODELS
 from saccade.train.graphs import GradientGraphs, Substitutes
 from saccade.train.optimisation import Precision, build_optimiser
-from saccade.train.recipe import Recipe, Training, recipe_of
+from saccade.train.recipe import Recipe, recipe_of
+from saccade.train.training_options import Training
 from saccade.train.translation import start, train
 from saccade.train.update import fast_paths, submit_update, update, updates_in_flight
 

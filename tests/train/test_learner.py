@@ -17,7 +17,7 @@ from training_processes import metrics
 from saccade.train.distributed import Workers
 from saccade.train.learner import Judge, Learner, TensorBatch, TensorBatches, TrainingState, Validation
 from saccade.train.loop import Outcome, train_learner
-from saccade.train.recipe import Training
+from saccade.train.training_options import Training
 
 TEXT = torch.tensor([list(b"the cat sees the dog and the dog sees the cat . " * 40)]).view(-1, 16)
 TRAINING = Training(max_steps=30, check_every=10, warmup=5, lr=0.5, ema=0.5, average=2, seed=3, device="cpu", threads=1)

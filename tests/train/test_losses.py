@@ -10,8 +10,7 @@ from torch import Tensor, nn
 from saccade.data.batching import Batch
 from saccade.models import MODELS, Seq2Seq
 from saccade.text import BOS, EOS
-from saccade.train.losses import Objective, batch_loss, updates_per_second
-from saccade.train.recipe import Training
+from saccade.train.losses import Objective, batch_loss
 
 SIZE = 7
 Untrained = Callable[..., Seq2Seq[Any, Any]]
@@ -90,19 +89,3 @@ def test_every_model_learns_from_its_own_words(name: str, untrained: Untrained) 
     torch.autograd.backward(loss)
     gradients = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
     assert gradients and all(gradient.isfinite().all() for gradient in gradients)
-
-
-@pytest.mark.parametrize("model", ["bahdanau2014", "vaswani2017"])
-def test_measuring_the_pace_keeps_the_random_state(model: str) -> None:
-    before = torch.get_rng_state()
-    pace = updates_per_second(
-        model,
-        MODELS[model].PRESETS["tiny"],
-        Training(tokens=40),
-        device=torch.device("cpu"),
-        vocabulary=30,
-        length=5,
-        seconds=0.0,
-    )
-    assert pace > 0
-    assert torch.equal(torch.get_rng_state(), before)

@@ -101,6 +101,10 @@ def test_the_longest_sources_and_targets_are_tried(make_recipe: MakeRecipe, tmp_
     assert shapes(9, 9) == [(10, 10)]
     assert shapes(99, 9) == [(100, 10), (10, 10)]
     assert shapes(9, 99) == [(10, 100), (10, 10)]
+    recipe = run.learner.recipe
+    run.learner.recipe = replace(recipe, data=replace(recipe.data, both_directions=1))
+    assert shapes(9, 9) == [(10, 10)]
+    assert shapes(99, 9) == [(100, 10), (10, 100), (10, 10)]
 
 
 def test_a_pair_that_does_not_fit_is_reported_before_training(

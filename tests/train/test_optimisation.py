@@ -12,7 +12,8 @@ from torch import Tensor, nn
 
 from saccade.models import MODELS, Seq2Seq
 from saccade.train.optimisation import CombinedOptimiser, RunningAverage, build_optimiser, mean_weights
-from saccade.train.recipe import Recipe, Training
+from saccade.train.recipe import Recipe
+from saccade.train.training_options import Training
 from saccade.train.translation import train
 
 MakeRecipe = Callable[..., Recipe]

@@ -1,13 +1,18 @@
 """Recipes: an error names the key that is wrong, and a saved recipe reads back unchanged."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from saccade import config
 from saccade.errors import UserError
 from saccade.models import MODELS
-from saccade.train.recipe import Data, Recipe, Training, load_recipe, recipe_of
+from saccade.ranges import OptionError
+from saccade.train.data_options import Data
+from saccade.train.recipe import Recipe, load_recipe, recipe_of
+from saccade.train.training_options import Training
 
 RECIPES = sorted((Path(__file__).parents[2] / "recipes").glob("*.toml"))
 
@@ -90,6 +95,28 @@ def test_overrides_come_last(tmp_path: Path) -> None:
     recipe = load_recipe(path, ["train.lr=3e-4", "model.hidden=5", "train.clip=none", "data.words=[2, 9]"])
     assert (recipe.train.lr, recipe.settings.hidden, recipe.train.clip) == (3e-4, 5, None)
     assert recipe.data.words == (2, 9) and isinstance(recipe, Recipe)
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"joint": False}, "two vocabularies (joint = false)"),
+        ({"target_vocabulary": {"kind": "char"}}, "two vocabularies (joint = false)"),
+        ({"pairs": "", "corpora": [{"pairs": "p.tsv", "tag": "<fr>"}]}, "tags"),
+        ({"alignments": "links.txt"}, "alignments"),
+        ({"right_to_left": True}, "right_to_left"),
+    ],
+)
+def test_what_goes_in_one_direction_is_refused_with_both(settings: dict[str, Any], reason: str) -> None:
+    one_way = recipe_of({"data": {"pairs": "p.tsv", **settings}, "model": {"name": "cho2014"}}, "here")
+    with pytest.raises(OptionError) as error:
+        replace(one_way.data, both_directions=1)
+    assert (error.value.field, error.value.message) == (
+        "both_directions",
+        f"does not go with {reason}: leave one of them out",
+    )
+    with pytest.raises(UserError, match=r"here: data\.both_directions: does not go with"):
+        recipe_of(config.override(one_way.to_dict(), ["data.both_directions=1"]), "here")
 
 
 def test_a_run_always_has_a_budget() -> None:

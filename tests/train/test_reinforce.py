@@ -24,7 +24,8 @@ from saccade.train.losses import (
     next_baseline,
     refuse_untrainable_attention,
 )
-from saccade.train.recipe import Recipe, Training, recipe_of
+from saccade.train.recipe import Recipe, recipe_of
+from saccade.train.training_options import Training
 from saccade.train.translation import train
 
 Untrained = Callable[..., Seq2Seq[Any, Any]]
@@ -148,6 +149,14 @@ def test_reinforce_weights_of_zero_are_refused(make_recipe: MakeRecipe, tmp_path
     nothing = {"model.attention": "xu2015", "train.reinforce": 0.0, "train.reinforce_expected": 0.0}
     with pytest.raises(UserError, match=r"train.reinforce and train.reinforce_expected are both 0"):
         train(make_recipe(**nothing), tmp_path / "run")
+
+
+@pytest.mark.parametrize("option", ["train.r_drop", "train.simcut"])
+def test_consistency_of_a_sampled_attention_is_refused(option: str, make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="cannot train a sampled attention, which learns by REINFORCE: set both to 0"):
+        train(make_recipe(**{"model.attention": "xu2015", option: 3.0}), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    train(make_recipe(**{option: 3.0, "train.max_steps": 1}), tmp_path / "soft")
 
 
 @pytest.mark.slow

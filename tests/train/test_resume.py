@@ -128,6 +128,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "plateau": {"train.optimiser": "sgd", "train.momentum": 0.9, "train.schedule": "plateau", "train.average": 2},
     "own words": {"train.sampling": "linear", "train.sampling_half": 10, "train.precision": "fp16"},
     "guided": {"train.guided": 0.5, "train.guided_decay": 0.8, "train.freeze": ["encoder"]},
+    "R-Drop": {"train.r_drop": 5.0, "train.word_dropout": 0.2, "data.both_directions": 2},
+    "SimCut": {"train.simcut": 3.0, "train.simcut_share": 0.2, "data.both_directions": 2},
 }
 
 
@@ -152,6 +154,23 @@ def test_run_with_a_raised_budget_equals_the_longer_run(make_recipe: MakeRecipe,
     train(cut, tmp_path / "cut")
     train(whole, tmp_path / "cut", resume=True)
     assert_same_run(tmp_path / "cut", tmp_path / "whole")
+
+
+@pytest.mark.parametrize("option", ["R-Drop", "SimCut"])
+def test_run_on_small_data_continues_to_the_bit(option: str, make_recipe: MakeRecipe, tmp_path: Path) -> None:
+    """Stopped in the second of two epochs in both directions."""
+
+    def continued_at(*steps: int) -> Path:
+        out = tmp_path / "-".join(map(str, steps))
+        for place, last in enumerate(steps):
+            settings = {"train.max_steps": last, "train.schedule": "constant", "train.tokens": 600, **OPTIONS[option]}
+            recipe = make_recipe("vaswani2017", **settings, **{"model.stochastic_depth": 0.3, "train.judge": "loss"})
+            train(recipe, out, resume=place > 0)
+        return out
+
+    continued = continued_at(9, 15)
+    assert model_folder.load_training(continued)["batches"]["epoch"] == 3
+    assert_same_run(continued, continued_at(15))
 
 
 def test_resuming_a_finished_run_changes_nothing(make_recipe: MakeRecipe, tmp_path: Path) -> None:

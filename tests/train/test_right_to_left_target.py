@@ -11,8 +11,9 @@ from typer.testing import CliRunner
 from saccade.cli.commands import app
 from saccade.decode import Search, load
 from saccade.text import Vocabularies
+from saccade.train.data_options import Data
 from saccade.train.dataset import load_dataset
-from saccade.train.recipe import Data, Recipe, recipe_of
+from saccade.train.recipe import Recipe, recipe_of
 from saccade.train.translation import train
 
 WORDS = {"one": "un", "two": "deux", "three": "trois", "four": "quatre", "five": "cinq", "six": "sechs"}

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from saccade.train.losses import truth_share
 from saccade.train.optimisation import learning_rate
-from saccade.train.recipe import Training
+from saccade.train.training_options import Training
 
 rates = st.builds(
     Training,

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,13 @@ from saccade.decode import Translator, load
 from saccade.decode.options import Search
 from saccade.evaluation import score
 from saccade.models import Seq2Seq
+from saccade.train.data_options import Data
 from saccade.train.dataset import Dataset, load_dataset
 from saccade.train.distributed import Workers
 from saccade.train.learner import Validation
 from saccade.train.losses import Objective, batch_loss
-from saccade.train.recipe import Data, Recipe, Training
+from saccade.train.recipe import Recipe
+from saccade.train.training_options import Training
 from saccade.train.translation import TranslationLearner, train
 
 MakeRecipe = Callable[..., Recipe]
@@ -75,6 +78,16 @@ def test_bleu_is_measured_on_greedy_translations_of_the_first_sentences(learnt: 
     known = validate(learnt, dataset, Training(judge_on=8))
     assert known.scores["bleu"] == pytest.approx(100) and on_all.scores["bleu"] < 100
     assert known.scores["loss"] == on_all.scores["loss"]
+
+
+def test_a_model_in_lower_case_is_judged_in_lower_case(
+    learnt: Translator, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = validate(learnt, dataset, Training()).scores
+    shouted = [TextPair(pair.source, pair.target.upper()) for pair in dataset.valid]
+    monkeypatch.setattr(dataset.vocabularies.target, "policy", replace(learnt.vocabularies.target.policy, lower=True))
+    scores = validate(learnt, replace(dataset, valid=shouted), Training()).scores
+    assert expected["bleu"] > 0 and scores["bleu"] == expected["bleu"]
 
 
 def test_validation_uses_no_dropout(untrained: Untrained, dataset: Dataset) -> None:

@@ -1,0 +1,151 @@
+"""What the automatic recipe chooses from: plans for each model, best first, and the training that suits each of them.
+
+Every plan says how long it must be trained to score higher than the next, quicker one. docs/recipes.md has the runs
+behind the numbers.
+"""
+
+from typing import Any, NamedTuple
+
+from saccade import config
+from saccade.models.table import find_model
+from saccade.text import Policy
+from saccade.train.facts import Facts
+from saccade.train.training_options import Training
+
+_R_DROP = 5.0
+_FEWEST_PER_EPOCH = 50  # updates; batches shrink until an epoch has this many
+_SMALLEST_BATCH = 250  # tokens
+_MANY_PAIRS = 100_000
+WORTHWHILE = 1_500  # updates; with fewer, smaller batches learn more
+
+
+class Schedule(NamedTuple):
+    """How long a model is trained, and how long it must be to be chosen."""
+
+    epochs: float  # to train for, if there is time
+    least_epochs: float = 0.0  # with fewer, the next plan scores higher
+    least_updates: int = 0  # likewise
+    r_drop: float = 0.0
+    needs_gpu: bool = False  # or hours
+
+
+class ModelPlan(NamedTuple):
+    settings: Any  # the model's Config
+    size: str  # for people
+    schedule: Schedule
+
+
+# Transformers: the width, the inner width, the layers of the encoder and of the decoder, and the schedule.
+_FOR_MANY_PAIRS = (
+    (512, 1024, 6, Schedule(40, least_epochs=15, r_drop=_R_DROP, needs_gpu=True)),
+    (512, 1024, 6, Schedule(32, least_epochs=5, needs_gpu=True)),
+    (256, 512, 4, Schedule(32, least_updates=10_000)),
+    (128, 256, 3, Schedule(32, least_updates=5_000)),
+    (128, 256, 2, Schedule(32)),
+)
+_FOR_FEWER_PAIRS = (
+    (256, 512, 6, Schedule(200, least_epochs=40, r_drop=_R_DROP, needs_gpu=True)),
+    (128, 256, 4, Schedule(100, least_epochs=30, needs_gpu=True)),
+    (128, 256, 3, Schedule(32, least_updates=5_000)),
+    (128, 256, 2, Schedule(32)),
+)
+_FOR_RULES = (  # tasks without end, whose updates `_updates` counts
+    (128, 256, 4, Schedule(1, needs_gpu=True)),
+    (128, 256, 3, Schedule(1, least_updates=5_000)),
+    (128, 256, 2, Schedule(1)),
+)
+
+
+def list_plans(name: str, preset: Any, facts: Facts, tie: str) -> list[ModelPlan]:
+    """The plans for a model, best first; only the user's `preset`, if there is one."""
+    kind, usual = find_model(name), usual_schedule(name)
+    if isinstance(preset, str) and preset in kind.PRESETS:
+        return [ModelPlan(kind.PRESETS[preset], f"preset {preset}", usual)]
+    dropout = 0.0 if facts.rule else 0.1 if facts.pairs > 500_000 else 0.3 if facts.pairs > 5_000 else 0.2
+
+    def plan(preset: str, schedule: Schedule = usual, size: str = "", **changes: Any) -> ModelPlan:
+        settings = config.to_dict(kind.PRESETS[preset]) | changes | {"dropout": dropout}
+        settings = config.from_dict(kind.config_type, settings, name, "model")
+        return ModelPlan(settings, size or f"preset {preset}", schedule)
+
+    if name == "vaswani2017":
+        many = facts.pairs >= _MANY_PAIRS
+        rows = _FOR_RULES if facts.rule else _FOR_MANY_PAIRS if many else _FOR_FEWER_PAIRS
+        plans = []
+        for width, inner, layers, schedule in rows:
+            sizes = {"width": width, "inner": inner, "heads": 4, "encoder_layers": layers, "decoder_layers": layers}
+            size = f"width {width}, inner {inner}, 4 heads, {layers} + {layers} layers"
+            plans.append(plan("tiny", schedule, size, **sizes, tie=tie))
+        return plans
+    if not facts.cuda:
+        return [plan("small", usual._replace(least_updates=WORTHWHILE)), plan("tiny")]
+    if facts.rule:
+        return [plan("small")]
+    r_drop = Schedule(60, least_epochs=25, r_drop=_R_DROP)
+    schedules = [usual] if facts.judge == "exact" else [r_drop, usual]  # for single words, R-Drop does not pay
+    if name == "bahdanau2014":
+        sizes = {"embedding": 256, "hidden": 512, "align": 256, "maxout": 256}
+        size = ", ".join(f"{key} {value}" for key, value in sizes.items())
+        return [plan("base", schedule, size, **sizes, tie="target") for schedule in schedules]
+    preset = "base" if facts.pairs >= 20_000 else "small"
+    return [plan(preset, schedule._replace(least_updates=WORTHWHILE)) for schedule in schedules] + [plan("small")]
+
+
+def usual_schedule(name: str) -> Schedule:
+    return Schedule(32 if is_parallel(name) else 20)
+
+
+def is_parallel(name: str) -> bool:
+    """Whether the model computes all positions of a target at once; it then needs more updates than an RNN."""
+    return name in ("vaswani2017", "gehring2017")
+
+
+def plan_training(
+    name: str, plan: ModelPlan, facts: Facts, policy: Policy, *, tokens: int | None = None, updates: int | None = None
+) -> Training:
+    """The settings for this many `updates` of this many `tokens`; by default, as many as suit the data."""
+    epoch = facts.pairs * facts.tokens(policy)
+    tokens = tokens or _batch_tokens(epoch, facts)
+    most = _updates(name, plan.schedule.epochs * epoch / tokens, facts)
+    updates = updates or most
+    is_whole = updates == most
+    # A CPU in a hurry can translate too few sentences for BLEU to choose by; in few epochs, the loss only falls.
+    by_loss = not is_whole and not facts.cuda and facts.judge == "bleu"
+    return Training(
+        lr=_learning_rate(name, plan.settings, tokens, facts),
+        warmup=200 if facts.rule else max(20, min(1000 if is_parallel(name) else 500, updates // 8)),
+        tokens=tokens,
+        smoothing=0.0 if facts.rule else 0.1,
+        r_drop=plan.schedule.r_drop,
+        ema=round(1 - 1 / max(20, min(2_000, 0.1 * updates)), 5),  # averages over the last tenth of the run
+        max_steps=most,
+        check_every=max(20, min(1000, updates // 20 if is_whole or facts.cuda else updates // 8)),
+        judge="loss" if by_loss else facts.judge,
+        judge_on=1000 if facts.cuda else 200 if is_whole else 100,
+    )
+
+
+def _batch_tokens(epoch: float, facts: Facts) -> int:
+    if facts.rule:
+        return 4096 if facts.cuda else 600
+    largest = (8192 if facts.cuda else 1500) if facts.pairs >= 10_000 else 4096 if facts.cuda else 600
+    return max(_SMALLEST_BATCH, min(largest, 50 * round(epoch / _FEWEST_PER_EPOCH / 50)))
+
+
+def _updates(name: str, wanted: float, facts: Facts) -> int:
+    """Thousands of updates for small data, and a limit for large data."""
+    if facts.rule:
+        return 20_000 if facts.cuda else 5_000
+    fewest, most = (5_000, 40_000) if is_parallel(name) else (3_000, 30_000)
+    if not facts.cuda:
+        fewest, most = fewest - 1_000, most // 3
+    return max(fewest, min(most, 100 * round(wanted / 100)))
+
+
+def _learning_rate(name: str, settings: Any, tokens: int, facts: Facts) -> float:
+    if name == "vaswani2017":
+        rate = 4e-3 * (128 / settings.width) * (min(tokens, 4096) / 4096) ** 0.15  # 3e-3 for batches of 600
+        return float(f"{rate:.1e}")
+    if name == "gehring2017":
+        return 1e-3
+    return 4e-3 if facts.rule and name == "bahdanau2014" else 2e-3
