@@ -1,12 +1,11 @@
 """What is measured of Saccade: updates of the training loop, and a search."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
 from work import Work
 
 from saccade import config
@@ -14,13 +13,11 @@ from saccade.data.batching import Batch, pad_sources
 from saccade.decode.options import DEFAULT_SEARCH
 from saccade.decode.search.loop import run_search
 from saccade.models import MODELS, Seq2Seq, build_model
-from saccade.models.capturing import why_not_captured
-from saccade.train.distributed import Workers
-from saccade.train.learner import Judge, Learner, TrainingState, Validation
+from saccade.train.learner import Judge
 from saccade.train.log import Log
 from saccade.train.loop import train_learner
-from saccade.train.losses import Objective, batch_loss
-from saccade.train.recipe import Training
+from saccade.train.pace import TrialLearner
+from saccade.train.training_options import Training
 
 PRECISIONS = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
 Call = Callable[[], object]
@@ -59,28 +56,14 @@ def training_of(work: Work) -> Training:
     )
 
 
-class OneBatch(Learner[Batch]):
+class OneBatch(TrialLearner):
     """A learner of random pairs, for the training loop's update."""
 
     judge = Judge("loss", "loss", higher_is_better=False)
 
     def __init__(self, work: Work, training: Training) -> None:
-        self.name, self.model, self.training = work.model, build(work), training
-        self.batches = SameBatch(batch_of(work).to(work.device))
-
-    def loss(self, model: nn.Module, batch: Batch, state: TrainingState) -> tuple[Tensor, Tensor]:
-        assert isinstance(model, Seq2Seq)
-        return batch_loss(model, batch, Objective(smoothing=self.training.smoothing))
-
-    def why_not_captured(self) -> str | None:
-        assert isinstance(self.model, Seq2Seq)
-        return why_not_captured(self.model)
-
-    def validate(self, model: nn.Module, workers: Workers) -> Validation:
-        raise NotImplementedError("nothing is validated")
-
-    def save(self, folder: Path, model: nn.Module, *, best: Mapping[str, Any], card: str) -> None:
-        raise NotImplementedError("nothing is saved")
+        super().__init__(build(work), training)
+        self.name, self.batches = work.model, SameBatch(batch_of(work).to(work.device))
 
 
 class SameBatch:

@@ -19,8 +19,8 @@ import numpy as np
 from saccade.data import Corpus
 from saccade.data.batching import Batches, find_batch_starts
 from saccade.provenance import provenance
+from saccade.train.data_options import Data
 from saccade.train.dataset import load_dataset
-from saccade.train.recipe import Data
 from saccade.train.resources import usual_tokens
 
 

@@ -203,18 +203,3 @@ def learnt(model: str | None = None) -> str:
     if result.get("note"):
         place += f". {result['note']}"
     return table(head if model else ["model", *head], rows) + f"\n\n{place}. {made['date'][:10]}."
-
-
-def automatic() -> str:
-    """The scores of the automatic recipe on real data."""
-    runs: dict[str, Run] = json.loads((RESULTS / "automatic.json").read_text(encoding="utf-8"))
-    rows = []
-    for name, run in sorted(runs.items()):
-        machine, model = run["provenance"]["machine"], run["recipe"]["model"]["name"]
-        place = machine["gpu"] or f"{machine['cores']} CPU core{'s' * (machine['cores'] > 1)}"
-        single_words = run["recipe"]["data"]["vocabulary"]["kind"] == "char"
-        score = f"{run['wrong']:.1f} % wrong" if single_words else f"{run['bleu']:.1f} BLEU"
-        score += " (lower-cased)" if run["lower"] else ""
-        numbers = (f"{run['parameters']:,}", f"{run['updates']:,}", f"{run['seconds'] / 60:.1f}")
-        rows.append([f"`{name}`", f"`{model}`", *numbers, place, score])
-    return table(["data", "model", "parameters", "updates", "minutes", "on", "test"], rows)

@@ -21,6 +21,7 @@ from saccade.decode.options import (
 )
 from saccade.decode.shortlist.options import ShortlistOptions
 from saccade.evaluation.options import EvaluateOptions
+from saccade.public_data.options import GetOptions
 from saccade.ranges import Help, describe_option, field_hints, find_metadata
 from saccade.tour import TourOptions
 from saccade.train.request import TrainingRequest
@@ -38,6 +39,7 @@ OPTIONS = {
     "saccade evaluate": EvaluateOptions,
     "saccade compare": CompareOptions,
     "saccade try": TourOptions,
+    "saccade get": GetOptions,
 }
 
 

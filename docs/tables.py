@@ -1,8 +1,8 @@
 """Refresh the generated tables of the READMEs and of docs/*.md: `python docs/tables.py`.
 
 A table stands between `<!-- table: NAME -->` and `<!-- end of table -->`. It is generated from the code or, in
-measured.py, compared.py, speeds.py and scaling_tables.py, from benchmarks/results/*.json. A model without a page in
-docs/models/ gets one. tests/test_docs.py fails when a table is out of date.
+measured.py, results_tables.py, compared.py, speeds.py and scaling_tables.py, from benchmarks/results/*.json. A model
+without a page in docs/models/ gets one. tests/test_docs.py fails when a table is out of date.
 """
 
 import dataclasses
@@ -15,6 +15,7 @@ from typing import Any, get_args, get_type_hints
 
 import compared
 import measured
+import results_tables
 import scaling_tables
 import signatures
 import speeds
@@ -26,8 +27,10 @@ from saccade.attention.part import Part
 from saccade.data import Cleaning
 from saccade.decode import Constraints, Search
 from saccade.models import MODELS
+from saccade.public_data.table import PUBLIC_SETS, PublicSet, find_set
 from saccade.tasks import TASKS
-from saccade.train.recipe import Data, Training
+from saccade.train.data_options import Data
+from saccade.train.training_options import Training
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = (
@@ -36,7 +39,10 @@ PAGES = (
     "docs/api.md",
     "docs/attention.md",
     "docs/training.md",
+    "docs/recipes.md",
+    "docs/results.md",
     "docs/data.md",
+    "docs/getting-data.md",
     "docs/decoding.md",
     "docs/constraining.md",
     "docs/tasks.md",
@@ -122,6 +128,26 @@ def tasks() -> str:
     return table(["task", "pairs", "data", "needs"], rows)
 
 
+def public_sets() -> str:
+    """One row per data set of `saccade get`, as it is by default."""
+    rows = []
+    for name in PUBLIC_SETS:
+        chosen = find_set("opus:Books/v1/en-fr" if name == "opus" else name)
+        addresses = "<br>".join(f"`{original.url}`" for original in chosen.originals) or "–"
+        rows.append([f"`{chosen.name}`", _files(chosen), chosen.licence, _checksum(chosen), addresses])
+    return table(["by default, or for example", "files", "licence", "checksum", "originals"], rows)
+
+
+def _files(chosen: PublicSet) -> str:
+    parts = [part for part in ("train", "dev", "test") if part in chosen.parts or (part == "dev" and chosen.hold_out)]
+    return ", ".join(f"`{name}`" for part in parts for name in chosen.layout.names(part))
+
+
+def _checksum(chosen: PublicSet) -> str:
+    kinds = {"recorded" if original.sha256 is None else "pinned" for original in chosen.originals}
+    return " and ".join(sorted(kinds)) or "–"
+
+
 def paper(name: str) -> str:
     """The docstring of a model's file; its indented equations are code blocks in Markdown."""
     module = inspect.getmodule(MODELS[name])
@@ -189,7 +215,11 @@ TABLES: dict[str, Callable[[], str]] = {
     "try-aligners": measured.try_aligners,
     "try-senses": measured.try_senses,
     "try-provenance": measured.try_provenance,
-    "automatic": measured.automatic,
+    "results": results_tables.results,
+    "results-tokenised": results_tables.tokenised,
+    "tried-multi30k": results_tables.tried,
+    "tried-pronunciation": results_tables.pronunciation,
+    "plans": results_tables.plans,
     "ambiguity-runs": measured.ambiguity_runs,
     "ambiguity-distances": measured.ambiguity_distances,
     "ambiguity-steps": measured.ambiguity_steps,
@@ -205,6 +235,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "speed-profiles": speeds.profiles,
     "search": partial(keys, Search, ""),
     "constraints": partial(keys, Constraints, ""),
+    "public-sets": public_sets,
     "keys-data": partial(keys, Data, "data"),
     "keys-clean": partial(keys, Cleaning, "data.clean"),
     "keys-train": partial(keys, Training, "train"),

@@ -1,0 +1,204 @@
+"""Train many runs, several at once, and score each of them on held-out text.
+
+    python benchmarks/scores.py benchmarks/rows.toml --data DATA --only 'multi30k-*' --seeds 1 2 3 --at-once 4
+
+The file lists runs, in tables [[runs]] with the keys
+
+    name      a name; with `each`, which lists values for a word in braces, there is one run for each value
+    data      the name of a table [data.NAME] with further keys; a run may have these itself:
+    train     a TSV file or two parallel files in --data, where they may also end in .gz or .xz
+    first     train on this many of the pairs: the first ones
+    valid     validation pairs, likewise; by default, `saccade train` holds some out
+    test      pairs to score on
+    on        which of `valid` and `test` to score: by default, `test`
+    lower     true: scores ignore case
+    moses     a language: also give the BLEU of lower-cased text after the Moses tokeniser (needs sacremoses)
+    recipe    a recipe; without it, `saccade train` chooses
+    model     for `saccade train --model`
+    budget    for `saccade train --budget`
+    set       a list of settings, KEY=VALUE
+    control   the arguments of --control, a program that is no part of Saccade, with the arguments --train, --valid,
+              --test, --seed, --lower and --out, and which writes log.json and hypotheses.txt
+
+A time limit means nothing on a shared machine. So run one seed alone, and then the others with --like SEED, which
+trains them by the recipe and for the number of updates of that seed's record:
+
+    python benchmarks/scores.py benchmarks/rows.toml --data DATA --only europarl-automatic --seeds 1
+    python benchmarks/scores.py benchmarks/rows.toml --data DATA --only europarl-automatic --seeds 2 3 --like 1
+
+Each run is one `saccade train`, and its best model translates with the default search. Results are added to --out under
+NAME/SEED, with the command, the recipe, the updates and the seconds. Runs that are in --out already are not repeated.
+"""
+
+import argparse
+import fnmatch
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from saccade.config import dump_toml
+from saccade.data import PairFiles
+from saccade.train.recipe_files import find_file
+
+ROOT = Path(__file__).parent.parent
+KEPT = ("model", "budget", "set", "control", "note")
+Row = dict[str, Any]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("rows", type=Path)
+    parser.add_argument("--data", type=Path, required=True, help="the folder of the data")
+    parser.add_argument("--only", nargs="+", default=["*"], help="names of runs, or patterns")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1])
+    parser.add_argument("--at-once", type=int, default=1)
+    parser.add_argument(
+        "--like", type=int, metavar="SEED", help="repeat the recipe and the updates of this seed's record"
+    )
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--control", type=Path, help="the program of the rows that are controls")
+    parser.add_argument("--seconds", type=float, default=1e9, help="end all runs after this time, and score them")
+    parser.add_argument("--work", type=Path, default=Path("runs/scores"), help="the folder of the models")
+    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks/results/scores.json")
+    given = parser.parse_args()
+    deadline, lock = time.monotonic() + given.seconds, Lock()
+    with ThreadPoolExecutor(given.at_once) as pool:
+        for row in planned(given):
+            pool.submit(run_and_record, row, given, deadline, lock)
+
+
+def planned(given: argparse.Namespace) -> Iterator[Row]:
+    """Each seed of each chosen run, with its data."""
+    tables = tomllib.loads(given.rows.read_text(encoding="utf-8"))
+    done = json.loads(given.out.read_text(encoding="utf-8")) if given.out.exists() else {}
+    for run in (expansion for entry in tables["runs"] for expansion in expanded(entry)):
+        if any(fnmatch.fnmatch(run["name"], pattern) for pattern in given.only):
+            for seed in given.seeds:
+                if f"{run['name']}/{seed}" not in done:
+                    like = {} if given.like is None else {"like": done[f"{run['name']}/{given.like}"]}
+                    yield {"on": ["test"], **tables["data"].get(run.get("data"), {}), **run, **like, "seed": seed}
+
+
+def expanded(run: Row) -> Iterator[Row]:
+    """One run for each value in `each`."""
+    for word, values in run.get("each", {"": [""]}).items():
+        for value in values:
+            text = json.dumps({key: run[key] for key in run if key != "each"})
+            yield json.loads(text.replace(f"{{{word}}}", value) if word else text)
+
+
+def run_and_record(row: Row, given: argparse.Namespace, deadline: float, lock: Lock) -> None:
+    name, folder = f"{row['name']}/{row['seed']}", given.work / row["name"] / str(row["seed"])
+    if time.monotonic() > deadline:
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {part: find_texts(row, part, given, folder) for part in ("train", "valid", "test") if part in row}
+    command = (control_command if "control" in row else train_command)(row, files, given, folder / "model")
+    log, begun = folder / "log", time.monotonic()
+    with log.open("w", encoding="utf-8") as file:
+        code = run_until(command, file, deadline)
+        seconds = time.monotonic() - begun
+        if code in (0, 1) and "control" not in row:  # 1: interrupted at the deadline
+            code = run_until(score_command(row, files, folder / "model"), file, deadline + 60)
+    if code:
+        print(f"{name}: failed, see {log}\n" + log.read_text(encoding="utf-8")[-300:], flush=True)
+        return
+    record = {"command": " ".join(command), "seconds": round(seconds, 1)} | {
+        key: row[key] for key in KEPT if key in row
+    }
+    record |= {"recipe_file": row["recipe"]} if "recipe" in row else {}
+    record |= json.loads((folder / "model" / ("log.json" if "control" in row else "scores.json")).read_text("utf-8"))
+    add(given, name, record, lock)
+    for part, scores in record.get("scores", {"test": record}).items():
+        shown = ", ".join(f"{key} {scores[key]:.2f}" for key in ("bleu", "wrong") if key in scores)
+        print(f"{name}: {part} {shown}, {seconds:.0f} s", flush=True)
+
+
+def add(given: argparse.Namespace, name: str, record: Row, lock: Lock) -> None:
+    """Add a result, without the paths of this machine."""
+    text = json.dumps(record, ensure_ascii=False)
+    for path, shown in ((given.data, "DATA"), (given.work, "WORK"), (sys.executable, "python"), (ROOT, ".")):
+        text = text.replace(str(path), shown)
+    with lock:
+        found = json.loads(given.out.read_text(encoding="utf-8")) if given.out.exists() else {}
+        found[name] = json.loads(text)
+        given.out.parent.mkdir(parents=True, exist_ok=True)
+        given.out.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def run_until(command: list[str], log: Any, deadline: float) -> int:
+    """Run a command, interrupted at the deadline as by Ctrl-C → its exit code."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    with subprocess.Popen(command, stdout=log, stderr=log, env=environment) as process:
+        try:
+            return process.wait(max(1.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGINT)
+            return process.wait()
+
+
+def find_texts(row: Row, part: str, given: argparse.Namespace, folder: Path) -> list[str]:
+    """The files of a part; two files instead of one TSV for a control, or for the first pairs."""
+    files = [find_file(given.data, name) for name in row[part]]
+    first = row.get("first") if part == "train" else None
+    if first is None and ("control" not in row or len(files) == 2):
+        return [str(path) for path in files]
+    pairs, sides = list(islice(PairFiles(*files), first)), [folder / f"{part}.{side}" for side in ("source", "target")]
+    sides[0].write_text("".join(f"{pair.source}\n" for pair in pairs), encoding="utf-8")
+    sides[1].write_text("".join(f"{pair.target}\n" for pair in pairs), encoding="utf-8")
+    return [str(path) for path in sides]
+
+
+def train_command(row: Row, files: dict[str, list[str]], given: argparse.Namespace, out: Path) -> list[str]:
+    """`saccade train`, given a recipe, the record of another seed, or only pairs"""
+    command = [sys.executable, "-m", "saccade", "train", "--out", str(out)]
+    settings = [f"train.seed={row['seed']}", f"train.device={given.device}", *row.get("set", [])]
+    if "like" in row:
+        command += [str(write_recipe(row["like"]["recipe"], given, out.with_name("recipe.toml")))]
+        settings += ["train.max_minutes=none", f"train.max_steps={row['like']['updates']}"]
+    elif "recipe" in row:
+        command += [row["recipe"], "--data-folder", str(given.data)]
+    else:
+        command += files["train"]
+        keys = ("data.valid", "data.valid_targets")
+        settings += [f"{key}={json.dumps(path)}" for key, path in zip(keys, files.get("valid", []), strict=False)]
+        for key in ("model", "budget"):
+            command += [f"--{key}", row[key]] if key in row else []
+    return [*command, *(part for setting in settings for part in ("--set", setting))]
+
+
+def write_recipe(recorded: Row, given: argparse.Namespace, path: Path) -> Path:
+    """The recipe of a record, with the files of this machine"""
+    tables = json.loads(json.dumps(recorded).replace("DATA", str(given.data)))
+    path.write_text(dump_toml(tables), encoding="utf-8")
+    return path
+
+
+def control_command(row: Row, files: dict[str, list[str]], given: argparse.Namespace, out: Path) -> list[str]:
+    command = [sys.executable, str(given.control), "--seed", str(row["seed"]), "--out", str(out)]
+    for option, part in (("--train", "train"), ("--valid", "valid"), ("--test", "test")):
+        command += [option, *files.get(part, files["test"])]
+    command += [*row["control"], *(["--lower"] if row.get("lower") else [])]
+    return command + (["--minutes", "10000", "--steps", str(row["like"]["steps"])] if "like" in row else [])
+
+
+def score_command(row: Row, files: dict[str, list[str]], out: Path) -> list[str]:
+    command = [sys.executable, str(Path(__file__).with_name("score_model.py")), str(out)]
+    for part in row["on"]:
+        command += ["--on", part, *files[part]]
+    command += ["--lower"] if row.get("lower") else []
+    return command + (["--moses", row["moses"]] if "moses" in row else [])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""Tables of scores on real data, generated from benchmarks/rows.toml and benchmarks/results, for docs/tables.py."""
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from measured import RESULTS, table
+
+from saccade.train.facts import Facts
+from saccade.train.plans import list_plans
+
+ROWS = Path(__file__).resolve().parents[1] / "benchmarks" / "rows.toml"
+Record = Mapping[str, Any]
+
+
+def load(name: str) -> dict[str, Any]:
+    records: dict[str, Any] = json.loads((RESULTS / name).read_text(encoding="utf-8"))
+    return records
+
+
+def results() -> str:
+    """Every run of rows.toml, with the mean of its seeds and its goal; those without a record are listed, too."""
+    runs = tomllib.loads(ROWS.read_text(encoding="utf-8"))["runs"]
+    records = load("scores.json")
+    means = {run["name"]: _mean(_by_seed(run, records)) for run in runs}
+    rows = []
+    for run in runs:
+        scores = _by_seed(run, records)
+        seeds = ", ".join(f"{score:.1f}" for score in scores.values()) or "not measured yet"
+        mean = means[run["name"]]
+        shown = "–" if mean is None else f"**{mean:.1f}**{' % wrong' if _is_wrong(run) else ''}"
+        rows.append([run["title"], _metric(run), seeds, shown, *_goal(run, mean, means)])
+    return table(["run", "metric", "seeds", "mean", "goal", "reached"], rows)
+
+
+def tokenised() -> str:
+    """Both metrics of Multi30k: sacrebleu, lower-cased, and the BLEU of tokenised text in papers."""
+    records = load("scores.json")
+    rows = []
+    for name in dict.fromkeys(key.rpartition("/")[0] for key in records):
+        tests = [_test_scores(record) for key, record in records.items() if key.rpartition("/")[0] == name]
+        if all("tokenised" in test for test in tests):
+            both = (f"{fmean(test[key] for test in tests):.2f}" for key in ("bleu", "tokenised"))
+            rows.append([f"`{name}`", *both])
+    return table(["run", "sacrebleu, lower-cased", "Moses tokens, lower-cased"], rows)
+
+
+def tried() -> str:
+    """Settings that were compared on the validation set of Multi30k."""
+    records = load("tried-multi30k.json")
+    rows = [
+        [f"`{name}`", f"{run['parameters'] / 1e6:.1f} M", f"{run['updates']:,}", run["about"], f"{run['bleu']:.1f}"]
+        for name, run in sorted(records.items(), key=lambda item: -item[1]["bleu"])
+    ]
+    return table(["run", "parameters", "updates", "settings", "BLEU on val, lower-cased"], rows)
+
+
+def pronunciation() -> str:
+    """Settings that were compared on the dev sets of ten languages of SIGMORPHON 2021."""
+    records = load("tried-g2p.json")
+    rows = []
+    for name, run in sorted(records.items(), key=lambda item: fmean(item[1]["wrong"].values())):
+        wrong = run["wrong"]
+        languages = ", ".join(f"{language} {share:.0f}" for language, share in wrong.items())
+        rows.append([f"`{name}`", run["about"], f"{fmean(wrong.values()):.1f}", languages])
+    return table(["run", "settings", "mean % wrong", "by language"], rows)
+
+
+def _by_seed(run: Record, records: Record) -> dict[str, float]:
+    """The score of each seed; for several languages, their mean, if all of them are there."""
+    pattern = re.compile(re.sub(r"\\{\w+\\}", r"\\w+", re.escape(run["name"])) + r"/(\d+)")
+    by_seed: dict[str, list[float]] = {}
+    for name, record in records.items():
+        if match := pattern.fullmatch(name):
+            by_seed.setdefault(match[1], []).append(_test_scores(record)["wrong" if _is_wrong(run) else "bleu"])
+    wanted = len(next(iter(run["each"].values()))) if "each" in run else 1
+    return {seed: fmean(scores) for seed, scores in sorted(by_seed.items()) if len(scores) == wanted}
+
+
+def _test_scores(record: Record) -> Record:
+    """A control has its scores at the top."""
+    scores: Record = record.get("scores", {}).get("test", record)
+    return scores
+
+
+def _mean(scores: Mapping[str, float]) -> float | None:
+    return fmean(scores.values()) if scores else None
+
+
+def _is_wrong(run: Record) -> bool:
+    return "wrong" in run.get("goal", {})
+
+
+def _metric(run: Record) -> str:
+    return "word error rate" if _is_wrong(run) else "BLEU, lower-cased" if run.get("data") == "multi30k" else "BLEU"
+
+
+def _goal(run: Record, mean: float | None, means: Mapping[str, float | None]) -> tuple[str, str]:
+    """The goal, and whether it is reached"""
+    goal = run.get("goal", {})
+    if not goal:
+        return "–", "–"
+    if "above" in goal:
+        shown = f"best of {' and '.join(f'`{name}`' for name in goal['above'])} + {goal['by']:g}"
+        controls = [score for name in goal["above"] if (score := means[name]) is not None]
+        least = max(controls) + goal["by"] if len(controls) == len(goal["above"]) else None
+    else:
+        least = goal.get("bleu", goal.get("wrong"))
+        shown = f"{'at most' if _is_wrong(run) else 'at least'} {least:g}"
+    if mean is None or least is None:
+        return shown, "open"
+    return shown, "yes" if (mean <= least if _is_wrong(run) else mean >= least) else "**no**"
+
+
+def plans() -> str:
+    """What the automatic recipe chooses from, best first, for sentences on a GPU."""
+    rows = []
+    for pairs, name in ((200_000, "vaswani2017"), (29_000, "vaswani2017"), (5_000, "bahdanau2014")):
+        facts = Facts(pairs=pairs, mean_words=12.0, mean_characters=120.0, alphabet=80, cuda=True)
+        for plan in list_plans(name, None, facts, "all"):
+            schedule = plan.schedule
+            least = f"at least {schedule.least_epochs:g} epochs" if schedule.least_epochs else ""
+            least = f"at least {schedule.least_updates:,} updates" if schedule.least_updates else least
+            cells = [f"{pairs:,}", f"`{name}`", plan.size, f"{schedule.r_drop:g}" if schedule.r_drop else "–"]
+            rows.append([*cells, f"{schedule.epochs:g}", least or "–", "yes" if schedule.needs_gpu else ""])
+    head = ["pairs", "model", "size", "R-Drop", "epochs, if there is time", "chosen if the time allows", "needs a GPU"]
+    return table(head, rows)

@@ -1,0 +1,41 @@
+"""The runs in benchmarks/*.toml: their settings are valid, their names unique, their controls and data are there."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from saccade import config
+from saccade.train.recipe import load_recipe, recipe_of
+from saccade.train.request import parse_budget
+
+ROOT = Path(__file__).parents[2]
+FILES = sorted((ROOT / "benchmarks").glob("*.toml"))
+
+
+def runs(path: Path) -> list[dict[str, Any]]:
+    """Every run, with the keys of its data."""
+    tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    return [tables["data"].get(run.get("data"), {}) | run for run in tables["runs"]]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_settings_of_every_run_are_valid(path: Path) -> None:
+    for run in runs(path):
+        if "recipe" in run:
+            load_recipe(ROOT / run["recipe"], run.get("set", []))
+        elif "control" not in run:
+            tables = {"data": {"pairs": "pairs.tsv"}, "model": {"name": run.get("model", "vaswani2017")}}
+            recipe_of(config.override(tables, run.get("set", [])), run["name"])
+        if "budget" in run:
+            parse_budget(run["budget"])
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_names_are_unique_and_goals_name_other_runs(path: Path) -> None:
+    names = [run["name"] for run in runs(path)]
+    assert len(names) == len(set(names))
+    for run in runs(path):
+        assert "train" in run and set(run.get("on", ["test"])) <= run.keys()
+        assert set(run.get("goal", {}).get("above", [])) <= set(names)
