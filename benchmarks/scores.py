@@ -48,6 +48,7 @@ from typing import Any
 
 from saccade.config import dump_toml
 from saccade.data import PairFiles
+from saccade.provenance import provenance
 from saccade.train.recipe_files import find_file
 
 ROOT = Path(__file__).parent.parent
@@ -118,6 +119,7 @@ def run_and_record(row: Row, given: argparse.Namespace, deadline: float, lock: L
     }
     record |= {"recipe_file": row["recipe"]} if "recipe" in row else {}
     record |= json.loads((folder / "model" / ("log.json" if "control" in row else "scores.json")).read_text("utf-8"))
+    record.setdefault("provenance", provenance(row["seed"]))
     add(given, name, record, lock)
     for part, scores in record.get("scores", {"test": record}).items():
         shown = ", ".join(f"{key} {scores[key]:.2f}" for key in ("bleu", "wrong") if key in scores)

@@ -15,11 +15,19 @@ class Embeddings(nn.Module):
     """Source and target embeddings and the output layer.
 
     `tie` is "none", "target" (the output layer is the target embedding, Press & Wolf 2017) or "all" (and the source
-    embedding: both sides must share one vocabulary).
+    embedding: both sides must share one vocabulary). Vectors are drawn with a standard deviation of width^−½, which suits
+    an output layer that shares them, unless `std` is another.
     """
 
     def __init__(
-        self, source_size: int, target_size: int, width: int, *, tie: Tie = "none", scale: bool = False
+        self,
+        source_size: int,
+        target_size: int,
+        width: int,
+        *,
+        tie: Tie = "none",
+        scale: bool = False,
+        std: float | None = None,
     ) -> None:
         super().__init__()
         if tie == "all" and source_size != target_size:
@@ -32,7 +40,7 @@ class Embeddings(nn.Module):
         self.source = self.target if tie == "all" else nn.Embedding(source_size, width, padding_idx=PAD)
         self.output = nn.Linear(width, target_size, bias=tie == "none")
         for embedding in dict.fromkeys((self.source, self.target)):  # once each, in the same order in every process
-            nn.init.normal_(embedding.weight, std=width**-0.5)
+            nn.init.normal_(embedding.weight, std=width**-0.5 if std is None else std)
             nn.init.zeros_(embedding.weight[PAD])
         if tie != "none":
             self.output.weight = self.target.weight

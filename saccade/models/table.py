@@ -16,6 +16,7 @@ from saccade.models.luong2015 import Luong2015
 from saccade.models.russin2019 import Russin2019
 from saccade.models.sutskever2014 import Sutskever2014
 from saccade.models.vaswani2017 import Vaswani2017
+from saccade.models.wu2019 import Wu2019
 from saccade.names import Registry, resolve
 from saccade.products import accelerate_linear_layers
 
@@ -29,6 +30,7 @@ MODELS: Mapping[str, type[Seq2Seq[Any, Any]]] = Registry[type[Seq2Seq[Any, Any]]
     "gehring2017": Gehring2017,
     "vaswani2017": Vaswani2017,
     "russin2019": Russin2019,
+    "wu2019": Wu2019,
 }
 
 

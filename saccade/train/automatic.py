@@ -140,7 +140,7 @@ def _with_vocabulary(data: Data, facts: Facts) -> tuple[Data, str]:
         policy = Policy(kind=task.pieces, size=2000)
         reason = f"a vocabulary of {'characters' if task.pieces == 'char' else 'words'}, the units of task:{data.task}"
     elif task is None and facts.is_pronunciation and not must_share:
-        joint, target = False, Policy(kind="word", size=2000)
+        joint, target = False, Policy(kind="word", size=2000, byte_fallback=False)  # a closed set
         reason = "sources are single words and targets are symbols between spaces: from characters to symbols"
     elif task is None and facts.mean_words <= 2.5:  # spelling, for example
         reason = "sources are single words, so tokens are characters"
@@ -160,6 +160,8 @@ def _usual_model(facts: Facts) -> tuple[str, str]:
         return ("vaswani2017", "there is a GPU") if facts.cuda else ("bahdanau2014", "the fastest without a GPU")
     if facts.pairs >= 10_000:
         return "vaswani2017", "enough pairs for a Transformer"
+    if facts.is_pronunciation:
+        return "wu2019", "few words, and their symbols have the order of their letters"
     return "bahdanau2014", "few pairs"
 
 

@@ -16,6 +16,7 @@ _R_DROP = 5.0
 _FEWEST_PER_EPOCH = 50  # updates; batches shrink until an epoch has this many
 _SMALLEST_BATCH = 250  # tokens
 _MANY_PAIRS = 100_000
+_ENOUGH_TO_CHOOSE_BY = 4_000  # pairs, of which a twentieth is held out
 WORTHWHILE = 1_500  # updates; with fewer, smaller batches learn more
 
 
@@ -77,6 +78,9 @@ def list_plans(name: str, preset: Any, facts: Facts, tie: str) -> list[ModelPlan
             size = f"width {width}, inner {inner}, 4 heads, {layers} + {layers} layers"
             plans.append(plan("tiny", schedule, size, **sizes, tie=tie))
         return plans
+    if name == "wu2019":
+        dropout = 0.4 if 0.0 < dropout < 0.3 else dropout  # for a few thousand words
+        return [plan("base", usual._replace(least_updates=WORTHWHILE)), plan("tiny")]
     if not facts.cuda:
         return [plan("small", usual._replace(least_updates=WORTHWHILE)), plan("tiny")]
     if facts.rule:
@@ -111,6 +115,9 @@ def plan_training(
     is_whole = updates == most
     # A CPU in a hurry can translate too few sentences for BLEU to choose by; in few epochs, the loss only falls.
     by_loss = not is_whole and not facts.cuda and facts.judge == "bleu"
+    # The share of right words among a few would choose by chance among many models, and prefer none of the last.
+    few_words = facts.judge == "exact" and facts.pairs < _ENOUGH_TO_CHOOSE_BY
+    checks = 4 if few_words else 20 if is_whole or facts.cuda else 8
     return Training(
         lr=_learning_rate(name, plan.settings, tokens, facts),
         warmup=200 if facts.rule else max(20, min(1000 if is_parallel(name) else 500, updates // 8)),
@@ -119,7 +126,7 @@ def plan_training(
         r_drop=plan.schedule.r_drop,
         ema=round(1 - 1 / max(20, min(2_000, 0.1 * updates)), 5),  # averages over the last tenth of the run
         max_steps=most,
-        check_every=max(20, min(1000, updates // 20 if is_whole or facts.cuda else updates // 8)),
+        check_every=max(20, min(1000, updates // checks)),
         judge="loss" if by_loss else facts.judge,
         judge_on=1000 if facts.cuda else 200 if is_whole else 100,
     )
@@ -148,4 +155,6 @@ def _learning_rate(name: str, settings: Any, tokens: int, facts: Facts) -> float
         return float(f"{rate:.1e}")
     if name == "gehring2017":
         return 1e-3
+    if name == "wu2019":
+        return 3e-3
     return 4e-3 if facts.rule and name == "bahdanau2014" else 2e-3

@@ -68,7 +68,7 @@ def test_the_shift_selects_the_step_that_aligns(vocabularies: Vocabularies) -> N
 
 @pytest.mark.parametrize(
     ("name", "shift"),
-    [("bahdanau2014", 0), ("luong2015", 0), ("gehring2017", 0), ("russin2019", 0), ("vaswani2017", 1)],
+    [("bahdanau2014", 0), ("luong2015", 0), ("gehring2017", 0), ("russin2019", 0), ("wu2019", 0), ("vaswani2017", 1)],
 )
 def test_a_token_is_aligned_by_the_step_of_its_model(
     name: str, shift: int, untrained: Callable[..., Seq2Seq[Any, Any]], vocabularies: Vocabularies

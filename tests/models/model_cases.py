@@ -25,6 +25,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "gehring2017": {"embedding": 8, "hidden": 6, "encoder_layers": 1, "decoder_layers": 1},
     "vaswani2017": {"width": 8, "inner": 12, "heads": 2, "encoder_layers": 1, "decoder_layers": 1},
     "russin2019": {"semantics": 6, "embedding": 5, "hidden": 8, "layers": 1},
+    "wu2019": {"embedding": 6, "hidden": 8, "layers": 1},
 }
 ONE_WAY: dict[str, Any] = {"bidirectional": False}
 CONDITIONAL: dict[str, Any] = {"decoder": "conditional"}
@@ -99,6 +100,7 @@ def _recurrent() -> list[Case]:
         {"layers": 2, "cell": "tanh", "first": "mean", "feeding": False, "attention": "tu2016"},
         {"layers": 2, "first": "zero", "hidden": 6, "tie": "all", "attention": "luong2015-local-p-general"},
     ]
+    wu: list[dict[str, Any]] = [{}, {"layers": 2, "jump": 1, "tie": "target"}, {"jump": 9, "cell": "gru", "tie": "all"}]
     return [
         *(Case("aligned-rnn", one) for one in aligned),
         *(Case("kalchbrenner2013", one) for one in kalchbrenner),
@@ -106,6 +108,7 @@ def _recurrent() -> list[Case]:
         *(Case("sutskever2014", one) for one in sutskever),
         *(Case("bahdanau2014", one) for one in bahdanau),
         *(Case("luong2015", one) for one in luong),
+        *(Case("wu2019", one) for one in wu),
     ]
 
 

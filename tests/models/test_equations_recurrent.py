@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import product
 
 import numpy as np
 import pytest
@@ -260,6 +261,38 @@ def luong2015(
         yield affine(p, "embeddings.output", affine(p, "narrow", read))  # (5)
 
 
+def wu2019(cell: str, longest: int, p: Parameters, source: list[int], target: list[int]) -> Iterator[Array]:
+    """By its definition: the sum over every path through the source, one by one"""
+    there = outputs(run(cell, p, "encoder.layers.0.0.unit", words(p, source)))
+    back = outputs(backwards(cell, p, "encoder.layers.0.1.unit", words(p, source)))
+    annotations = [np.concatenate(both) for both in zip(there, back)]  # (1)
+    states = outputs(run(cell, p, "decoder.unit", [p["embeddings.target.weight"][y] for y in target]))  # (2)
+
+    def jump(s: Array, place: int, next_place: int) -> float:  # (3)
+        hidden = affine(p, "decoder.jumps.of_state", s) + affine(p, "decoder.jumps_of_place", annotations[place])
+        scores = affine(p, "decoder.jumps.length", np.tanh(hidden))[: len(source) - place]  # none leads beyond the end
+        return float(softmax(scores)[next_place - place])
+
+    def output(s: Array, place: int) -> Array:  # (4)
+        hidden = affine(p, "decoder.outputs_of_state", s) + affine(p, "decoder.outputs_of_place", annotations[place])
+        return softmax(affine(p, "embeddings.output", np.tanh(hidden)))
+
+    def probability(steps: int, path: tuple[int, ...]) -> float:
+        """Of a path and of the outputs y_1 … before its last place"""
+        found = 1.0
+        for i, (place, next_place) in enumerate(zip((0, *path), path)):
+            found *= jump(states[i], place, next_place)
+            found *= output(states[i], next_place)[target[i + 1]] if i < steps - 1 else 1.0
+        return found
+
+    for steps in range(1, len(target) + 1):
+        total = np.zeros(p["embeddings.output.weight"].shape[0])
+        for path in product(range(len(source)), repeat=steps):
+            if all(0 <= after - before <= longest for before, after in zip((0, *path), path)):
+                total += probability(steps, path) * output(states[steps - 1], path[-1])
+        yield np.log(total / total.sum())  # (5) to (7)
+
+
 TRANSCRIPTIONS: dict[Case, Transcription] = {
     Case("aligned-rnn"): partial(aligned_rnn, "tanh"),
     Case("aligned-rnn", {"cell": "gru", "feedback": True}): partial(aligned_rnn, "gru"),
@@ -290,6 +323,8 @@ TRANSCRIPTIONS: dict[Case, Transcription] = {
     Case("luong2015", {"cell": "tanh", "attention": "luong2015-global-dot"}): partial(
         luong2015, "tanh", "backwards", dot, 1
     ),
+    Case("wu2019"): partial(wu2019, "lstm", 4),
+    Case("wu2019", {"cell": "gru", "jump": 2}): partial(wu2019, "gru", 2),
 }
 
 

@@ -74,6 +74,16 @@ RECURRENT: dict[str, tuple[str, dict[str, Any], Places]] = {
             "decoder.output_dropout": (OUTPUT, 1),
         },
     ),
+    "wu2019": (
+        "wu2019",
+        _DEEP,
+        {
+            "embedding_dropout": (EMBEDDING, 2),
+            "encoder.dropout": (LAYER, 2),
+            "layer_dropout": (LAYER, 2),  # of the annotations, and of the decoder's states
+            "decoder.output_dropout": (OUTPUT, 1),
+        },
+    ),
 }
 _BLOCKS = [f"encoder.0.around.{n}" for n in range(2)] + [f"decoder.0.around.{n}" for n in range(3)]
 _BLOCKS += ["encoder.0.feed_forward", "decoder.0.feed_forward"]
