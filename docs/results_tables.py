@@ -117,9 +117,10 @@ def _goal(run: Record, mean: float | None, means: Mapping[str, float | None]) ->
 
 
 def plans() -> str:
-    """What the automatic recipe chooses from, best first, for sentences on a GPU."""
+    """What the automatic recipe chooses from on a GPU, best first: for sentences, and for words and their phones."""
     rows = []
-    for pairs, name in ((200_000, "vaswani2017"), (29_000, "vaswani2017"), (5_000, "bahdanau2014")):
+    kinds = ((200_000, "vaswani2017"), (29_000, "vaswani2017"), (5_000, "bahdanau2014"), (800, "wu2019"))
+    for pairs, name in kinds:
         facts = Facts(pairs=pairs, mean_words=12.0, mean_characters=120.0, alphabet=80, cuda=True)
         for plan in list_plans(name, None, facts, "all"):
             schedule = plan.schedule

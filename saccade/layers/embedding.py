@@ -15,8 +15,8 @@ class Embeddings(nn.Module):
     """Source and target embeddings and the output layer.
 
     `tie` is "none", "target" (the output layer is the target embedding, Press & Wolf 2017) or "all" (and the source
-    embedding: both sides must share one vocabulary). Vectors are drawn with a standard deviation of width^−½, which suits
-    an output layer that shares them, unless `std` is another.
+    embedding: both sides must share one vocabulary). `std` is the standard deviation of the first vectors, by default
+    width^−½, which suits an output layer that shares them.
     """
 
     def __init__(

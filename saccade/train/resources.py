@@ -9,6 +9,7 @@ against fragmentation, is reserved. On a CPU nothing is tried, since a process t
 instead, the bytes that a row saves for the backward pass are counted, and half of the free memory is used.
 """
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -241,10 +242,10 @@ def choose_threads(run: TrainingRun) -> TrainingRun:
     if workers.count > 1:
         threads, reason = workers.broadcast(torch.get_num_threads), f"for each of {workers.count} workers"
     elif threads > 1:
-        updates, seconds = first_updates(run), {}
-        for count in (1, threads):
+        updates, seconds = first_updates(run), dict.fromkeys((1, threads), math.inf)
+        for count in (1, threads, threads, 1):  # twice: other programs may slow one of them down
             torch.set_num_threads(count)
-            seconds[count] = seconds_per_update(run, updates)
+            seconds[count] = min(seconds[count], seconds_per_update(run, updates))
         times = ", ".join(f"{1000 * taken:.0f} ms with {count}" for count, taken in seconds.items())
         reason = f"by the time of an update: {times}"
         threads = threads if seconds[threads] <= _GAIN * seconds[1] else 1

@@ -3,9 +3,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PROGRAM = Path(__file__).parents[2] / "benchmarks" / "shortlist.py"
 
 
+@pytest.mark.slow
 def test_a_tiny_run_measures_both_searches(tmp_path: Path) -> None:
     out = tmp_path / "shortlist.json"
     command = [sys.executable, PROGRAM, "--tiny", "--rounds", "1", "--frequent", "10", "--own", "2", "--out", out]

@@ -18,6 +18,7 @@ def test_every_model_can_be_captured(case: Case) -> None:
     assert find_host_reads(build(case).train()) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_every_preset_can_be_captured(name: str) -> None:
     for config in MODELS[name].PRESETS.values():

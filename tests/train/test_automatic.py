@@ -164,6 +164,20 @@ def test_single_words_become_characters() -> None:
     assert chosen.recipe.data.vocabulary.kind == "char" and "characters" in "\n".join(chosen.reasons)
 
 
+WORDS = replace(SENTENCES, pairs=800, mean_words=1.0, mean_characters=22.0, mean_target_words=6.0, target_words=60)
+
+
+def test_pronunciation_of_few_words_is_monotonic() -> None:
+    chosen = choose_recipe(DATA, WORDS)
+    assert chosen.recipe.model == "wu2019" and "the order of their letters" in "\n".join(chosen.reasons)
+    assert not chosen.recipe.data.target_vocabulary.byte_fallback  # phones are a closed set
+    assert chosen.recipe.data.vocabulary.byte_fallback  # letters are not
+    train = chosen.recipe.train
+    assert train.judge == "exact" and train.max_steps == 4 * train.check_every
+    assert choose_recipe(DATA, replace(WORDS, pairs=10_000)).recipe.model == "vaswani2017"
+    assert choose_recipe(DATA, replace(WORDS, target_words=400)).recipe.model == "bahdanau2014"
+
+
 def test_the_vocabulary_is_larger_than_the_alphabet() -> None:
     assert choose_recipe(DATA, replace(SENTENCES, pairs=300, alphabet=2500)).recipe.data.vocabulary.size > 260 + 2500
 
@@ -172,7 +186,8 @@ def test_a_requested_model_is_used() -> None:
     for name in MODELS:
         for facts in (SENTENCES, replace(SENTENCES, pairs=200_000, cuda=True)):
             chosen = choose_recipe(DATA, facts, name).recipe
-            assert chosen.model == name and chosen.settings.dropout == (0.3 if facts.pairs > 5_000 else 0.2)
+            for_few = 0.4 if name == "wu2019" else 0.2
+            assert chosen.model == name and chosen.settings.dropout == (0.3 if facts.pairs > 5_000 else for_few)
     with pytest.raises(UserError, match="did you mean 'cho2014'"):
         choose_recipe(DATA, SENTENCES, "cho2015")
 

@@ -77,6 +77,7 @@ def single_run(write_recipe: WriteRecipe, folders: Path) -> Path:
     return folders / "one"
 
 
+@pytest.mark.slow
 def test_two_workers_compute_the_losses_and_weights_of_one(
     write_recipe: WriteRecipe, tmp_path: Path, single_run: Path
 ) -> None:

@@ -256,7 +256,7 @@ def test_full_disk_ends_the_run_and_keeps_the_last_checkpoint(
     assert metrics(out) == metrics(tmp_path / "reference")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_interrupted_run_is_saved_and_resumes_the_same(
     number: signal.Signals, write_recipe: Callable[..., Path], tmp_path: Path
 ) -> None:

@@ -94,7 +94,7 @@ def test_weights_of_another_type_are_refused(model: Path, make_recipe: MakeRecip
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("optimiser", ["adamw", "muon"])
+@pytest.mark.parametrize("optimiser", ["adamw", pytest.param("muon", marks=pytest.mark.slow)])
 def test_frozen_parameters_stay_equal_to_the_bit(optimiser: str, make_recipe: MakeRecipe, tmp_path: Path) -> None:
     frozen = {"train.freeze": ["encoder", "embeddings.*", "decoder.of_*.bias"], "train.optimiser": optimiser}
     recipe = make_recipe(**frozen, **{"train.average": 3, "train.check_every": 1, "train.judge": "loss"})

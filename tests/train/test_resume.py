@@ -99,6 +99,7 @@ def draw_kills(random: Random, count: int) -> list[KillPoint | float]:
     return kills
 
 
+@pytest.mark.slow
 def test_killed_run_resumes_to_the_bit(write_recipe: WriteRecipe, tmp_path: Path) -> None:
     kill_and_resume(write_recipe(**{"train.max_steps": 22, "train.average": 3}), tmp_path, draw_kills(Random(1), 5))
 

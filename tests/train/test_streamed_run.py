@@ -52,6 +52,7 @@ def test_number_of_processes_changes_nothing(make_recipe: MakeRecipe, pairs_file
     assert resumed.data.processes == 0  # which a resumed run may change, since it changes nothing else
 
 
+@pytest.mark.slow
 def test_epoch_of_several_streams_ends_the_run(make_recipe: MakeRecipe, pairs_file: Path, tmp_path: Path) -> None:
     recipe = make_recipe(
         **settings(pairs_file, **{"train.max_steps": None, "train.max_epochs": 1, "data.sampling": 0.0})

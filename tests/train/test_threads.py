@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,7 @@ def test_few_updates_are_measured_if_they_are_slow(
 ) -> None:
     made = []
     monkeypatch.setattr(resources, "update", lambda run, batches: made.append(update(run, batches)))
+    monkeypatch.setattr(resources, "_PATIENCE", math.inf)
     run = start(make_recipe(), tmp_path / "run")
     assert seconds_per_update(run, first_updates(run, 4)) > 0 and len(made) == 1 + 4
     monkeypatch.setattr(resources, "_PATIENCE", 0.0)
@@ -113,6 +115,7 @@ def test_a_small_gain_is_not_worth_all_threads(
     assert load_recipe(tmp_path / "run" / "recipe.toml").train.threads == 1
 
 
+@pytest.mark.slow
 def test_an_automatic_thread_count_learns_as_a_given_one(
     make_recipe: MakeRecipe, tmp_path: Path, two_threads: None
 ) -> None:
