@@ -147,8 +147,7 @@ def _with_vocabulary(data: Data, facts: Facts) -> tuple[Data, str]:
     else:
         joint = joint and (must_share or facts.overlap >= _ONE_ALPHABET)
         size = 100 * round(0.47 * math.sqrt(facts.pairs) * (1.0 if joint else 0.6))
-        spelling = 260 + facts.alphabet  # special and byte ids, and every character
-        policy = Policy(kind="unigram", size=max(400, min(16_000, size), spelling + facts.alphabet // 4))
+        policy = Policy(kind="unigram", size=max(400, min(16_000, size), facts.spelling + facts.alphabet // 4))
         reason = f"a {'joint ' * joint}vocabulary of at most {policy.size:,} tokens"
         reason += "" if joint else " for each side" + ": two alphabets" * data.joint
     return replace(data, vocabulary=policy, target_vocabulary=target, joint=joint), reason
@@ -220,8 +219,15 @@ def _batches_within(
     """The largest batches with which the time allows enough updates, and how many it allows."""
     largest = usual.batch_tokens
     choices = [largest] if facts.cuda else [largest, *(tokens for tokens in (1_000, 600, 400) if tokens < largest)]
-    pace = partial(updates_per_second, name, plan.settings, device=torch.device("cuda" if facts.cuda else "cpu"))
-    pace = partial(pace, vocabulary=policy.size, length=round(facts.tokens(policy)), seconds=min(1.0, 0.2 * minutes))
+    pace = partial(
+        updates_per_second,
+        name,
+        plan.settings,
+        device=torch.device("cuda" if facts.cuda else "cpu"),
+        vocabulary=facts.target_size(policy),
+        length=round(facts.tokens(policy)),
+        seconds=min(1.0, 0.2 * minutes),
+    )
     ends = {tokens: 1 / pace(replace(usual, tokens=tokens)) for tokens in {largest, choices[-1]}}
     for tokens in choices:  # an update costs a + b·tokens
         share = (tokens - choices[-1]) / max(1, largest - choices[-1])

@@ -15,6 +15,7 @@ from saccade.train.dataset import FIRST_PAIRS, read_first_pairs
 
 _CHARACTERS = {"char": 1.0, "word": 2.0}  # per token, about; 3 per subword
 _MOST_SYMBOLS = 300  # different phones, with stress and tone
+_SPECIAL = 4  # padding, unknown, start and end
 _SINGLE_WORD = 1.5  # mean words of a side at most, for texts that are single words
 
 
@@ -78,6 +79,17 @@ class Facts:
     def tokens(self, policy: Policy) -> float:
         """Approximate number of tokens per text, including the end symbol."""
         return max(8.0, self.mean_characters / 2 / _CHARACTERS.get(policy.kind, 3.0))
+
+    @property
+    def spelling(self) -> int:
+        """Number of tokens that can spell every text: special ones, bytes, and every character."""
+        return _SPECIAL + 256 + self.alphabet
+
+    def target_size(self, policy: Policy) -> int:
+        """Approximate number of different tokens on the target side; `policy.size` is only a maximum."""
+        if self.is_pronunciation:
+            return _SPECIAL + self.target_words
+        return min(policy.size, self.spelling) if policy.kind == "char" else policy.size
 
 
 def _overlap(first: Counter[str], second: Counter[str]) -> float:

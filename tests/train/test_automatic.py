@@ -178,6 +178,21 @@ def test_pronunciation_of_few_words_is_monotonic() -> None:
     assert choose_recipe(DATA, replace(WORDS, target_words=400)).recipe.model == "bahdanau2014"
 
 
+def test_the_time_is_measured_with_as_many_tokens_as_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A vocabulary of characters or of phones has far fewer than its maximum."""
+    sizes = []
+
+    def pace(*_: object, vocabulary: int, **__: object) -> float:
+        sizes.append(vocabulary)
+        return 10.0
+
+    monkeypatch.setattr("saccade.train.automatic.updates_per_second", pace)
+    for facts, size in ((WORDS, 64), (replace(WORDS, target_words=400), 260 + WORDS.alphabet)):
+        sizes.clear()
+        choose_recipe(DATA, facts, minutes=5.0)
+        assert set(sizes) == {size}
+
+
 def test_the_vocabulary_is_larger_than_the_alphabet() -> None:
     assert choose_recipe(DATA, replace(SENTENCES, pairs=300, alphabet=2500)).recipe.data.vocabulary.size > 260 + 2500
 
