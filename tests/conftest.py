@@ -1,5 +1,6 @@
 """Fixtures for several folders: two small models, trained in seconds, and a factory of untrained ones."""
 
+import gc
 import random
 from collections.abc import Callable
 from dataclasses import replace
@@ -32,6 +33,13 @@ PAIRS = [
 ]
 
 torch.set_num_threads(1)  # there is one test worker per core
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of collected tests stay until the end: every garbage collection would traverse them again."""
+    gc.collect()
+    gc.freeze()
+
 
 Untrained = Callable[..., Seq2Seq[Any, Any]]
 

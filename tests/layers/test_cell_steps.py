@@ -76,7 +76,7 @@ def test_a_frozen_unit_passes_gradients_on() -> None:
     assert steps.grad is not None and all(weight.grad is None for weight in unit.parameters())
 
 
-@each_cell
+@pytest.mark.parametrize("cell", [pytest.param("tanh", marks=pytest.mark.slow), "gru", "lstm"])
 def test_finished_steps_are_freed(cell: Cell) -> None:
     drawn = draw(cell, 3)
 

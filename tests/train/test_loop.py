@@ -74,7 +74,7 @@ def test_another_seed_gives_another_run(make_recipe: MakeRecipe, tmp_path: Path)
     assert a == b != c
 
 
-@pytest.mark.parametrize("accumulate", [1, 3])
+@pytest.mark.parametrize("accumulate", [pytest.param(1, marks=pytest.mark.slow), 3])
 def test_budget_of_epochs_ends_the_run(accumulate: int, make_recipe: MakeRecipe, tmp_path: Path) -> None:
     budget = {"train.max_steps": None, "train.max_epochs": 1, "train.accumulate": accumulate, "train.judge": "loss"}
     recipe = make_recipe(**budget)

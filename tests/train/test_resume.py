@@ -157,7 +157,7 @@ def test_run_with_a_raised_budget_equals_the_longer_run(make_recipe: MakeRecipe,
     assert_same_run(tmp_path / "cut", tmp_path / "whole")
 
 
-@pytest.mark.parametrize("option", ["R-Drop", "SimCut"])
+@pytest.mark.parametrize("option", ["R-Drop", pytest.param("SimCut", marks=pytest.mark.slow)])
 def test_run_on_small_data_continues_to_the_bit(option: str, make_recipe: MakeRecipe, tmp_path: Path) -> None:
     """Stopped in the second of two epochs in both directions."""
 
