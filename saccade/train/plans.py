@@ -115,7 +115,7 @@ def plan_training(
     is_whole = updates == most
     # A CPU in a hurry can translate too few sentences for BLEU to choose by; in few epochs, the loss only falls.
     by_loss = not is_whole and not facts.cuda and facts.judge == "bleu"
-    # The share of right words among a few would choose by chance among many models, and prefer none of the last.
+    # On a few held-out words, scores differ by chance: among many validations, a lucky early one would win.
     few_words = facts.judge == "exact" and facts.pairs < _ENOUGH_TO_CHOOSE_BY
     checks = 4 if few_words else 20 if is_whole or facts.cuda else 8
     return Training(
