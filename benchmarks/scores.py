@@ -20,11 +20,16 @@ The file lists runs, in tables [[runs]] with the keys
     control   the arguments of --control, a program that is no part of Saccade, with the arguments --train, --valid,
               --test, --seed, --lower and --out, and which writes log.json and hypotheses.txt
 
-A time limit means nothing on a shared machine. So run one seed alone, and then the others with --like SEED, which
-trains them by the recipe and for the number of updates of that seed's record:
+    ensemble  a list of seeds: instead of training, score their models of the run `of`, which are in --work, together
+    of        the name of that run
 
-    python benchmarks/scores.py benchmarks/rows.toml --data DATA --only europarl-automatic --seeds 1
-    python benchmarks/scores.py benchmarks/rows.toml --data DATA --only europarl-automatic --seeds 2 3 --like 1
+A time limit means nothing on a shared machine. So time each run by itself for some seconds, which records the updates
+that its minutes would allow (benchmarks/alone.py), and then train all of them at once by these recipes and updates:
+
+    python benchmarks/scores.py benchmarks/rows.toml --data DATA --only 'europarl-*' --alone 20 --at-once 3
+    python benchmarks/scores.py benchmarks/rows.toml --data DATA --only 'europarl-*' --like alone --at-once 3
+
+--like also takes a seed, to repeat its recipe and updates.
 
 Each run is one `saccade train`, and its best model translates with the default search. Results are added to --out under
 NAME/SEED, with the command, the recipe, the updates and the seconds. Runs that are in --out already are not repeated.
@@ -52,7 +57,7 @@ from saccade.provenance import provenance
 from saccade.train.recipe_files import find_file
 
 ROOT = Path(__file__).parent.parent
-KEPT = ("model", "budget", "set", "control", "note")
+KEPT = ("model", "budget", "set", "control", "of", "ensemble", "note")
 Row = dict[str, Any]
 
 
@@ -63,9 +68,8 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=["*"], help="names of runs, or patterns")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument("--at-once", type=int, default=1)
-    parser.add_argument(
-        "--like", type=int, metavar="SEED", help="repeat the recipe and the updates of this seed's record"
-    )
+    parser.add_argument("--alone", type=float, metavar="SECONDS", help="only time each run, one at a time")
+    parser.add_argument("--like", metavar="SEED", help="repeat the recipe and the updates of this seed, or of `alone`")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--control", type=Path, help="the program of the rows that are controls")
     parser.add_argument("--seconds", type=float, default=1e9, help="end all runs after this time, and score them")
@@ -84,10 +88,16 @@ def planned(given: argparse.Namespace) -> Iterator[Row]:
     done = json.loads(given.out.read_text(encoding="utf-8")) if given.out.exists() else {}
     for run in (expansion for entry in tables["runs"] for expansion in expanded(entry)):
         if any(fnmatch.fnmatch(run["name"], pattern) for pattern in given.only):
-            for seed in given.seeds:
+            for seed in given.seeds if given.alone is None else ["alone"]:
                 if f"{run['name']}/{seed}" not in done:
                     like = {} if given.like is None else {"like": done[f"{run['name']}/{given.like}"]}
-                    yield {"on": ["test"], **tables["data"].get(run.get("data"), {}), **run, **like, "seed": seed}
+                    yield {
+                        "on": ["test"],
+                        **tables.get("data", {}).get(run.get("data"), {}),
+                        **run,
+                        **like,
+                        "seed": seed,
+                    }
 
 
 def expanded(run: Row) -> Iterator[Row]:
@@ -104,13 +114,14 @@ def run_and_record(row: Row, given: argparse.Namespace, deadline: float, lock: L
         return
     folder.mkdir(parents=True, exist_ok=True)
     files = {part: find_texts(row, part, given, folder) for part in ("train", "valid", "test") if part in row}
-    command = (control_command if "control" in row else train_command)(row, files, given, folder / "model")
+    command = command_of(row, files, given, folder / "model")
     log, begun = folder / "log", time.monotonic()
     with log.open("w", encoding="utf-8") as file:
         code = run_until(command, file, deadline)
         seconds = time.monotonic() - begun
-        if code in (0, 1) and "control" not in row:  # 1: interrupted at the deadline
-            code = run_until(score_command(row, files, folder / "model"), file, deadline + 60)
+        is_trained = "control" not in row and "ensemble" not in row and given.alone is None
+        if code in (0, 1) and is_trained:  # 1: interrupted at the deadline
+            code = run_until(score_command(row, files, [folder / "model"], folder), file, deadline + 60)
     if code:
         print(f"{name}: failed, see {log}\n" + log.read_text(encoding="utf-8")[-300:], flush=True)
         return
@@ -118,9 +129,13 @@ def run_and_record(row: Row, given: argparse.Namespace, deadline: float, lock: L
         key: row[key] for key in KEPT if key in row
     }
     record |= {"recipe_file": row["recipe"]} if "recipe" in row else {}
-    record |= json.loads((folder / "model" / ("log.json" if "control" in row else "scores.json")).read_text("utf-8"))
-    record.setdefault("provenance", provenance(row["seed"]))
+    written = "alone.json" if given.alone is not None else "model/log.json" if "control" in row else "scores.json"
+    record |= json.loads((folder / written).read_text("utf-8"))
+    record.setdefault("provenance", provenance(seed_of(row)))
     add(given, name, record, lock)
+    if given.alone is not None:
+        print(f"{name}: {record['updates_per_second']:.1f} updates per second", flush=True)
+        return
     for part, scores in record.get("scores", {"test": record}).items():
         shown = ", ".join(f"{key} {scores[key]:.2f}" for key in ("bleu", "wrong") if key in scores)
         print(f"{name}: {part} {shown}, {seconds:.0f} s", flush=True)
@@ -136,6 +151,10 @@ def add(given: argparse.Namespace, name: str, record: Row, lock: Lock) -> None:
         found[name] = json.loads(text)
         given.out.parent.mkdir(parents=True, exist_ok=True)
         given.out.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def seed_of(row: Row) -> int:
+    return 1 if row["seed"] == "alone" else int(row["seed"])
 
 
 def run_until(command: list[str], log: Any, deadline: float) -> int:
@@ -161,10 +180,28 @@ def find_texts(row: Row, part: str, given: argparse.Namespace, folder: Path) -> 
     return [str(path) for path in sides]
 
 
+def command_of(row: Row, files: dict[str, list[str]], given: argparse.Namespace, out: Path) -> list[str]:
+    if "ensemble" in row:
+        members = [given.work / row["of"] / str(seed) / "model" for seed in row["ensemble"]]
+        return score_command(row, files, members, out.parent)
+    if given.alone is not None:
+        return alone_command(row, files, given, out)
+    return (control_command if "control" in row else train_command)(row, files, given, out)
+
+
+def alone_command(row: Row, files: dict[str, list[str]], given: argparse.Namespace, out: Path) -> list[str]:
+    """benchmarks/alone.py, given the arguments of `saccade` or of the control"""
+    command = [sys.executable, str(Path(__file__).with_name("alone.py")), "--lock", str(given.work / "lock")]
+    command += ["--seconds", str(given.alone), "--out", str(out.with_name("alone.json"))]
+    if "control" in row:
+        return [*command, "--control", str(given.control), "--", *control_command(row, files, given, out)[2:]]
+    return [*command, "--", *train_command(row, files, given, out)[3:]]
+
+
 def train_command(row: Row, files: dict[str, list[str]], given: argparse.Namespace, out: Path) -> list[str]:
     """`saccade train`, given a recipe, the record of another seed, or only pairs"""
     command = [sys.executable, "-m", "saccade", "train", "--out", str(out)]
-    settings = [f"train.seed={row['seed']}", f"train.device={given.device}", *row.get("set", [])]
+    settings = [f"train.seed={seed_of(row)}", f"train.device={given.device}", *row.get("set", [])]
     if "like" in row:
         command += [str(write_recipe(row["like"]["recipe"], given, out.with_name("recipe.toml")))]
         settings += ["train.max_minutes=none", f"train.max_steps={row['like']['updates']}"]
@@ -187,15 +224,15 @@ def write_recipe(recorded: Row, given: argparse.Namespace, path: Path) -> Path:
 
 
 def control_command(row: Row, files: dict[str, list[str]], given: argparse.Namespace, out: Path) -> list[str]:
-    command = [sys.executable, str(given.control), "--seed", str(row["seed"]), "--out", str(out)]
+    command = [sys.executable, str(given.control), "--seed", str(seed_of(row)), "--out", str(out)]
     for option, part in (("--train", "train"), ("--valid", "valid"), ("--test", "test")):
         command += [option, *files.get(part, files["test"])]
     command += [*row["control"], *(["--lower"] if row.get("lower") else [])]
     return command + (["--minutes", "10000", "--steps", str(row["like"]["steps"])] if "like" in row else [])
 
 
-def score_command(row: Row, files: dict[str, list[str]], out: Path) -> list[str]:
-    command = [sys.executable, str(Path(__file__).with_name("score_model.py")), str(out)]
+def score_command(row: Row, files: dict[str, list[str]], models: list[Path], out: Path) -> list[str]:
+    command = [sys.executable, str(Path(__file__).with_name("score_model.py")), *map(str, models), "--out", str(out)]
     for part in row["on"]:
         command += ["--on", part, *files[part]]
     command += ["--lower"] if row.get("lower") else []

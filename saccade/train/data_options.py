@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from saccade import tasks
 from saccade.data import Cleaning, Fields, PairFiles, PairSource, open_pairs
 from saccade.data.formats import has_named_fields
+from saccade.data.shapes import MOST_SHAPES
 from saccade.errors import UserError
 from saccade.names import hub_name, is_stdin, task_name
 from saccade.ranges import (
@@ -107,6 +108,9 @@ class Data(Checked):
     processes: Annotated[
         CountOrZero | _Auto, Help("Processes that prepare batches when streaming; auto: at most 8.")
     ] = "auto"
+    batch_shapes: Annotated[
+        Count, Help("Maximum number of batch shapes: with few, batches mix lengths; with many, there is less padding.")
+    ] = MOST_SHAPES
     alignments: Annotated[
         str | None, Help('A file of word links i-j, one line per pair, for train.guided; or "task".')
     ] = None

@@ -138,6 +138,7 @@ class TranslationLearner(Learner[Batch]):
             self.dataset.corpus,
             tokens=tokens,
             seed=self.training.seed,
+            shapes=self.recipe.data.batch_shapes,
             pinned=pinned,
             both_directions=self.recipe.data.both_directions,
         )
