@@ -75,6 +75,7 @@ class Jumps(nn.Module):
     def forward(self, states: Tensor, places: Places) -> Tensor:
         """states s (B, Q, hidden) → log p of each jump from each place (B, Q, S, K + 1)"""
         scores = self.length(torch.tanh(self.of_state(states)[:, :, None] + places.jumps[:, None]))
+        scores = scores.to(_precise(scores))  # half precision has no such number
         return _log_softmax(scores.masked_fill(~places.reachable[:, None], _IMPOSSIBLE))
 
     def move(self, after: Tensor, jumps: Tensor) -> Tensor:

@@ -21,3 +21,17 @@ def test_bfloat16_autocast_trains(name: str) -> None:
     near.float().logsumexp(-1).sum().backward()
     assert (near.float() - exact).norm() / exact.norm() < 0.05
     assert all(p.grad is None or p.grad.isfinite().all() for p in model.parameters())
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_weights_in_float16_translate(name: str) -> None:
+    """As a search on a GPU does."""
+    torch.manual_seed(1)
+    model = MODELS[name](replace(MODELS[name].PRESETS["tiny"], dropout=0.0), 11, 11).eval()
+    source, target = torch.randint(4, 11, (2, 5)), torch.randint(4, 11, (2, 4))
+    readable = torch.ones_like(source, dtype=torch.bool)
+    readable[0, 3:] = False
+    with torch.no_grad():
+        exact = model(source, readable, target)
+        near = model.half()(source, readable, target)
+    assert (near.float() - exact).norm() / exact.norm() < 0.05
