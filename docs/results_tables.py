@@ -10,6 +10,7 @@ from typing import Any
 
 from measured import RESULTS, table
 
+from saccade.errors import plural
 from saccade.train.facts import Facts
 from saccade.train.plans import list_plans
 
@@ -33,13 +34,16 @@ def results() -> str:
         seeds = ", ".join(f"{score:.1f}" for score in scores.values()) or "not measured yet"
         mean = means[run["name"]]
         shown = "–" if mean is None else f"**{mean:.1f}**{' % wrong' if _is_wrong(run) else ''}"
-        rows.append([run["title"], _metric(run), seeds, shown, *_goal(run, mean, means)])
+        goal, reached = _goal(run, mean, means)
+        if 0 < len(scores) < run.get("seeds", 3) and reached != "–":
+            reached += f", with {plural(len(scores), 'seed')}"
+        rows.append([run["title"], _metric(run), seeds, shown, goal, reached])
     return table(["run", "metric", "seeds", "mean", "goal", "reached"], rows)
 
 
 def tokenised() -> str:
     """Both metrics of Multi30k: sacrebleu, lower-cased, and the BLEU of tokenised text in papers."""
-    records = load("scores.json")
+    records = {name: record for name, record in load("scores.json").items() if not name.endswith("/alone")}
     rows = []
     for name in dict.fromkeys(key.rpartition("/")[0] for key in records):
         tests = [_test_scores(record) for key, record in records.items() if key.rpartition("/")[0] == name]

@@ -2,9 +2,7 @@
 
 import contextlib
 import io
-import os
 import re
-import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -12,8 +10,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from typer.testing import CliRunner
 
 import saccade
+from saccade.cli.commands import app
 from saccade.models import MODELS
 from saccade.tasks import task
 from saccade.train.recipe import recipe_of
@@ -165,10 +165,8 @@ def test_commands_shown_exist(program: str, subcommand: str) -> None:
         assert re.search(rf"^{re.escape(subcommand)}:", makefile, re.MULTILINE), f"make has no target {subcommand}"
         return
     arguments = [subcommand] if subcommand.startswith("-") else [subcommand, "--help"]
-    cli = [sys.executable, "-m", "saccade", *arguments]
-    wide = {**os.environ, "COLUMNS": "200"}  # so that no option is truncated
-    done = subprocess.run(cli, capture_output=True, text=True, cwd=ROOT, check=False, env=wide)
-    assert done.returncode == 0, f"saccade {' '.join(arguments)}: {done.stdout}{done.stderr}"
+    done = CliRunner().invoke(app, arguments, env={"COLUMNS": "200"})  # so that no option is truncated
+    assert done.exit_code == 0, f"saccade {' '.join(arguments)}: {done.output}"
     for option in commands()[program, subcommand]:
         assert re.search(rf"{option}\b", done.stdout), f"saccade {subcommand} has no option {option}"
 

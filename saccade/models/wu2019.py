@@ -78,15 +78,20 @@ class Jumps(nn.Module):
         scores = scores.to(_precise(scores))  # half precision has no such number
         return _log_softmax(scores.masked_fill(~places.reachable[:, None], _IMPOSSIBLE))
 
-    def move(self, after: Tensor, jumps: Tensor) -> Tensor:
-        """log β_{i−1} (…, S), log p of the jumps (…, S, K + 1) → log α_i (…, S)"""
-        paths = after[..., None] + jumps
-        length = after.shape[-1]
+    def arrive(self, jumps: Tensor) -> Tensor:
+        """log p of the jumps from each place (…, S, K + 1) → log p of those to each place, longest first"""
+        length, reach = jumps.shape[-2:]
         arrivals = [
-            F.pad(paths[..., : max(0, length - k), k], (min(k, length), 0), value=_IMPOSSIBLE)
-            for k in range(jumps.shape[-1])
+            F.pad(jumps[..., : max(0, length - k), k], (min(k, length), 0), value=_IMPOSSIBLE)
+            for k in reversed(range(reach))
         ]
-        return torch.logsumexp(torch.stack(arrivals), 0)
+        return torch.stack(arrivals, -1)
+
+    def move(self, after: Tensor, arrivals: Tensor) -> Tensor:
+        """log β_{i−1} (…, S), log p of the jumps to each place (…, S, K + 1) → log α_i (…, S)"""
+        reach = arrivals.shape[-1]
+        origins = F.pad(after, (reach - 1, 0), value=_IMPOSSIBLE).unfold(-1, reach, 1)
+        return torch.logsumexp(origins + arrivals, -1)
 
 
 class Decoder(nn.Module):
@@ -163,7 +168,7 @@ class Wu2019(Seq2Seq[Places, Moving]):
         state = unit.advance(unit.of_input(last), moving.state)
         states = self.layer_dropout(unit.read(state)).unflatten(0, (sentences, -1))  # (B, N, hidden)
         jumps, outputs = self._at_every_place(states, fixed)
-        before = self.decoder.jumps.move(after, jumps.flatten(0, 1))
+        before = self.decoder.jumps.move(after, self.decoder.jumps.arrive(jumps.flatten(0, 1)))
         self._record(before[:, None])
         outputs = outputs.flatten(0, 1)
         return _mixed(before, outputs), Moving(state, before, outputs)
@@ -175,10 +180,10 @@ class Wu2019(Seq2Seq[Places, Moving]):
         states, _ = unit.run(unit.of_input(last), moving.state)
         jumps, outputs = self._at_every_place(self.layer_dropout(states), places)
         written = _of_tokens(outputs[:, :-1], target[:, 1:, None])  # (B, T − 1, S)
-        before = [self.decoder.jumps.move(moving.before, jumps[:, 0])]
-        for i in range(written.shape[1]):
-            after = _after(before[-1], written[:, i])
-            before.append(self.decoder.jumps.move(after, jumps[:, i + 1]))
+        arrivals = self.decoder.jumps.arrive(jumps).unbind(1)  # for all steps at once
+        before = [self.decoder.jumps.move(moving.before, arrivals[0])]
+        for arrival, likelihood in zip(arrivals[1:], written.unbind(1), strict=True):
+            before.append(self.decoder.jumps.move(_after(before[-1], likelihood), arrival))
         weights = torch.stack(before, 1)
         self._record(weights)
         return _mixed(weights, outputs)

@@ -35,6 +35,26 @@ train = ["train-few.tsv"]
 test = ["valid.tsv"]
 lower = true
 control = ["--size", "tiny"]
+
+[[runs]]
+name = "minute"
+train = ["train-few.tsv"]
+test = ["valid.tsv"]
+budget = "1m"
+set = ["train.judge_on=2", "train.threads=1", "model.preset=tiny"]
+
+[[runs]]
+name = "control-minute"
+train = ["train-few.tsv"]
+test = ["valid.tsv"]
+control = ["--minutes", "1"]
+
+[[runs]]
+name = "together"
+train = ["train-few.tsv"]
+test = ["valid.tsv"]
+of = "cats-few"
+ensemble = [7, 8]
 """
 RECIPE = """
 [data]
@@ -46,6 +66,16 @@ preset = "tiny"
 max_steps = 1
 judge_on = 2
 threads = 1
+"""
+TIMED = """
+import sys, time, torch
+weight = torch.nn.Parameter(torch.zeros(1))
+optimiser = torch.optim.SGD([weight], lr=1.0)
+schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: 1.0)
+while True:
+    time.sleep(0.01)
+    optimiser.step()
+    schedule.step()
 """
 CONTROL = """
 import json, sys
@@ -70,11 +100,11 @@ def data(tmp_path: Path) -> Path:
     return folder
 
 
-def run(tmp_path: Path, data: Path, *arguments: str) -> dict[str, Any]:
+def run(tmp_path: Path, data: Path, *arguments: str, program: str = CONTROL) -> dict[str, Any]:
     rows, recipe, control = tmp_path / "rows.toml", tmp_path / "recipe.toml", tmp_path / "control.py"
     rows.write_text(ROWS.replace("RECIPE", str(recipe)), encoding="utf-8")
     recipe.write_text(RECIPE, encoding="utf-8")
-    control.write_text(CONTROL, encoding="utf-8")
+    control.write_text(program, encoding="utf-8")
     command = [sys.executable, BENCHMARKS / "scores.py", rows, "--data", data, "--control", control, "--device", "cpu"]
     places = ["--work", tmp_path / "work", "--out", tmp_path / "out.json"]
     subprocess.run([*command, *places, *arguments], check=True, capture_output=True)
@@ -108,3 +138,24 @@ def test_a_control_gets_two_files_and_is_not_repeated(tmp_path: Path, data: Path
     changed = {"control/1": {"bleu": 2.0}}
     (tmp_path / "out.json").write_text(json.dumps(changed), encoding="utf-8")
     assert run(tmp_path, data, "--only", "control") == changed
+
+
+@pytest.mark.slow
+def test_runs_are_timed_one_at_a_time_and_repeated_for_their_updates(tmp_path: Path, data: Path) -> None:
+    found = run(tmp_path, data, "--only", "*minute", "--alone", "1", "--at-once", "2", program=TIMED)
+    ours, control = found["minute/alone"], found["control-minute/alone"]
+    assert ours["updates_per_second"] > 0 and 0 < ours["updates"] <= 61 * ours["updates_per_second"]
+    assert 0 < control["steps"] == pytest.approx(60 * control["updates_per_second"], rel=0.01) and control["steps"] < 6000
+    found["minute/alone"]["updates"] = 3
+    (tmp_path / "out.json").write_text(json.dumps(found), encoding="utf-8")
+    found = run(tmp_path, data, "--only", "minute", "control-minute", "--like", "alone")
+    assert found["minute/1"]["updates"] == 3 and found["minute/1"]["recipe"]["train"]["max_minutes"] is None
+    assert found["control-minute/1"]["values"][-4:] == ["--minutes", "10000", "--steps", str(control["steps"])]
+
+
+@pytest.mark.slow
+def test_models_of_several_seeds_are_scored_together(tmp_path: Path, data: Path) -> None:
+    run(tmp_path, data, "--only", "cats-few", "--seeds", "7", "8", "--at-once", "2")
+    together = run(tmp_path, data, "--only", "together")["together/1"]
+    assert together["scores"]["test"]["pairs"] == 5 and together["ensemble"] == [7, 8]
+    assert together["scores"]["test"]["by_length"].keys() == {"1–5"}

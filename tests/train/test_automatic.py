@@ -174,6 +174,7 @@ def test_pronunciation_of_few_words_is_monotonic() -> None:
     assert chosen.recipe.data.vocabulary.byte_fallback  # letters are not
     train = chosen.recipe.train
     assert train.judge == "exact" and train.max_steps == 4 * train.check_every
+    assert train.r_drop == 5.0 and chosen.recipe.settings.layers == 2
     assert choose_recipe(DATA, replace(WORDS, pairs=10_000)).recipe.model == "vaswani2017"
     assert choose_recipe(DATA, replace(WORDS, target_words=400)).recipe.model == "bahdanau2014"
 
