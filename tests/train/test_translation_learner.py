@@ -132,3 +132,11 @@ def test_saved_model_is_calibrated(make_recipe: MakeRecipe, tmp_path: Path) -> N
     assert translation.confidence is not None and translation.confidence < 0.5  # it has learnt next to nothing
     train(make_recipe(**{"train.max_steps": 3}), tmp_path / "few")  # judged on three pairs
     assert load(tmp_path / "few", device="cpu").calibration is None
+
+
+@pytest.mark.parametrize("most", [1, 64])
+def test_few_shapes_mix_lengths_in_a_batch(make_recipe: MakeRecipe, tmp_path: Path, most: int) -> None:
+    recipe = make_recipe("cho2014", **{"data.batch_shapes": most, "train.tokens": 200})
+    learner = TranslationLearner(recipe, tmp_path, recipe.train)
+    shapes = {(batch.source.shape[1], batch.target_in.shape[1]) for batch in learner.batches}
+    assert (len(shapes) == 1) == (most == 1)
