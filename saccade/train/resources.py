@@ -43,7 +43,7 @@ _PLANNED = 0.5  # share of a CPU's memory
 _PEAK = 2  # memory of a backward pass, relative to what was saved for it
 _OPTIMISER = 2  # maximum numbers per weight that an optimiser stores
 _MEASURED = 5  # updates …
-_PATIENCE = 2.0  # … or as many as take so many seconds
+_PATIENCE = 1.0  # … or as many as take so many seconds
 _GAIN = 0.9  # all threads are used only if they need at most this share of the time: a single one disturbs nobody
 
 
@@ -243,7 +243,7 @@ def choose_threads(run: TrainingRun) -> TrainingRun:
         threads, reason = workers.broadcast(torch.get_num_threads), f"for each of {workers.count} workers"
     elif threads > 1:
         updates, seconds = first_updates(run), dict.fromkeys((1, threads), math.inf)
-        for count in (1, threads, threads, 1):  # twice: other programs may slow one of them down
+        for count in (1, threads, threads, 1) * 2:  # in turns: other programs may slow one of them down
             torch.set_num_threads(count)
             seconds[count] = min(seconds[count], seconds_per_update(run, updates))
         times = ", ".join(f"{1000 * taken:.0f} ms with {count}" for count, taken in seconds.items())
