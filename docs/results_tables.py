@@ -53,6 +53,20 @@ def tokenised() -> str:
     return table(["run", "sacrebleu, lower-cased", "Moses tokens, lower-cased"], rows)
 
 
+def lengths() -> str:
+    """The BLEU of Multi30k's test set by the length of the source, in words, as means of the seeds."""
+    records = load("scores.json")
+    rows, ranges = [], {}
+    for run in tomllib.loads(ROWS.read_text(encoding="utf-8"))["runs"]:
+        tests = [_test_scores(record) for name, record in records.items() if re.fullmatch(rf"{run['name']}/\d+", name)]
+        tests = [test["by_length"] for test in tests if "by_length" in test]
+        if run.get("data") == "multi30k" and tests:
+            ranges = {label: pairs for label, (pairs, _) in tests[0].items()}
+            means = (fmean(test[label][1] for test in tests) for label in ranges)
+            rows.append([run["title"], *(f"{mean:.1f}" for mean in means)])
+    return table(["run", *(f"{label} ({pairs})" for label, pairs in ranges.items())], rows)
+
+
 def tried() -> str:
     """Settings that were compared on the validation set of Multi30k."""
     records = load("tried-multi30k.json")

@@ -217,6 +217,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "try-provenance": measured.try_provenance,
     "results": results_tables.results,
     "results-tokenised": results_tables.tokenised,
+    "results-by-length": results_tables.lengths,
     "tried-multi30k": results_tables.tried,
     "tried-pronunciation": results_tables.pronunciation,
     "plans": results_tables.plans,

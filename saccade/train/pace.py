@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from saccade.data.batching import Batch
-from saccade.device import wait_for
+from saccade.device import keep_freed_memory, wait_for
 from saccade.models import Seq2Seq, build_model, capturing
 from saccade.text import EOS
 from saccade.train.distributed import Workers
@@ -33,6 +33,7 @@ def updates_per_second(
     The first update, which allocates what later ones reuse and captures a CUDA graph, is not counted. The random state
     does not change.
     """
+    keep_freed_memory()
     with torch.random.fork_rng([device] if device.type == "cuda" else []):
         net = build_model(model, settings, vocabulary, vocabulary).to(device).train()
         run = _trial_run(net, train, device)
