@@ -20,6 +20,7 @@ The file lists runs, in tables [[runs]] with the keys
     control   the arguments of --control, a program that is no part of Saccade, with the arguments --train, --valid,
               --test, --seed, --lower and --out, and which writes log.json and hypotheses.txt
 
+    vocab_of  a seed, to be run first, whose vocabulary the other seeds take, as those of an ensemble must
     ensemble  a list of seeds: instead of training, score their models of the run `of`, which are in --work, together
     of        the name of that run
 
@@ -213,6 +214,8 @@ def train_command(row: Row, files: dict[str, list[str]], given: argparse.Namespa
         settings += [f"{key}={json.dumps(path)}" for key, path in zip(keys, files.get("valid", []), strict=False)]
         for key in ("model", "budget"):
             command += [f"--{key}", row[key]] if key in row else []
+    if row.get("vocab_of", seed_of(row)) != seed_of(row):
+        command += ["--vocab-from", str(given.work / row["name"] / str(row["vocab_of"]) / "model")]
     return [*command, *(part for setting in settings for part in ("--set", setting))]
 
 

@@ -53,8 +53,16 @@ control = ["--minutes", "1"]
 name = "together"
 train = ["train-few.tsv"]
 test = ["valid.tsv"]
-of = "cats-few"
+of = "seeds"
 ensemble = [7, 8]
+
+[[runs]]
+name = "seeds"
+train = ["train-few.tsv"]
+test = ["valid.tsv"]
+vocab_of = 7
+budget = "1"
+set = ["train.judge_on=2", "train.threads=1", "model.preset=tiny"]
 """
 RECIPE = """
 [data]
@@ -145,7 +153,9 @@ def test_runs_are_timed_one_at_a_time_and_repeated_for_their_updates(tmp_path: P
     found = run(tmp_path, data, "--only", "*minute", "--alone", "1", "--at-once", "2", program=TIMED)
     ours, control = found["minute/alone"], found["control-minute/alone"]
     assert ours["updates_per_second"] > 0 and 0 < ours["updates"] <= 61 * ours["updates_per_second"]
-    assert 0 < control["steps"] == pytest.approx(60 * control["updates_per_second"], rel=0.01) and control["steps"] < 6000
+    assert (
+        0 < control["steps"] == pytest.approx(60 * control["updates_per_second"], rel=0.01) and control["steps"] < 6000
+    )
     found["minute/alone"]["updates"] = 3
     (tmp_path / "out.json").write_text(json.dumps(found), encoding="utf-8")
     found = run(tmp_path, data, "--only", "minute", "control-minute", "--like", "alone")
@@ -155,7 +165,7 @@ def test_runs_are_timed_one_at_a_time_and_repeated_for_their_updates(tmp_path: P
 
 @pytest.mark.slow
 def test_models_of_several_seeds_are_scored_together(tmp_path: Path, data: Path) -> None:
-    run(tmp_path, data, "--only", "cats-few", "--seeds", "7", "8", "--at-once", "2")
+    run(tmp_path, data, "--only", "seeds", "--seeds", "7", "8")
     together = run(tmp_path, data, "--only", "together")["together/1"]
     assert together["scores"]["test"]["pairs"] == 5 and together["ensemble"] == [7, 8]
     assert together["scores"]["test"]["by_length"].keys() == {"1–5"}
