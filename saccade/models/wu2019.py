@@ -15,9 +15,9 @@ leads beyond the last one.
 
 The model is made for spelling, pronunciation and inflection, where both sides have the same order; it reorders only
 what its states remember. (4) computes an output distribution for every place, which takes S times the memory of other
-models: use characters rather than subwords. Deviations: (3) has a hidden layer of the width of the embeddings; `cell`
-chooses another unit; embeddings may be tied. The sizes of the preset `paper` and the form of (3) were not checked
-against the paper.
+models: use characters rather than subwords. The preset `paper` has the sizes of the authors' program for pronunciation.
+Deviations: in that program, (3) has no hidden layer, and that of (4) is as wide as s and h together; here, both are as
+wide as the embeddings. `cell` chooses another unit; embeddings may be tied.
 """
 
 from dataclasses import dataclass
