@@ -35,7 +35,7 @@ def results() -> str:
         mean = means[run["name"]]
         shown = "–" if mean is None else f"**{mean:.1f}**{' % wrong' if _is_wrong(run) else ''}"
         goal, reached = _goal(run, mean, means)
-        if 0 < len(scores) < run.get("seeds", 3) and reached != "–":
+        if 0 < len(scores) < run.get("seeds", 3) and reached not in ("–", "open"):
             reached += f", with {plural(len(scores), 'seed')}"
         rows.append([run["title"], _metric(run), seeds, shown, goal, reached])
     return table(["run", "metric", "seeds", "mean", "goal", "reached"], rows)

@@ -13,6 +13,7 @@ ROWS = """
 [[runs]]
 name = "good"
 title = "good"
+seeds = 2
 goal = { bleu = 30.0 }
 
 [[runs]]
@@ -62,6 +63,6 @@ def test_a_goal_is_reached_by_the_mean_of_the_seeds(tmp_path: Path, monkeypatch:
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in results_tables.results().splitlines()[2:]]
     by_name = {row[0]: row[2:] for row in rows}
     assert by_name["good"] == ["29.0, 32.0", "**30.5**", "at least 30", "yes"]
-    assert by_name["short"][-1] == "**no**" and by_name["rival"][-1] == "–"
-    assert by_name["words"] == ["19.0", "**19.0** % wrong", "at most 20", "yes"]
+    assert by_name["short"][-1] == "**no**, with 1 seed" and by_name["rival"][-1] == "–"
+    assert by_name["words"] == ["19.0", "**19.0** % wrong", "at most 20", "yes, with 1 seed"]
     assert by_name["open"][-1] == "open" and by_name["absent"][0] == "not measured yet"
