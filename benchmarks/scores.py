@@ -19,7 +19,6 @@ The file lists runs, in tables [[runs]] with the keys
     set       a list of settings, KEY=VALUE
     control   the arguments of --control, a program that is no part of Saccade, with the arguments --train, --valid,
               --test, --seed, --lower and --out, and which writes log.json and hypotheses.txt
-
     vocab_of  a seed, to be run first, whose vocabulary the other seeds take, as those of an ensemble must
     ensemble  a list of seeds: instead of training, score their models of the run `of`, which are in --work, together
     of        the name of that run
@@ -54,6 +53,7 @@ from typing import Any
 
 from saccade.config import dump_toml
 from saccade.data import PairFiles
+from saccade.errors import UserError
 from saccade.provenance import provenance
 from saccade.train.recipe_files import find_file
 
@@ -78,9 +78,15 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks/results/scores.json")
     given = parser.parse_args()
     deadline, lock = time.monotonic() + given.seconds, Lock()
-    with ThreadPoolExecutor(given.at_once) as pool:
-        for row in planned(given):
-            pool.submit(run_and_record, row, given, deadline, lock)
+    if not given.rows.is_file():
+        parser.error(f"{given.rows}: there is no such file")
+    try:
+        with ThreadPoolExecutor(given.at_once) as pool:
+            runs = [pool.submit(run_and_record, row, given, deadline, lock) for row in planned(given)]
+        for run in runs:
+            run.result()
+    except UserError as error:  # such as a file of the data that is missing
+        parser.error(str(error))
 
 
 def planned(given: argparse.Namespace) -> Iterator[Row]:
@@ -91,7 +97,7 @@ def planned(given: argparse.Namespace) -> Iterator[Row]:
         if any(fnmatch.fnmatch(run["name"], pattern) for pattern in given.only):
             for seed in given.seeds if given.alone is None else ["alone"]:
                 if f"{run['name']}/{seed}" not in done:
-                    like = {} if given.like is None else {"like": done[f"{run['name']}/{given.like}"]}
+                    like = find_like(run["name"], given.like, done)
                     yield {
                         "on": ["test"],
                         **tables.get("data", {}).get(run.get("data"), {}),
@@ -99,6 +105,14 @@ def planned(given: argparse.Namespace) -> Iterator[Row]:
                         **like,
                         "seed": seed,
                     }
+
+
+def find_like(name: str, like: str | None, done: Row) -> Row:
+    if like is None:
+        return {}
+    if f"{name}/{like}" not in done:
+        raise UserError(f"--like {like}: there is no record of {name}/{like}; run it first")
+    return {"like": done[f"{name}/{like}"]}
 
 
 def expanded(run: Row) -> Iterator[Row]:
@@ -192,6 +206,8 @@ def command_of(row: Row, files: dict[str, list[str]], given: argparse.Namespace,
 
 def alone_command(row: Row, files: dict[str, list[str]], given: argparse.Namespace, out: Path) -> list[str]:
     """benchmarks/alone.py, given the arguments of `saccade` or of the control"""
+    if "control" not in row and "budget" not in row:
+        raise UserError(f"--alone: {row['name']} has no budget of minutes")
     command = [sys.executable, str(Path(__file__).with_name("alone.py")), "--lock", str(given.work / "lock")]
     command += ["--seconds", str(given.alone), "--out", str(out.with_name("alone.json"))]
     if "control" in row:

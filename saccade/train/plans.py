@@ -89,7 +89,7 @@ def list_plans(name: str, preset: Any, facts: Facts, tie: str) -> list[ModelPlan
     if facts.rule:
         return [plan("small")]
     r_drop = Schedule(60, least_epochs=25, r_drop=_R_DROP)
-    schedules = [usual] if facts.judge == "exact" else [r_drop, usual]  # for 800 words, R-Drop does not pay
+    schedules = [usual] if facts.judge == "exact" else [r_drop, usual]  # R-Drop did not pay for 800 words
     if name == "bahdanau2014":
         sizes = {"embedding": 256, "hidden": 512, "align": 256, "maxout": 256}
         size = ", ".join(f"{key} {value}" for key, value in sizes.items())

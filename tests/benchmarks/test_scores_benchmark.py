@@ -169,3 +169,16 @@ def test_models_of_several_seeds_are_scored_together(tmp_path: Path, data: Path)
     together = run(tmp_path, data, "--only", "together")["together/1"]
     assert together["scores"]["test"]["pairs"] == 5 and together["ensemble"] == [7, 8]
     assert together["scores"]["test"]["by_length"].keys() == {"1–5"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--only", "by-recipe", "--like", "3"], "there is no record of by-recipe/3"),
+        (["--only", "by-recipe", "--alone", "1"], "by-recipe has no budget of minutes"),
+    ],
+)
+def test_mistakes_are_explained(tmp_path: Path, data: Path, arguments: list[str], message: str) -> None:
+    with pytest.raises(subprocess.CalledProcessError) as failed:
+        run(tmp_path, data, *arguments)
+    assert message in failed.value.stderr.decode() and b"Traceback" not in failed.value.stderr

@@ -24,8 +24,8 @@ def test_bfloat16_autocast_trains(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_weights_in_float16_translate(name: str) -> None:
-    """As a search on a GPU does."""
+def test_weights_in_float16_give_nearly_the_same(name: str) -> None:
+    """A search on a GPU has such weights."""
     torch.manual_seed(1)
     model = MODELS[name](replace(MODELS[name].PRESETS["tiny"], dropout=0.0), 11, 11).eval()
     source, target = torch.randint(4, 11, (2, 5)), torch.randint(4, 11, (2, 4))
