@@ -20,6 +20,7 @@ from saccade.train.learner import Learner, TrainingState, Validation
 from saccade.train.log import SilentLog
 from saccade.train.losses import Objective, batch_loss
 from saccade.train.optimisation import Precision, build_optimiser
+from saccade.train.resources import restore_thread_count
 from saccade.train.run import TrainingRun
 from saccade.train.training_options import Training
 from saccade.train.update import PendingUpdate, settle, submit_update, updates_in_flight, why_not_captured
@@ -30,11 +31,14 @@ def updates_per_second(
 ) -> float:
     """Time updates on batches of `train.tokens` random tokens, in texts of `length`, for about `seconds`.
 
-    The first update, which allocates what later ones reuse and captures a CUDA graph, is not counted. The random state
-    does not change.
+    The first update, which allocates what later ones reuse and captures a CUDA graph, is not counted. On a CPU, one
+    thread and all of them are timed in turns, because a run takes the faster (`choose_threads`). Neither the random
+    state nor the number of threads changes.
     """
     keep_freed_memory()
-    with torch.random.fork_rng([device] if device.type == "cuda" else []):
+    threads = torch.get_num_threads()
+    turns = (1, threads, threads, 1) if device.type == "cpu" and threads > 1 else (threads,)
+    with restore_thread_count(), torch.random.fork_rng([device] if device.type == "cuda" else []):
         net = build_model(model, settings, vocabulary, vocabulary).to(device).train()
         run = _trial_run(net, train, device)
         pairs = max(1, train.batch_tokens // length)
@@ -47,14 +51,18 @@ def updates_per_second(
             while len(pending) > most_pending:
                 settle(run, pending.popleft())
 
+        def rate(threads: int) -> float:
+            torch.set_num_threads(threads)
+            start, count = time.perf_counter(), 0
+            while count == 0 or time.perf_counter() - start < seconds / len(turns):
+                update()
+                count += 1
+            wait_for(device)
+            return count / (time.perf_counter() - start)
+
         update()
         wait_for(device)
-        start, count = time.perf_counter(), 0
-        while count == 0 or time.perf_counter() - start < seconds:
-            update()
-            count += 1
-        wait_for(device)
-        return count / (time.perf_counter() - start)
+        return max(map(rate, turns))
 
 
 def _trial_run(net: Seq2Seq[Any, Any], train: Training, device: torch.device) -> TrainingRun:
