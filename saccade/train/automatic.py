@@ -136,12 +136,12 @@ def _with_vocabulary(data: Data, facts: Facts) -> tuple[Data, str]:
     policy, target = Policy(kind="char", size=2000), data.target_vocabulary
     must_share = data.both_directions > 0  # each side is read and written
     joint = data.joint and (must_share or task is None or task.joint)
-    if task is not None and task.pieces != "unigram":
-        policy = Policy(kind=task.pieces, size=2000)
-        reason = f"a vocabulary of {'characters' if task.pieces == 'char' else 'words'}, the units of task:{data.task}"
-    elif task is None and facts.is_pronunciation and not must_share:
+    if facts.is_pronunciation and not facts.rule and not must_share:
         joint, target = False, Policy(kind="word", size=2000, byte_fallback=False)  # a closed set
         reason = "sources are single words and targets are symbols between spaces: from characters to symbols"
+    elif task is not None and task.pieces != "unigram":
+        policy = Policy(kind=task.pieces, size=2000)
+        reason = f"a vocabulary of {'characters' if task.pieces == 'char' else 'words'}, the units of task:{data.task}"
     elif task is None and facts.mean_words <= 2.5:  # spelling, for example
         reason = "sources are single words, so tokens are characters"
     else:
@@ -157,10 +157,10 @@ def _usual_model(facts: Facts) -> tuple[str, str]:
     """The model, and why."""
     if facts.rule:
         return ("vaswani2017", "there is a GPU") if facts.cuda else ("bahdanau2014", "the fastest without a GPU")
+    if facts.is_pronunciation:
+        return "wu2019", "symbols have the order of their letters"
     if facts.pairs >= 10_000:
         return "vaswani2017", "enough pairs for a Transformer"
-    if facts.is_pronunciation:
-        return "wu2019", "few words, and their symbols have the order of their letters"
     return "bahdanau2014", "few pairs"
 
 

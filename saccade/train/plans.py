@@ -4,6 +4,7 @@ Every plan says how long it must be trained to score higher than the next, quick
 behind the numbers.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from saccade import config
@@ -16,6 +17,7 @@ _R_DROP = 5.0
 _FEWEST_PER_EPOCH = 50  # updates; batches shrink until an epoch has this many
 _SMALLEST_BATCH = 250  # tokens
 _MANY_PAIRS = 100_000
+_MANY_WORDS = 10_000  # whose pronunciation a wider model learns
 _ENOUGH_TO_CHOOSE_BY = 4_000  # pairs, of which a twentieth is held out
 WORTHWHILE = 1_500  # updates; with fewer, smaller batches learn more
 
@@ -62,7 +64,8 @@ def list_plans(name: str, preset: Any, facts: Facts, tie: str) -> list[ModelPlan
     kind, usual = find_model(name), usual_schedule(name)
     if isinstance(preset, str) and preset in kind.PRESETS:
         return [ModelPlan(kind.PRESETS[preset], f"preset {preset}", usual)]
-    dropout = 0.0 if facts.rule else 0.1 if facts.pairs > 500_000 else 0.3 if facts.pairs > 5_000 else 0.2
+    dropout = 0.1 if facts.pairs > 500_000 else 0.3 if facts.pairs > 5_000 else 0.2
+    dropout = 0.0 if facts.rule else 0.4 if name == "wu2019" else dropout
 
     def plan(preset: str, schedule: Schedule = usual, size: str = "", **changes: Any) -> ModelPlan:
         settings = config.to_dict(kind.PRESETS[preset]) | changes | {"dropout": dropout}
@@ -79,11 +82,7 @@ def list_plans(name: str, preset: Any, facts: Facts, tie: str) -> list[ModelPlan
             plans.append(plan("tiny", schedule, size, **sizes, tie=tie))
         return plans
     if name == "wu2019":
-        dropout = 0.4 if 0.0 < dropout < 0.3 else dropout  # for a few thousand words
-        enough = usual._replace(least_updates=WORTHWHILE)
-        quicker = [plan("base", enough), plan("tiny")]
-        size = "preset base with 2 layers in the encoder"
-        return quicker if facts.rule else [plan("base", enough._replace(r_drop=_R_DROP), size, layers=2), *quicker]
+        return _plans_of_wu2019(plan, facts)
     if not facts.cuda:
         return [plan("small", usual._replace(least_updates=WORTHWHILE)), plan("tiny")]
     if facts.rule:
@@ -96,6 +95,20 @@ def list_plans(name: str, preset: Any, facts: Facts, tie: str) -> list[ModelPlan
         return [plan("base", schedule, size, **sizes, tie="target") for schedule in schedules]
     preset = "base" if facts.pairs >= 20_000 else "small"
     return [plan(preset, schedule._replace(least_updates=WORTHWHILE)) for schedule in schedules] + [plan("small")]
+
+
+def _plans_of_wu2019(plan: Callable[..., ModelPlan], facts: Facts) -> list[ModelPlan]:
+    enough = usual_schedule("wu2019")._replace(least_updates=WORTHWHILE)
+    quicker = [plan("base", enough), plan("tiny")]
+    if facts.rule:
+        return quicker
+    repeated = enough._replace(least_epochs=20, r_drop=_R_DROP)
+    consistent = plan("base", repeated, "preset base with 2 layers in the encoder", layers=2)
+    if facts.pairs < _MANY_WORDS:
+        return [consistent, *quicker]
+    wide = Schedule(48, least_epochs=25, r_drop=_R_DROP, needs_gpu=True)
+    size = "embedding 256, hidden 512, 2 layers in the encoder"
+    return [plan("base", wide, size, embedding=256, hidden=512, layers=2), consistent, *quicker]
 
 
 def usual_schedule(name: str) -> Schedule:
@@ -112,7 +125,7 @@ def plan_training(
 ) -> Training:
     """The settings for this many `updates` of this many `tokens`; by default, as many as suit the data."""
     epoch = facts.pairs * facts.tokens(policy)
-    tokens = tokens or _batch_tokens(epoch, facts)
+    tokens = tokens or _batch_tokens(name, epoch, facts)
     most = _updates(name, plan.schedule.epochs * epoch / tokens, facts)
     updates = updates or most
     is_whole = updates == most
@@ -132,13 +145,15 @@ def plan_training(
         check_every=max(20, min(1000, updates // checks)),
         judge="loss" if by_loss else facts.judge,
         judge_on=1000 if facts.cuda else 200 if is_whole else 100,
+        precision="fp32" if name == "wu2019" else "auto",  # its paths are sums of many small probabilities
     )
 
 
-def _batch_tokens(epoch: float, facts: Facts) -> int:
+def _batch_tokens(name: str, epoch: float, facts: Facts) -> int:
     if facts.rule:
         return 4096 if facts.cuda else 600
-    largest = (8192 if facts.cuda else 1500) if facts.pairs >= 10_000 else 4096 if facts.cuda else 600
+    few = facts.pairs < 10_000 or name == "wu2019"  # which computes all outputs for every place of the source
+    largest = (4096 if facts.cuda else 600) if few else 8192 if facts.cuda else 1500
     return max(_SMALLEST_BATCH, min(largest, 50 * round(epoch / _FEWEST_PER_EPOCH / 50)))
 
 
@@ -159,5 +174,5 @@ def _learning_rate(name: str, settings: Any, tokens: int, facts: Facts) -> float
     if name == "gehring2017":
         return 1e-3
     if name == "wu2019":
-        return 3e-3
+        return 3e-3 if settings.hidden <= 256 else 2e-3
     return 4e-3 if facts.rule and name == "bahdanau2014" else 2e-3

@@ -167,7 +167,7 @@ def test_single_words_become_characters() -> None:
 WORDS = replace(SENTENCES, pairs=800, mean_words=1.0, mean_characters=22.0, mean_target_words=6.0, target_words=60)
 
 
-def test_pronunciation_of_few_words_is_monotonic() -> None:
+def test_pronunciation_is_monotonic() -> None:
     chosen = choose_recipe(DATA, WORDS)
     assert chosen.recipe.model == "wu2019" and "the order of their letters" in "\n".join(chosen.reasons)
     assert not chosen.recipe.data.target_vocabulary.byte_fallback  # phones are a closed set
@@ -175,7 +175,9 @@ def test_pronunciation_of_few_words_is_monotonic() -> None:
     train = chosen.recipe.train
     assert train.judge == "exact" and train.max_steps == 4 * train.check_every
     assert train.r_drop == 5.0 and chosen.recipe.settings.layers == 2
-    assert choose_recipe(DATA, replace(WORDS, pairs=10_000)).recipe.model == "vaswani2017"
+    assert choose_recipe(DATA, replace(WORDS, pairs=10_000)).recipe.settings == chosen.recipe.settings
+    many = choose_recipe(DATA, replace(WORDS, pairs=10_000, cuda=True)).recipe
+    assert many.model == "wu2019" and many.settings.hidden == 512 and many.train.precision == "fp32"
     assert choose_recipe(DATA, replace(WORDS, target_words=400)).recipe.model == "bahdanau2014"
 
 
@@ -202,8 +204,8 @@ def test_a_requested_model_is_used() -> None:
     for name in MODELS:
         for facts in (SENTENCES, replace(SENTENCES, pairs=200_000, cuda=True)):
             chosen = choose_recipe(DATA, facts, name).recipe
-            for_few = 0.4 if name == "wu2019" else 0.2
-            assert chosen.model == name and chosen.settings.dropout == (0.3 if facts.pairs > 5_000 else for_few)
+            usual = 0.4 if name == "wu2019" else 0.3 if facts.pairs > 5_000 else 0.2
+            assert chosen.model == name and chosen.settings.dropout == usual
     with pytest.raises(UserError, match="did you mean 'cho2014'"):
         choose_recipe(DATA, SENTENCES, "cho2015")
 
@@ -254,7 +256,9 @@ def test_a_finite_task_is_counted() -> None:
     facts = Facts.of_data(data, cuda=False)
     assert 110_000 < facts.pairs < 120_000 and not facts.rule
     assert Facts.of_data(replace(data, count=500), cuda=False).pairs == 500
-    assert choose_recipe(data, facts).recipe.settings.dropout > 0
+    recipe = choose_recipe(data, facts).recipe
+    assert recipe.settings.dropout > 0
+    assert recipe.model == "wu2019" and recipe.data.target_vocabulary.kind == "word"  # as for words in a file
 
 
 def test_a_chosen_recipe_trains(pairs_file: Path, tmp_path: Path) -> None:
