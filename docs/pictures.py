@@ -1,11 +1,13 @@
-"""Draw the picture at the head of the READMEs: `python docs/pictures.py` writes docs/images/saccade.png.
+"""Draw pictures from benchmarks/results: `python docs/pictures.py` writes them to docs/images.
 
-Left, the heatmap of the run in benchmarks/results/try-shown.json; right, BLEU by source length over the seeds of
-benchmarks/results/try.json, the mean as a line and the range as a band.
+saccade.png, at the head of the READMEs: left, the heatmap of the run in try-shown.json; right, BLEU by source length
+over the seeds of try.json. multi30k-by-length.png, in docs/results.md: BLEU by source length over the seeds of
+scores.json. Lines are means of the seeds, and bands their ranges.
 """
 
 import json
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import matplotlib
@@ -14,8 +16,15 @@ from saccade.inspect import plot_heatmap
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
-PICTURE = ROOT / "docs" / "images" / "saccade.png"
+IMAGES = ROOT / "docs" / "images"
 STYLES = {"attention": ("#c24e00", "s"), "fixed context": ("#0072b2", "o")}
+ON_MULTI30K = {  # rows of benchmarks/rows.toml
+    "multi30k-automatic": ("Transformer", "#009e73", "^"),
+    "multi30k-bahdanau2014-automatic": ("bahdanau2014: attention", "#c24e00", "s"),
+    "multi30k-cho2014": ("cho2014: one vector", "#0072b2", "o"),
+    "multi30k-sutskever2014": ("sutskever2014: one vector", "#8066b0", "v"),
+}
+FEWEST = 50  # sentences in a range that is drawn
 
 
 def runs(name: str) -> list[dict[str, Any]]:
@@ -23,8 +32,13 @@ def runs(name: str) -> list[dict[str, Any]]:
     return read
 
 
-def draw(path: Path = PICTURE) -> None:
+def draw_all(folder: Path = IMAGES) -> None:
     matplotlib.use("Agg")
+    draw_try(folder / "saccade.png")
+    draw_multi30k(folder / "multi30k-by-length.png")
+
+
+def draw_try(path: Path) -> None:
     from matplotlib import pyplot
 
     (shown,) = runs("try-shown.json")
@@ -39,21 +53,45 @@ def draw(path: Path = PICTURE) -> None:
 
 def draw_lengths(axes: Any, seeds: list[dict[str, Any]]) -> None:
     rows = seeds[0]["systems"]["attention"]["by_length"]
-    places = range(len(rows))
     first_longer = next(place for place, row in enumerate(rows) if row["beyond"])
     axes.axvspan(first_longer - 0.5, len(rows) - 0.5, color="#eef0f4")
     axes.text(len(rows) - 0.6, 97, "longer than in training", ha="right", va="top", color="#555")
     for system, (colour, marker) in STYLES.items():
         by_seed = [[row["scores"]["bleu"] for row in run["systems"][system]["by_length"]] for run in seeds]
-        by_length = list(zip(*by_seed, strict=True))
-        axes.fill_between(places, [*map(min, by_length)], [*map(max, by_length)], color=colour, alpha=0.2, linewidth=0)
-        means = [sum(scores) / len(scores) for scores in by_length]
-        axes.plot(places, means, color=colour, marker=marker, label=system)
-    axes.set_xticks(places, [row["label"] for row in rows])
-    axes.set(xlim=(-0.5, len(rows) - 0.5), ylim=(0, 100), xlabel="words in the source sentence", ylabel="BLEU")
+        draw_seeds(axes, by_seed, system, colour, marker)
+    label_lengths(axes, [row["label"] for row in rows], highest=100)
+
+
+def draw_multi30k(path: Path) -> None:
+    from matplotlib import pyplot
+
+    records = json.loads((RESULTS / "scores.json").read_text(encoding="utf-8"))
+    figure, axes = pyplot.subplots(figsize=(6.5, 4.2), layout="constrained")
+    labels: list[str] = []
+    for run, (title, colour, marker) in ON_MULTI30K.items():
+        seeds = [
+            records[f"{run}/{seed}"]["scores"]["test"]["by_length"] for seed in (1, 2, 3)
+        ]  # label → [number of sentences, BLEU]
+        labels = [label for label, (sentences, _) in seeds[0].items() if sentences >= FEWEST]
+        draw_seeds(axes, [[seed[label][1] for label in labels] for seed in seeds], title, colour, marker)
+    label_lengths(axes, labels, highest=50)
+    figure.savefig(path, dpi=100, metadata={"Software": None})
+    pyplot.close(figure)
+
+
+def draw_seeds(axes: Any, by_seed: list[list[float]], label: str, colour: str, marker: str) -> None:
+    by_length = list(zip(*by_seed, strict=True))
+    places = range(len(by_length))
+    axes.fill_between(places, [*map(min, by_length)], [*map(max, by_length)], color=colour, alpha=0.2, linewidth=0)
+    axes.plot(places, [*map(fmean, by_length)], color=colour, marker=marker, label=label)
+
+
+def label_lengths(axes: Any, labels: list[str], *, highest: float) -> None:
+    axes.set_xticks(range(len(labels)), labels)
+    axes.set(xlim=(-0.5, len(labels) - 0.5), ylim=(0, highest), xlabel="words in the source sentence", ylabel="BLEU")
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, loc="lower left")
 
 
 if __name__ == "__main__":
-    draw()
+    draw_all()

@@ -88,15 +88,55 @@ def pronunciation() -> str:
     return table(["run", "settings", "mean % wrong", "by language"], rows)
 
 
+def english() -> str:
+    """Settings that were compared on the pronunciation of English words."""
+    rows = [
+        [f"`{name}`", f"{run['parameters'] / 1e6:.1f} M", f"{run['updates']:,}", run["about"], f"{run['wrong']:.1f}"]
+        for name, run in sorted(load("tried-eng_us.json").items(), key=lambda item: item[1]["wrong"])
+    ]
+    return table(["run", "parameters", "updates", "settings", "% wrong"], rows)
+
+
+def grid() -> str:
+    """What the automatic recipe chose for each kind of data and budget, beside other choices for the same minutes."""
+    points: dict[tuple[str, ...], dict[str, Record]] = {}
+    for name, record in load("grid.json").items():
+        *point, choice = name.rpartition("/")[0].split("-")
+        points.setdefault(tuple(point), {})[choice] = record
+    rows = []
+    for (kind, pairs, device, budget), choices in points.items():
+        metric = "wrong" if kind == "words" else "bleu"
+        scores = {choice: _test_scores(record)[metric] for choice, record in choices.items()}
+        chosen = scores.pop("automatic")
+        best = min([chosen, *scores.values()]) if metric == "wrong" else max([chosen, *scores.values()])
+        machine = "2 CPU cores" if device == "cpu" else "GPU"
+        shown = f"`{choices['automatic']['recipe']['model']['name']}` **{chosen:.1f}**"
+        others = ", ".join(f"`{choice}` {score:.1f}" for choice, score in scores.items())
+        unit = "% wrong" if metric == "wrong" else "BLEU"
+        rows.append(
+            [
+                kind,
+                pairs,
+                f"{budget} on {'a ' * (device == 'gpu')}{machine}",
+                unit,
+                shown,
+                others,
+                f"{abs(chosen - best):.1f}",
+            ]
+        )
+    return table(["kind", "pairs", "budget", "metric", "automatic", "others", "behind the best"], rows)
+
+
 def _by_seed(run: Record, records: Record) -> dict[str, float]:
     """The score of each seed; for several languages, their mean, if all of them are there."""
-    pattern = re.compile(re.sub(r"\\{\w+\\}", r"\\w+", re.escape(run["name"])) + r"/(\d+)")
+    word, values = next(iter(run.get("each", {"": [""]}).items()))
+    names = [run["name"].replace(f"{{{word}}}", value) for value in values]
     by_seed: dict[str, list[float]] = {}
     for name, record in records.items():
-        if match := pattern.fullmatch(name):
-            by_seed.setdefault(match[1], []).append(_test_scores(record)["wrong" if _is_wrong(run) else "bleu"])
-    wanted = len(next(iter(run["each"].values()))) if "each" in run else 1
-    return {seed: fmean(scores) for seed, scores in sorted(by_seed.items()) if len(scores) == wanted}
+        run_name, _, seed = name.rpartition("/")
+        if run_name in names and seed.isdigit():
+            by_seed.setdefault(seed, []).append(_test_scores(record)["wrong" if _is_wrong(run) else "bleu"])
+    return {seed: fmean(scores) for seed, scores in sorted(by_seed.items()) if len(scores) == len(names)}
 
 
 def _test_scores(record: Record) -> Record:
@@ -137,14 +177,16 @@ def _goal(run: Record, mean: float | None, means: Mapping[str, float | None]) ->
 def plans() -> str:
     """What the automatic recipe chooses from on a GPU, best first: for sentences, and for words and their phones."""
     rows = []
-    kinds = ((200_000, "vaswani2017"), (29_000, "vaswani2017"), (5_000, "bahdanau2014"), (800, "wu2019"))
+    sentences = ((200_000, "vaswani2017"), (29_000, "vaswani2017"), (5_000, "bahdanau2014"))
+    kinds = (*sentences, (33_000, "wu2019"), (800, "wu2019"))
     for pairs, name in kinds:
         facts = Facts(pairs=pairs, mean_words=12.0, mean_characters=120.0, alphabet=80, cuda=True)
         for plan in list_plans(name, None, facts, "all"):
             schedule = plan.schedule
-            least = f"at least {schedule.least_epochs:g} epochs" if schedule.least_epochs else ""
-            least = f"at least {schedule.least_updates:,} updates" if schedule.least_updates else least
+            least = [f"{schedule.least_epochs:g} epochs"] if schedule.least_epochs else []
+            least += [f"{schedule.least_updates:,} updates"] if schedule.least_updates else []
             cells = [f"{pairs:,}", f"`{name}`", plan.size, f"{schedule.r_drop:g}" if schedule.r_drop else "–"]
-            rows.append([*cells, f"{schedule.epochs:g}", least or "–", "yes" if schedule.needs_gpu else ""])
+            needed = f"at least {' and '.join(least)}" if least else "–"
+            rows.append([*cells, f"{schedule.epochs:g}", needed, "yes" if schedule.needs_gpu else ""])
     head = ["pairs", "model", "size", "R-Drop", "epochs, if there is time", "chosen if the time allows", "needs a GPU"]
     return table(head, rows)

@@ -220,6 +220,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "results-by-length": results_tables.lengths,
     "tried-multi30k": results_tables.tried,
     "tried-pronunciation": results_tables.pronunciation,
+    "tried-english": results_tables.english,
+    "grid": results_tables.grid,
     "plans": results_tables.plans,
     "ambiguity-runs": measured.ambiguity_runs,
     "ambiguity-distances": measured.ambiguity_distances,

@@ -125,9 +125,10 @@ def test_generated_tables_are_up_to_date() -> None:
         assert page.read_text(encoding="utf-8") == text, f"{relative(page)} is out of date: run python docs/tables.py"
 
 
-def test_the_picture_of_the_readme_is_drawn_from_the_results(tmp_path: Path) -> None:
-    pictures.draw(tmp_path / "picture.png")
-    assert (tmp_path / "picture.png").stat().st_size < 200_000 > pictures.PICTURE.stat().st_size
+def test_pictures_are_drawn_from_the_results(tmp_path: Path) -> None:
+    pictures.draw_all(tmp_path)
+    for drawn in tmp_path.iterdir():
+        assert drawn.stat().st_size < 200_000 > (pictures.IMAGES / drawn.name).stat().st_size
 
 
 def test_both_readmes_have_the_same_parts() -> None:

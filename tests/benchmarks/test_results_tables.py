@@ -55,6 +55,7 @@ def test_a_goal_is_reached_by_the_mean_of_the_seeds(tmp_path: Path, monkeypatch:
         "rival/1": {"bleu": 20.0},
         "words-a/1": scored(wrong=10.0),
         "words-b/1": scored(wrong=28.0),
+        "words-high/1": scored(wrong=90.0),  # another run, whose name happens to begin alike
         "words-a/2": scored(wrong=1.0),  # b is missing: the second seed does not count
         "open/1": scored(bleu=1.0),
     }

@@ -1,5 +1,6 @@
 """The runs in benchmarks/*.toml: their settings are valid, their names unique, their controls and data are there."""
 
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,17 @@ from saccade.train.recipe import load_recipe, recipe_of
 from saccade.train.request import parse_budget
 
 ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "benchmarks"))
+import scores  # noqa: E402
+
 FILES = sorted((ROOT / "benchmarks").glob("*.toml"))
 
 
 def runs(path: Path) -> list[dict[str, Any]]:
-    """Every run, with the keys of its data."""
+    """Every run, with one for each value in `each`, and with the keys of its data."""
     tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    return [tables["data"].get(run.get("data"), {}) | run for run in tables["runs"]]
+    expanded = (run for entry in tables["runs"] for run in scores.expanded(entry))
+    return [tables["data"].get(run.get("data"), {}) | run for run in expanded]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
@@ -38,4 +43,4 @@ def test_names_are_unique_and_goals_name_other_runs(path: Path) -> None:
     assert len(names) == len(set(names))
     for run in runs(path):
         assert "train" in run and set(run.get("on", ["test"])) <= run.keys()
-        assert set(run.get("goal", {}).get("above", [])) <= set(names)
+        assert {run.get("of", run["name"]), *run.get("goal", {}).get("above", [])} <= set(names)
