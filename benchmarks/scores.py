@@ -222,6 +222,7 @@ def train_command(row: Row, files: dict[str, list[str]], given: argparse.Namespa
     if "like" in row:
         command += [str(write_recipe(row["like"]["recipe"], given, out.with_name("recipe.toml")))]
         settings += ["train.max_minutes=none", f"train.max_steps={row['like']['updates']}"]
+        settings += ["train.threads=1"] * (given.device == "cpu" and given.at_once > 1)
     elif "recipe" in row:
         command += [row["recipe"], "--data-folder", str(given.data)]
     else:
