@@ -238,7 +238,8 @@ def train_command(row: Row, files: dict[str, list[str]], given: argparse.Namespa
 
 def write_recipe(recorded: Row, given: argparse.Namespace, path: Path) -> Path:
     """The recipe of a record, with the files of this machine"""
-    tables = json.loads(json.dumps(recorded).replace("DATA", str(given.data)))
+    text = json.dumps(recorded).replace("DATA", str(given.data)).replace("WORK", str(given.work))
+    tables = json.loads(text)
     path.write_text(dump_toml(tables), encoding="utf-8")
     return path
 

@@ -38,6 +38,7 @@ control = ["--size", "tiny"]
 
 [[runs]]
 name = "minute"
+first = 150
 train = ["train-few.tsv"]
 test = ["valid.tsv"]
 budget = "1m"
