@@ -33,6 +33,8 @@ _ONE_ALPHABET = 0.3  # overlap of two alphabets above which a joint vocabulary p
 _FOR_UPDATES = 0.85  # share of the time; the rest is for validations and saves
 _MEASURED_MINUTES = 60  # the longest time for which the rules were measured
 _HOURS = 240.0  # minutes from which a CPU may train what otherwise needs a GPU
+_FEW_MINUTES = 10  # of training, before which nobody wants to wait minutes for a vocabulary
+_VOCABULARY_LINES = 100_000  # texts to train it on then
 _VOCABULARY_KEYS = ("data.vocab", "data.target_vocab", "data.joint")
 
 
@@ -112,26 +114,33 @@ def _choose(
     data: Data, facts: Facts, model: str | None, preset: Any, minutes: float | None, updates: int | None
 ) -> tuple[Recipe, list[str]]:
     """A new recipe, and the reasons for its vocabulary, its speed, its model and its size."""
-    data, reason = _with_vocabulary(data, facts)
-    reasons = [reason]
+    data, tokens = _with_vocabulary(data, facts, facts.pairs)
     name, reason = _usual_model(facts) if model is None else (model, "as requested")
     plans = list_plans(name, preset, facts, "all" if data.joint else "target")
     if not facts.cuda and (minutes is None or minutes < _HOURS):
         plans = [plan for plan in plans if not plan.schedule.needs_gpu]
-    plan, train = plans[0], plan_training(name, plans[0], facts, data.vocabulary)
+    plan, train, pace = plans[0], plan_training(name, plans[0], facts, data.vocabulary), []
     if minutes is not None:
-        plan, train, pace = _within(minutes, name, plans, facts, data.vocabulary)
-        reasons.append(pace)
+        within = _within(minutes, name, plans, facts, data.vocabulary)
+        if within.pairs_read < facts.pairs:
+            data, tokens = _with_vocabulary(data, facts, within.pairs_read)
+            within = _within(minutes, name, plans, facts, data.vocabulary)
+        plan, train, pace = within.plan, within.train, [within.reason]
+        if minutes <= _FEW_MINUTES and 2 * facts.pairs > _VOCABULARY_LINES:
+            data = replace(data, vocab_lines=_VOCABULARY_LINES)
     elif updates is not None and not facts.rule:
         plan, train = _for_updates(updates, name, plans, facts, data.vocabulary)
-    reasons += [f"model {name}: {reason}", plan.size]
+    reasons = [tokens, *pace, f"model {name}: {reason}", plan.size]
     lengths = None if data.task is None else data.words or tasks.task(data.task).words
     data = replace(data, longest=256, words=lengths)
     return Recipe(data=data, model=name, settings=plan.settings, train=train), reasons
 
 
-def _with_vocabulary(data: Data, facts: Facts) -> tuple[Data, str]:
-    """The data with the kind and the size of the vocabulary, and the reason."""
+def _with_vocabulary(data: Data, facts: Facts, read: int) -> tuple[Data, str]:
+    """The data with the kind and the size of the vocabulary for a run that reads so many pairs, and the reason.
+
+    A run learns little about tokens that it seldom meets, and every token costs time.
+    """
     task = None if data.task is None else tasks.task(data.task)
     policy, target = Policy(kind="char", size=2000), data.target_vocabulary
     must_share = data.both_directions > 0  # each side is read and written
@@ -146,10 +155,11 @@ def _with_vocabulary(data: Data, facts: Facts) -> tuple[Data, str]:
         reason = "sources are single words, so tokens are characters"
     else:
         joint = joint and (must_share or facts.overlap >= _ONE_ALPHABET)
-        size = 100 * round(0.47 * math.sqrt(facts.pairs) * (1.0 if joint else 0.6))
+        size = 100 * round(0.47 * math.sqrt(read) * (1.0 if joint else 0.6))
         policy = Policy(kind="unigram", size=max(400, min(16_000, size), facts.spelling + facts.alphabet // 4))
         reason = f"a {'joint ' * joint}vocabulary of at most {policy.size:,} tokens"
         reason += "" if joint else " for each side" + ": two alphabets" * data.joint
+        reason += f", because only {read:,} pairs can be read in time" if read < facts.pairs else ""
     return replace(data, vocabulary=policy, target_vocabulary=target, joint=joint), reason
 
 
@@ -161,12 +171,21 @@ def _usual_model(facts: Facts) -> tuple[str, str]:
         return "wu2019", "symbols have the order of their letters"
     if facts.pairs >= 10_000:
         return "vaswani2017", "enough pairs for a Transformer"
+    if facts.judge == "bleu" and not facts.cuda:
+        return "vaswani2017", "in the same time on a CPU, a Transformer learns more than an RNN"
     return "bahdanau2014", "few pairs"
 
 
-def _within(
-    minutes: float, name: str, plans: list[ModelPlan], facts: Facts, policy: Policy
-) -> tuple[ModelPlan, Training, str]:
+class _Within(NamedTuple):
+    """What is chosen for a limited time."""
+
+    plan: ModelPlan
+    train: Training
+    pairs_read: int  # one pair counts as often as it is read
+    reason: str
+
+
+def _within(minutes: float, name: str, plans: list[ModelPlan], facts: Facts, policy: Policy) -> _Within:
     """The first plan for which the time suffices, if need be in smaller batches; else the last."""
     for plan in plans:
         usual = plan_training(name, plan, facts, policy)
@@ -180,7 +199,8 @@ def _within(
     reason += f": {_epochs(updates, tokens, facts, policy):.1f} epochs"
     if minutes > _MEASURED_MINUTES:
         reason += f"; the rules were measured for up to {_MEASURED_MINUTES} minutes, and are extrapolated beyond"
-    return plan, replace(train, max_steps=usual.max_steps, max_minutes=minutes), reason
+    train = replace(train, max_steps=usual.max_steps, max_minutes=minutes)
+    return _Within(plan, train, round(updates * tokens / facts.tokens(policy)), reason)
 
 
 def _for_updates(

@@ -133,7 +133,7 @@ def plan_training(
     by_loss = not is_whole and not facts.cuda and facts.judge == "bleu"
     # On a few held-out words, scores differ by chance: among many validations, a lucky early one would win.
     few_words = facts.judge == "exact" and facts.pairs < _ENOUGH_TO_CHOOSE_BY
-    checks = 4 if few_words else 20 if is_whole or facts.cuda else 8
+    checks = 4 if few_words else 20 if is_whole or facts.cuda else 3 if by_loss else 8
     return Training(
         lr=_learning_rate(name, plan.settings, tokens, facts),
         warmup=200 if facts.rule else max(20, min(1000 if is_parallel(name) else 500, updates // 8)),

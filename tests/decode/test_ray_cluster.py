@@ -26,7 +26,7 @@ DEADLINE = 200.0  # seconds
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
     """A head and a second node with one CPU each"""
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_AUTO_CONNECT": "0"}  # as the product does
     pytest.importorskip("ray", reason="Ray is not installed: pip install 'saccade[ray]'")
     from ray.cluster_utils import Cluster
 
@@ -154,3 +154,18 @@ def test_unwritable_output(model: Model, source: Path) -> None:
     pytest.importorskip("ray", reason="Ray is not installed: pip install 'saccade[ray]'")
     with pytest.raises(UserError, match="cannot be written: there is no folder"):
         model.translate_corpus(source, out=source.parent / "missing" / "out.txt")
+
+
+def test_nothing_connects_by_itself() -> None:
+    """A thread that outlives a run must not connect again: the next run could not, and a cluster could not end."""
+    pytest.importorskip("ray", reason="Ray is not installed: pip install 'saccade[ray]'")
+    program = (
+        "from saccade.decode.cluster import corpus_translation\n"
+        "ray = corpus_translation._import_ray()\n"
+        "try:\n"
+        "    ray.put(1)\n"
+        "except ray.exceptions.RaySystemError:\n"
+        "    print(ray.is_initialized())\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=DEADLINE)
+    assert ended.stdout == "False\n", ended.stderr

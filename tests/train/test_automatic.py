@@ -99,7 +99,20 @@ def test_short_time_on_a_cpu_gives_smaller_models_and_batches(monkeypatch: pytes
         updates = 60 * (recipe.train.max_minutes or 0) * 0.85 * pace(recipe.model, recipe.settings, recipe.train)
         assert recipe.train.ema is not None and 1 / (1 - recipe.train.ema) <= max(20, updates / 8)
         assert recipe.train.warmup <= max(20, updates / 8)
-        assert recipe.train.check_every <= max(20, updates / 8)
+        assert recipe.train.check_every <= max(20, updates / 3)
+
+
+def test_little_time_for_many_pairs_gives_a_smaller_vocabulary(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tokens that are seldom read cost time and are not learnt."""
+    monkeypatch.setattr("saccade.train.automatic.updates_per_second", lambda *_, **__: 5.0)
+    facts = replace(SENTENCES, pairs=200_000)
+    hurried, patient = (choose_recipe(DATA, facts, minutes=minutes) for minutes in (5.0, 600.0))
+    assert patient.recipe.data.vocabulary.size == 16_000 and patient.recipe.data.vocab_lines is None
+    assert 1_000 < hurried.recipe.data.vocabulary.size < 9_000 and hurried.recipe.data.vocab_lines == 100_000
+    assert any("only" in reason and "pairs can be read in time" in reason for reason in hurried.reasons)
+    few = choose_recipe(DATA, replace(facts, pairs=800), minutes=5.0).recipe.data
+    assert few.vocabulary == choose_recipe(DATA, replace(facts, pairs=800)).recipe.data.vocabulary
+    assert few.vocab_lines is None
 
 
 def gpu(**changes: Any) -> Facts:
@@ -153,7 +166,7 @@ def test_a_budget_of_updates_decides_the_plan_and_its_schedule() -> None:
 
 def test_the_reasons_name_every_choice() -> None:
     reasons = "\n".join(choose_recipe(DATA, SENTENCES).reasons)
-    for part in ("3,000 pairs of about 9 source words", "vocabulary", "bahdanau2014: few pairs", "dropout", "the CPU"):
+    for part in ("3,000 pairs of about 9 source words", "vocabulary", "vaswani2017: in the same time", "dropout", "the CPU"):
         assert part in reasons
     large = choose_recipe(DATA, replace(SENTENCES, pairs=10_000, cuda=True))
     assert "vaswani2017: enough pairs" in "\n".join(large.reasons) and "CUDA" in large.reasons[-1]

@@ -193,6 +193,9 @@ def _import_ray() -> Any:
     # No reports about the use, and no messages of Ray's own processes between those of the command.
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+    # A thread of Ray Data can outlive a failed run by seconds. Its next call would connect to a cluster again, or start
+    # one, while the next run does so.
+    os.environ.setdefault("RAY_ENABLE_AUTO_CONNECT", "0")
     try:
         import ray
         import ray.data
