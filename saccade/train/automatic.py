@@ -114,7 +114,7 @@ def _choose(
     data: Data, facts: Facts, model: str | None, preset: Any, minutes: float | None, updates: int | None
 ) -> tuple[Recipe, list[str]]:
     """A new recipe, and the reasons for its vocabulary, its speed, its model and its size."""
-    data, tokens = _with_vocabulary(data, facts, facts.pairs)
+    data, vocabulary = _with_vocabulary(data, facts)
     name, reason = _usual_model(facts) if model is None else (model, "as requested")
     plans = list_plans(name, preset, facts, "all" if data.joint else "target")
     if not facts.cuda and (minutes is None or minutes < _HOURS):
@@ -122,24 +122,25 @@ def _choose(
     plan, train, pace = plans[0], plan_training(name, plans[0], facts, data.vocabulary), []
     if minutes is not None:
         within = _within(minutes, name, plans, facts, data.vocabulary)
-        if within.pairs_read < facts.pairs:
-            data, tokens = _with_vocabulary(data, facts, within.pairs_read)
+        smaller, why_smaller = _with_vocabulary(data, facts, within.tokens_read)
+        if smaller.vocabulary.size < data.vocabulary.size:
+            data, vocabulary = smaller, why_smaller
             within = _within(minutes, name, plans, facts, data.vocabulary)
         plan, train, pace = within.plan, within.train, [within.reason]
         if minutes <= _FEW_MINUTES and 2 * facts.pairs > _VOCABULARY_LINES:
             data = replace(data, vocab_lines=_VOCABULARY_LINES)
     elif updates is not None and not facts.rule:
         plan, train = _for_updates(updates, name, plans, facts, data.vocabulary)
-    reasons = [tokens, *pace, f"model {name}: {reason}", plan.size]
+    reasons = [vocabulary, *pace, f"model {name}: {reason}", plan.size]
     lengths = None if data.task is None else data.words or tasks.task(data.task).words
     data = replace(data, longest=256, words=lengths)
     return Recipe(data=data, model=name, settings=plan.settings, train=train), reasons
 
 
-def _with_vocabulary(data: Data, facts: Facts, read: int) -> tuple[Data, str]:
-    """The data with the kind and the size of the vocabulary for a run that reads so many pairs, and the reason.
+def _with_vocabulary(data: Data, facts: Facts, tokens_read: float = math.inf) -> tuple[Data, str]:
+    """The data with the kind and the size of the vocabulary, and the reason.
 
-    A run learns little about tokens that it seldom meets, and every token costs time.
+    A run that ends after `tokens_read` learns little about rare tokens, and each of them costs time.
     """
     task = None if data.task is None else tasks.task(data.task)
     policy, target = Policy(kind="char", size=2000), data.target_vocabulary
@@ -155,11 +156,12 @@ def _with_vocabulary(data: Data, facts: Facts, read: int) -> tuple[Data, str]:
         reason = "sources are single words, so tokens are characters"
     else:
         joint = joint and (must_share or facts.overlap >= _ONE_ALPHABET)
-        size = 100 * round(0.47 * math.sqrt(read) * (1.0 if joint else 0.6))
+        enough, in_time = 47 * math.sqrt(facts.pairs), 3.5 * math.sqrt(tokens_read)
+        size = 100 * round(min(enough, in_time) / 100 * (1.0 if joint else 0.6))
         policy = Policy(kind="unigram", size=max(400, min(16_000, size), facts.spelling + facts.alphabet // 4))
         reason = f"a {'joint ' * joint}vocabulary of at most {policy.size:,} tokens"
         reason += "" if joint else " for each side" + ": two alphabets" * data.joint
-        reason += f", because only {read:,} pairs can be read in time" if read < facts.pairs else ""
+        reason += ", because there is little time" if in_time < enough else ""
     return replace(data, vocabulary=policy, target_vocabulary=target, joint=joint), reason
 
 
@@ -181,7 +183,7 @@ class _Within(NamedTuple):
 
     plan: ModelPlan
     train: Training
-    pairs_read: int  # one pair counts as often as it is read
+    tokens_read: int
     reason: str
 
 
@@ -200,7 +202,7 @@ def _within(minutes: float, name: str, plans: list[ModelPlan], facts: Facts, pol
     if minutes > _MEASURED_MINUTES:
         reason += f"; the rules were measured for up to {_MEASURED_MINUTES} minutes, and are extrapolated beyond"
     train = replace(train, max_steps=usual.max_steps, max_minutes=minutes)
-    return _Within(plan, train, round(updates * tokens / facts.tokens(policy)), reason)
+    return _Within(plan, train, updates * tokens, reason)
 
 
 def _for_updates(
