@@ -183,7 +183,7 @@ class _Within(NamedTuple):
 
     plan: ModelPlan
     train: Training
-    tokens_read: int
+    tokens_read: float  # infinite if the time suffices for all updates
     reason: str
 
 
@@ -202,7 +202,8 @@ def _within(minutes: float, name: str, plans: list[ModelPlan], facts: Facts, pol
     if minutes > _MEASURED_MINUTES:
         reason += f"; the rules were measured for up to {_MEASURED_MINUTES} minutes, and are extrapolated beyond"
     train = replace(train, max_steps=usual.max_steps, max_minutes=minutes)
-    return _Within(plan, train, updates * tokens, reason)
+    tokens_read = math.inf if updates < allowed else updates * tokens
+    return _Within(plan, train, tokens_read, reason)
 
 
 def _for_updates(

@@ -26,8 +26,8 @@ DEADLINE = 200.0  # seconds
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
     """A head and a second node with one CPU each"""
-    os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_AUTO_CONNECT": "0"}  # as the product does
-    os.environ["RAY_worker_niceness"] = "0"  # the other tests would starve workers of lower priority
+    as_in_product = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_AUTO_CONNECT": "0"}
+    os.environ |= {**as_in_product, "RAY_worker_niceness": "0"}  # other tests would starve workers of lower priority
     pytest.importorskip("ray", reason="Ray is not installed: pip install 'saccade[ray]'")
     from ray.cluster_utils import Cluster
 
