@@ -99,32 +99,29 @@ def english() -> str:
 
 def grid() -> str:
     """What the automatic recipe chose for each kind of data and budget, beside other choices for the same minutes."""
-    points: dict[tuple[str, ...], dict[str, Record]] = {}
+    points: dict[tuple[str, ...], dict[str, list[Record]]] = {}
     for name, record in load("grid.json").items():
         *point, choice = name.rpartition("/")[0].split("-")
-        points.setdefault(tuple(point), {})[choice] = record
+        points.setdefault(tuple(point), {}).setdefault(choice, []).append(record)
     rows = []
     for (kind, pairs, device, budget), choices in points.items():
         metric = "wrong" if kind == "words" else "bleu"
-        scores = {choice: _test_scores(record)[metric] for choice, record in choices.items()}
+        scores = {choice: fmean(_test_scores(seed)[metric] for seed in seeds) for choice, seeds in choices.items()}
         chosen = scores.pop("automatic")
         best = min([chosen, *scores.values()]) if metric == "wrong" else max([chosen, *scores.values()])
         machine = "2 CPU cores" if device == "cpu" else "GPU"
-        shown = f"`{choices['automatic']['recipe']['model']['name']}` **{chosen:.1f}**"
-        others = ", ".join(f"`{choice}` {score:.1f}" for choice, score in scores.items())
+        shown = f"`{choices['automatic'][0]['recipe']['model']['name']}` **{chosen:.1f}**"
+        others = ", ".join(f"{_shown_choice(choice)} {score:.1f}" for choice, score in scores.items())
         unit = "% wrong" if metric == "wrong" else "BLEU"
-        rows.append(
-            [
-                kind,
-                pairs,
-                f"{budget} on {'a ' * (device == 'gpu')}{machine}",
-                unit,
-                shown,
-                others,
-                f"{abs(chosen - best):.1f}",
-            ]
-        )
+        cells = [kind, pairs, f"{budget} on {'a ' * (device == 'gpu')}{machine}", unit, shown, others]
+        rows.append([*cells, f"{abs(chosen - best):.1f}"])
     return table(["kind", "pairs", "budget", "metric", "automatic", "others", "behind the best"], rows)
+
+
+def _shown_choice(choice: str) -> str:
+    """A model, or what was set instead, such as vocabulary_4000."""
+    name, _, size = choice.partition("_")
+    return f"{name} of {int(size):,}" if size else f"`{name}`"
 
 
 def _by_seed(run: Record, records: Record) -> dict[str, float]:
