@@ -114,7 +114,8 @@ def _choose(
     data: Data, facts: Facts, model: str | None, preset: Any, minutes: float | None, updates: int | None
 ) -> tuple[Recipe, list[str]]:
     """A new recipe, and the reasons for its vocabulary, its speed, its model and its size."""
-    data, vocabulary = _with_vocabulary(data, facts)
+    requested = data
+    data, vocabulary = _with_vocabulary(requested, facts)
     name, reason = _usual_model(facts) if model is None else (model, "as requested")
     plans = list_plans(name, preset, facts, "all" if data.joint else "target")
     if not facts.cuda and (minutes is None or minutes < _HOURS):
@@ -122,7 +123,7 @@ def _choose(
     plan, train, pace = plans[0], plan_training(name, plans[0], facts, data.vocabulary), []
     if minutes is not None:
         within = _within(minutes, name, plans, facts, data.vocabulary)
-        smaller, why_smaller = _with_vocabulary(data, facts, within.tokens_read)
+        smaller, why_smaller = _with_vocabulary(requested, facts, within.tokens_read)
         if smaller.vocabulary.size < data.vocabulary.size:
             data, vocabulary = smaller, why_smaller
             within = _within(minutes, name, plans, facts, data.vocabulary)

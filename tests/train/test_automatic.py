@@ -110,6 +110,8 @@ def test_little_time_for_many_pairs_gives_a_smaller_vocabulary(monkeypatch: pyte
     assert patient.recipe.data.vocabulary.size == 16_000 and patient.recipe.data.vocab_lines is None
     assert 1_000 < hurried.recipe.data.vocabulary.size < 5_000 and hurried.recipe.data.vocab_lines == 100_000
     assert "because there is little time" in hurried.reasons[1]
+    foreign = choose_recipe(DATA, replace(facts, overlap=0.0), minutes=5.0)
+    assert "for each side: two alphabets, because there is little time" in foreign.reasons[1]
     few = choose_recipe(DATA, replace(facts, pairs=800), minutes=5.0).recipe.data
     assert few.vocabulary == choose_recipe(DATA, replace(facts, pairs=800)).recipe.data.vocabulary
     assert few.vocab_lines is None
