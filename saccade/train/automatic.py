@@ -74,8 +74,9 @@ def choose_recipe(
     recipe = recipe_of(config.override(tables, settings), "--set")
     train, sizes = recipe.train, {key: requested[key] for key in requested if key not in ("name", "preset", "dropout")}
     if initial is None:
-        sizes["dropout"] = getattr(recipe.settings, "dropout", 0.0)
-    reasons[-1] += "".join(f", {key} {value}" for key, value in sizes.items())
+        reasons[-1] += f", dropout {getattr(recipe.settings, 'dropout', 0.0)}"
+    if sizes:
+        reasons[-1] += "; as requested: " + ", ".join(f"{key} {value}" for key, value in sizes.items())
     if train.r_drop:
         reasons.append(f"R-Drop with weight {train.r_drop:g} against overfitting: each batch is computed twice")
     if train.judge == "loss":

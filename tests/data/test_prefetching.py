@@ -129,17 +129,25 @@ def test_ctrl_c_takes_effect_after_the_processes_have_ended() -> None:
     other = threading.Thread(target=waiting.wait, daemon=True)  # a thread that may receive the signal
     other.start()
 
+    received, sent = os.pipe()
+    os.set_blocking(sent, False)
+    before = signal.set_wakeup_fd(sent)  # Python writes the number of each signal there
+
     class Ending:
         def __del__(self) -> None:
             assert other.ident is not None
             signal.pthread_kill(other.ident, signal.SIGINT)
-            time.sleep(0.05)  # Python handles it here
+            while os.read(received, 1)[0] != signal.SIGINT:  # until the other thread has received it
+                continue  # SIGCHLD
             ended.append("all of it")
 
     batches = Batches(stream_of(buffer=7), tokens=60)
     with pytest.raises(KeyboardInterrupt), prefetch_windows(batches, 1):
         prefetcher: Any = batches.draw
         prefetcher.__self__._windows = Ending()
+    signal.set_wakeup_fd(before)
+    os.close(received)
+    os.close(sent)
     waiting.set()
     other.join()
     assert ended == ["all of it"] and batches.draw == batches.pairs.window

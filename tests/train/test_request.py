@@ -47,8 +47,11 @@ def test_request_becomes_a_recipe(pairs_file: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        (("model.preset=tiny",), "preset tiny, dropout 0.0"),
-        (("model.hidden=50", "model.dropout=0.4"), "preset small, hidden 50, dropout 0.4"),
+        (("model.preset=tiny",), "preset tiny, dropout 0.1"),
+        (
+            ("model.width=64", "model.dropout=0.4"),
+            "width 128, inner 256, 4 heads, 3 + 3 layers, dropout 0.4; as requested: width 64",
+        ),
         (("data.vocabulary.size=300",), "the vocabulary is as requested"),
         (("train.tokens=77", "train.max_steps=9"), "batches of 77 tokens, at most 9 updates, on the CPU"),
         (("train.tokens=auto", "train.max_steps=none"), "the largest batches that fit, on the CPU"),
