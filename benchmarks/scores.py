@@ -4,7 +4,7 @@
 
 The file lists runs, in tables [[runs]] with the keys
 
-    name      a name; with `each`, which lists values for a word in braces, there is one run for each value
+    name      a name; with `each`, which lists values for words in braces, there is one run for each combination
     data      the name of a table [data.NAME] with further keys; a run may have these itself:
     train     a TSV file or two parallel files in --data, where they may also end in .gz or .xz
     first     train on this many of the pairs: the first ones
@@ -16,7 +16,7 @@ The file lists runs, in tables [[runs]] with the keys
     recipe    a recipe; without it, `saccade train` chooses
     model     for `saccade train --model`
     budget    for `saccade train --budget`
-    set       a list of settings, KEY=VALUE
+    set       a list of settings, KEY=VALUE; those of the data come first
     control   the arguments of --control, a program that is no part of Saccade, with the arguments --train, --valid,
               --test, --seed, --lower and --out, and which writes log.json and hypotheses.txt
     vocab_of  a seed, to be run first, whose vocabulary the other seeds take, as those of an ensemble must
@@ -46,7 +46,7 @@ import time
 import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -97,14 +97,9 @@ def planned(given: argparse.Namespace) -> Iterator[Row]:
         if any(fnmatch.fnmatch(run["name"], pattern) for pattern in given.only):
             for seed in given.seeds if given.alone is None else ["alone"]:
                 if f"{run['name']}/{seed}" not in done:
-                    like = find_like(run["name"], given.like, done)
-                    yield {
-                        "on": ["test"],
-                        **tables.get("data", {}).get(run.get("data"), {}),
-                        **run,
-                        **like,
-                        "seed": seed,
-                    }
+                    data = tables.get("data", {}).get(run.get("data"), {})
+                    row = {"on": ["test"], **data, **run, **find_like(run["name"], given.like, done), "seed": seed}
+                    yield row | {"set": [*data.get("set", []), *run.get("set", [])]}
 
 
 def find_like(name: str, like: str | None, done: Row) -> Row:
@@ -116,11 +111,13 @@ def find_like(name: str, like: str | None, done: Row) -> Row:
 
 
 def expanded(run: Row) -> Iterator[Row]:
-    """One run for each value in `each`."""
-    for word, values in run.get("each", {"": [""]}).items():
-        for value in values:
-            text = json.dumps({key: run[key] for key in run if key != "each"})
-            yield json.loads(text.replace(f"{{{word}}}", value) if word else text)
+    """One run for each value in `each`; for several words, one for each combination of their values."""
+    words = run.get("each", {})
+    for values in product(*words.values()):
+        text = json.dumps({key: run[key] for key in run if key != "each"})
+        for word, value in zip(words, values, strict=True):
+            text = text.replace(f"{{{word}}}", value)
+        yield json.loads(text)
 
 
 def run_and_record(row: Row, given: argparse.Namespace, deadline: float, lock: Lock) -> None:
@@ -221,6 +218,8 @@ def train_command(row: Row, files: dict[str, list[str]], given: argparse.Namespa
     settings = [f"train.seed={seed_of(row)}", f"train.device={given.device}", *row.get("set", [])]
     if "like" in row:
         command += [str(write_recipe(row["like"]["recipe"], given, out.with_name("recipe.toml")))]
+        keys = ("data.pairs", "data.targets")  # of this run: with `first`, each run writes its own
+        settings += [f"{key}={json.dumps(path)}" for key, path in zip(keys, files["train"], strict=False)]
         settings += ["train.max_minutes=none", f"train.max_steps={row['like']['updates']}"]
         settings += ["train.threads=1"] * (given.device == "cpu" and given.at_once > 1)
     elif "recipe" in row:
