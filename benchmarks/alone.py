@@ -6,9 +6,9 @@
 `benchmarks/scores.py --alone` calls this. Whatever is timed holds the lock: several runs can prepare their data at
 once, but only one of them computes. The program ends when it has been timed.
 
-A run of Saccade is timed for half of the seconds, then validated once, and timed for the other half, which gives the
-speed. The time that the first half lost, such as by capturing CUDA graphs, and that of the validations count against
-it. The other program is timed between its optimiser's steps after a third of the seconds; what it loses before that
+A run of Saccade is timed for half of the seconds, then validated twice, and timed for the other half, which gives the
+speed. The time that the first half and the first validation lost, such as by capturing CUDA graphs, and that of all
+validations count against it. The other program is timed between its optimiser's steps after a third of the seconds; what it loses before that
 and in its validations does not count against it.
 """
 
@@ -88,7 +88,6 @@ def time_saccade(stopwatch: Stopwatch, arguments: list[str]) -> None:
     from saccade.train.recipe import load_recipe
 
     measure, submit = automatic.updates_per_second, loop.submit_update
-    validation_seconds = 0.0
 
     @wraps(measure)
     def measure_alone(*args: Any, **options: Any) -> float:
@@ -100,24 +99,25 @@ def time_saccade(stopwatch: Stopwatch, arguments: list[str]) -> None:
 
     @wraps(submit)
     def timed(run: Any, batches: Any) -> Any:
-        nonlocal validation_seconds
         start = stopwatch.begin()
         submitted = submit(run, batches)
         stopwatch.count += 1
         half = stopwatch.seconds / 2
         if not stopwatch.marks and time.perf_counter() - start > half:
             stopwatch.mark()
-            loop.validate(run)
-            stopwatch.mark()
-            validation_seconds = stopwatch.marks[1][0] - stopwatch.marks[0][0]
-        elif stopwatch.marks and time.perf_counter() - stopwatch.marks[1][0] > half:
+            for _ in range(2):
+                loop.validate(run)
+                stopwatch.mark()
+        elif stopwatch.marks and time.perf_counter() - stopwatch.marks[-1][0] > half:
             stopwatch.mark()
             report(run, start)
         return submitted
 
     def report(run: Any, start: float) -> None:
         train, rate = run.training, stopwatch.rate()
-        lost = max(0.0, stopwatch.marks[0][0] - start - stopwatch.marks[0][1] / rate)
+        (before, updates), (between, _), (after, _), _ = stopwatch.marks
+        validation_seconds = after - between
+        lost = max(0.0, before - start - updates / rate) + max(0.0, between - before - validation_seconds)
         per_update = 1 / rate + validation_seconds / train.check_every
         updates = int((60 * train.max_minutes - lost) / per_update)
         stopwatch.finish(
