@@ -7,9 +7,9 @@
 once, but only one of them computes. The program ends when it has been timed.
 
 A run of Saccade is timed for half of the seconds, then validated twice, and timed for the other half, which gives the
-speed. The time that the first half and the first validation lost, such as by capturing CUDA graphs, and that of all
-validations count against it. The other program is timed between its optimiser's steps after a third of the seconds; what it loses before that
-and in its validations does not count against it.
+speed of updates whose CUDA graph has been captured. The time that is lost to captures and to the first validation, and
+that of all validations, count against it. The other program is timed between its optimiser's steps after a third of
+the seconds; what it loses before that and in its validations does not count against it.
 """
 
 import argparse
@@ -50,6 +50,7 @@ class Stopwatch:
         self._lock = lock.open("w")
         self.start: float | None = None
         self.marks: list[tuple[float, int]] = []  # times, and the updates until then
+        self.captures: list[tuple[float, float]] = []  # when each CUDA graph was captured, and for how long
         self.count = 0
 
     def acquire(self) -> None:
@@ -72,9 +73,12 @@ class Stopwatch:
         self.marks.append((time.perf_counter(), self.count))
 
     def rate(self) -> float:
-        """Updates per second between the last two marks"""
+        """Updates per second between the last two marks, apart from captures"""
         (before, fewer), (now, more) = self.marks[-2:]
-        return (more - fewer) / (now - before)
+        return (more - fewer) / (now - before - self.captured_since(before))
+
+    def captured_since(self, moment: float) -> float:
+        return sum(seconds for when, seconds in self.captures if when > moment)
 
     def finish(self, record: dict[str, Any]) -> NoReturn:
         record |= {"updates_per_second": round(self.rate(), 3), "provenance": provenance(None)}
@@ -84,10 +88,10 @@ class Stopwatch:
 
 def time_saccade(stopwatch: Stopwatch, arguments: list[str]) -> None:
     from saccade import cli
-    from saccade.train import automatic, loop
+    from saccade.train import automatic, graphs, loop
     from saccade.train.recipe import load_recipe
 
-    measure, submit = automatic.updates_per_second, loop.submit_update
+    measure, submit, capture = automatic.updates_per_second, loop.submit_update, graphs.GradientGraphs._capture
 
     @wraps(measure)
     def measure_alone(*args: Any, **options: Any) -> float:
@@ -96,6 +100,16 @@ def time_saccade(stopwatch: Stopwatch, arguments: list[str]) -> None:
             return measure(*args, **options)
         finally:
             stopwatch.release()
+
+    @wraps(capture)
+    def timed_capture(*args: Any) -> Any:
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        try:
+            return capture(*args)
+        finally:
+            torch.cuda.synchronize()
+            stopwatch.captures.append((start, time.perf_counter() - start))
 
     @wraps(submit)
     def timed(run: Any, batches: Any) -> Any:
@@ -118,6 +132,7 @@ def time_saccade(stopwatch: Stopwatch, arguments: list[str]) -> None:
         (before, updates), (between, _), (after, _), _ = stopwatch.marks
         validation_seconds = after - between
         lost = max(0.0, before - start - updates / rate) + max(0.0, between - before - validation_seconds)
+        lost += stopwatch.captured_since(after)
         per_update = 1 / rate + validation_seconds / train.check_every
         updates = int((60 * train.max_minutes - lost) / per_update)
         stopwatch.finish(
@@ -130,6 +145,7 @@ def time_saccade(stopwatch: Stopwatch, arguments: list[str]) -> None:
         )
 
     automatic.updates_per_second, loop.submit_update = measure_alone, timed
+    graphs.GradientGraphs._capture = timed_capture  # type: ignore[method-assign]
     sys.argv = ["saccade", *arguments]
     cli.main()
 

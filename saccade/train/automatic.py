@@ -35,6 +35,9 @@ _MEASURED_MINUTES = 60  # the longest time for which the rules were measured
 _HOURS = 240.0  # minutes from which a CPU may train what otherwise needs a GPU
 _FEW_MINUTES = 10  # of training, before which nobody wants to wait minutes for a vocabulary
 _VOCABULARY_LINES = 100_000  # texts to train it on then
+_SHORT_ON_GPU = 2.0  # minutes, of which capturing 64 CUDA graphs and 20 validations would take a third or more
+_FEW_SHAPES = 16  # of batches, each of which is a graph
+_FEW_CHECKS = 5
 _VOCABULARY_KEYS = ("data.vocab", "data.target_vocab", "data.joint")
 
 
@@ -131,6 +134,8 @@ def _choose(
         plan, train, pace = within.plan, within.train, [within.reason]
         if minutes <= _FEW_MINUTES and 2 * facts.pairs > _VOCABULARY_LINES:
             data = replace(data, vocab_lines=_VOCABULARY_LINES)
+        if facts.cuda and minutes <= _SHORT_ON_GPU:
+            data = replace(data, batch_shapes=_FEW_SHAPES)
     elif updates is not None and not facts.rule:
         plan, train = _for_updates(updates, name, plans, facts, data.vocabulary)
     reasons = [vocabulary, *pace, f"model {name}: {reason}", plan.size]
@@ -175,8 +180,8 @@ def _usual_model(facts: Facts) -> tuple[str, str]:
         return "wu2019", "symbols have the order of their letters"
     if facts.pairs >= 10_000:
         return "vaswani2017", "enough pairs for a Transformer"
-    if facts.judge == "bleu" and not facts.cuda:
-        return "vaswani2017", "in the same time on a CPU, a Transformer learns more than an RNN"
+    if facts.judge == "bleu":
+        return "vaswani2017", "in the same time, a Transformer learns more than an RNN"
     return "bahdanau2014", "few pairs"
 
 
@@ -204,6 +209,8 @@ def _within(minutes: float, name: str, plans: list[ModelPlan], facts: Facts, pol
     if minutes > _MEASURED_MINUTES:
         reason += f"; the rules were measured for up to {_MEASURED_MINUTES} minutes, and are extrapolated beyond"
     train = replace(train, max_steps=usual.max_steps, max_minutes=minutes)
+    if facts.cuda and minutes <= _SHORT_ON_GPU:
+        train = replace(train, check_every=max(20, updates // _FEW_CHECKS), judge_on=300)
     tokens_read = math.inf if updates < allowed else updates * tokens
     return _Within(plan, train, tokens_read, reason)
 
