@@ -46,7 +46,7 @@ def tokenised() -> str:
     records = {name: record for name, record in load("scores.json").items() if not name.endswith("/alone")}
     rows = []
     for name in dict.fromkeys(key.rpartition("/")[0] for key in records):
-        tests = [_test_scores(record) for key, record in records.items() if key.rpartition("/")[0] == name]
+        tests = [_scores(record) for key, record in records.items() if key.rpartition("/")[0] == name]
         if all("tokenised" in test for test in tests):
             both = (f"{fmean(test[key] for test in tests):.2f}" for key in ("bleu", "tokenised"))
             rows.append([f"`{name}`", *both])
@@ -58,7 +58,7 @@ def lengths() -> str:
     records = load("scores.json")
     rows, ranges = [], {}
     for run in tomllib.loads(ROWS.read_text(encoding="utf-8"))["runs"]:
-        tests = [_test_scores(record) for name, record in records.items() if re.fullmatch(rf"{run['name']}/\d+", name)]
+        tests = [_scores(record) for name, record in records.items() if re.fullmatch(rf"{run['name']}/\d+", name)]
         tests = [test["by_length"] for test in tests if "by_length" in test]
         if run.get("data") == "multi30k" and tests:
             ranges = {label: pairs for label, (pairs, _) in tests[0].items()}
@@ -101,12 +101,14 @@ def grid() -> str:
     """What the automatic recipe chose for each kind of data and budget, beside other choices for the same minutes."""
     points: dict[tuple[str, ...], dict[str, list[Record]]] = {}
     for name, record in load("grid.json").items():
-        *point, choice = name.rpartition("/")[0].split("-")
-        points.setdefault(tuple(point), {}).setdefault(choice, []).append(record)
+        run, _, seed = name.rpartition("/")
+        *point, choice = run.split("-")
+        if seed != "alone":
+            points.setdefault(tuple(point), {}).setdefault(choice, []).append(record)
     rows = []
-    for (kind, pairs, device, budget), choices in points.items():
+    for (kind, pairs, device, budget), choices in sorted(points.items(), key=lambda point: _grid_order(*point[0])):
         metric = "wrong" if kind == "words" else "bleu"
-        scores = {choice: fmean(_test_scores(seed)[metric] for seed in seeds) for choice, seeds in choices.items()}
+        scores = {choice: fmean(_scores(seed)[metric] for seed in seeds) for choice, seeds in choices.items()}
         chosen = scores.pop("automatic")
         best = min([chosen, *scores.values()]) if metric == "wrong" else max([chosen, *scores.values()])
         machine = "2 CPU cores" if device == "cpu" else "GPU"
@@ -118,13 +120,35 @@ def grid() -> str:
     return table(["kind", "pairs", "budget", "metric", "automatic", "others", "behind the best"], rows)
 
 
+def _grid_order(kind: str, pairs: str, device: str, budget: str) -> tuple[str, int, str, int]:
+    return device, int(budget.removesuffix("m")), kind, -int(pairs.replace("k", "000"))
+
+
 def _shown_choice(choice: str) -> str:
     """A model, or what was set instead, such as vocabulary_4000."""
     name, _, size = choice.partition("_")
-    return f"{name} of {int(size):,}" if size else f"`{name}`"
+    name = {"rdrop": "R-Drop"}.get(name, name)
+    return f"{name} of {float(size):,g}" if size else f"`{name}`"
 
 
-def _by_seed(run: Record, records: Record) -> dict[str, float]:
+def ablations() -> str:
+    """Each run of ablations.toml, with the mean of its seeds and its distance from the first."""
+    runs = tomllib.loads((ROWS.parent / "ablations.toml").read_text(encoding="utf-8"))["runs"]
+    records = load("ablations.json")
+    scores = {run["name"]: _by_seed(run, records, "valid") for run in runs}
+    base = _mean(scores[runs[0]["name"]])
+    rows = []
+    for run in runs:
+        mean = _mean(scores[run["name"]])
+        if mean is None or base is None:
+            rows.append([run["title"], "not measured yet", "–", "–"])
+            continue
+        seeds = ", ".join(f"{score:.1f}" for score in scores[run["name"]].values())
+        rows.append([run["title"], seeds, f"**{mean:.1f}**", "–" if run is runs[0] else f"{mean - base:+.1f}"])
+    return table(["change", "seeds", "mean BLEU on val, lower-cased", "difference"], rows)
+
+
+def _by_seed(run: Record, records: Record, part: str = "test") -> dict[str, float]:
     """The score of each seed; for several languages, their mean, if all of them are there."""
     word, values = next(iter(run.get("each", {"": [""]}).items()))
     names = [run["name"].replace(f"{{{word}}}", value) for value in values]
@@ -132,13 +156,13 @@ def _by_seed(run: Record, records: Record) -> dict[str, float]:
     for name, record in records.items():
         run_name, _, seed = name.rpartition("/")
         if run_name in names and seed.isdigit():
-            by_seed.setdefault(seed, []).append(_test_scores(record)["wrong" if _is_wrong(run) else "bleu"])
+            by_seed.setdefault(seed, []).append(_scores(record, part)["wrong" if _is_wrong(run) else "bleu"])
     return {seed: fmean(scores) for seed, scores in sorted(by_seed.items()) if len(scores) == len(names)}
 
 
-def _test_scores(record: Record) -> Record:
+def _scores(record: Record, part: str = "test") -> Record:
     """A control has its scores at the top."""
-    scores: Record = record.get("scores", {}).get("test", record)
+    scores: Record = record.get("scores", {}).get(part, record)
     return scores
 
 

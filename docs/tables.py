@@ -222,6 +222,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "tried-pronunciation": results_tables.pronunciation,
     "tried-english": results_tables.english,
     "grid": results_tables.grid,
+    "ablations": results_tables.ablations,
     "plans": results_tables.plans,
     "ambiguity-runs": measured.ambiguity_runs,
     "ambiguity-distances": measured.ambiguity_distances,
