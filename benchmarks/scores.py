@@ -39,6 +39,7 @@ import argparse
 import fnmatch
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -125,6 +126,7 @@ def run_and_record(row: Row, given: argparse.Namespace, deadline: float, lock: L
     if time.monotonic() > deadline:
         return
     folder.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(folder / "model", ignore_errors=True)  # of a run that was killed before it was recorded
     files = {part: find_texts(row, part, given, folder) for part in ("train", "valid", "test") if part in row}
     command = command_of(row, files, given, folder / "model")
     log, begun = folder / "log", time.monotonic()
