@@ -24,7 +24,7 @@ from saccade.train.data_options import Data
 from saccade.train.facts import Facts
 from saccade.train.losses import has_sampled_attention
 from saccade.train.pace import updates_per_second
-from saccade.train.plans import WORTHWHILE, ModelPlan, list_plans, plan_training, usual_schedule
+from saccade.train.plans import FEW_PAIRS, WORTHWHILE, ModelPlan, list_plans, plan_training, usual_schedule
 from saccade.train.recipe import Recipe, recipe_of
 from saccade.train.training_options import Training
 
@@ -122,8 +122,9 @@ def _choose(
     data, vocabulary = _with_vocabulary(requested, facts)
     name, reason = _usual_model(facts) if model is None else (model, "as requested")
     plans = list_plans(name, preset, facts, "all" if data.joint else "target")
-    if not facts.cuda and (minutes is None or minutes < _HOURS):
-        plans = [plan for plan in plans if not plan.schedule.needs_gpu]
+    if not facts.cuda:
+        allowed = ["always"] + ["with a budget"] * (minutes is not None) + ["with hours"] * ((minutes or 0) >= _HOURS)
+        plans = [plan for plan in plans if plan.schedule.on_cpu in allowed]
     plan, train, pace = plans[0], plan_training(name, plans[0], facts, data.vocabulary), []
     if minutes is not None:
         within = _within(minutes, name, plans, facts, data.vocabulary)
@@ -178,10 +179,10 @@ def _usual_model(facts: Facts) -> tuple[str, str]:
         return ("vaswani2017", "there is a GPU") if facts.cuda else ("bahdanau2014", "the fastest without a GPU")
     if facts.is_pronunciation:
         return "wu2019", "symbols have the order of their letters"
-    if facts.pairs >= 10_000:
+    if facts.pairs >= FEW_PAIRS:
         return "vaswani2017", "enough pairs for a Transformer"
-    if facts.judge == "bleu":
-        return "vaswani2017", "in the same time, a Transformer learns more than an RNN"
+    if facts.judge == "bleu" and not facts.cuda:
+        return "vaswani2017", "in the same time on a CPU, a Transformer learns more than an RNN"
     return "bahdanau2014", "few pairs"
 
 

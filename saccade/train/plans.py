@@ -5,7 +5,7 @@ behind the numbers.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from saccade import config
 from saccade.models.table import find_model
@@ -17,6 +17,7 @@ _R_DROP = 5.0
 _FEWEST_PER_EPOCH = 50  # updates; batches shrink until an epoch has this many
 _SMALLEST_BATCH = 250  # tokens
 _MANY_PAIRS = 100_000
+FEW_PAIRS = 10_000
 _MANY_WORDS = 10_000  # whose pronunciation a wider model learns
 _ENOUGH_TO_CHOOSE_BY = 4_000  # pairs, of which a twentieth is held out
 WORTHWHILE = 1_500  # updates; with fewer, smaller batches learn more
@@ -29,7 +30,7 @@ class Schedule(NamedTuple):
     least_epochs: float = 0.0  # with fewer, the next plan scores higher
     least_updates: int = 0  # likewise
     r_drop: float = 0.0
-    needs_gpu: bool = False  # or hours
+    on_cpu: Literal["always", "with a budget", "with hours"] = "always"
 
 
 class ModelPlan(NamedTuple):
@@ -40,20 +41,27 @@ class ModelPlan(NamedTuple):
 
 # Transformers: the width, the inner width, the layers of the encoder and of the decoder, and the schedule.
 _FOR_MANY_PAIRS = (
-    (512, 1024, 6, Schedule(40, least_epochs=15, r_drop=_R_DROP, needs_gpu=True)),
-    (512, 1024, 6, Schedule(32, least_epochs=5, needs_gpu=True)),
+    (512, 1024, 6, Schedule(40, least_epochs=30, r_drop=_R_DROP, on_cpu="with hours")),
+    (256, 512, 6, Schedule(40, least_epochs=30, r_drop=_R_DROP, on_cpu="with hours")),
+    (512, 1024, 6, Schedule(32, least_epochs=5, on_cpu="with hours")),
     (256, 512, 4, Schedule(32, least_updates=10_000)),
     (128, 256, 3, Schedule(32, least_updates=5_000)),
     (128, 256, 2, Schedule(32)),
 )
 _FOR_FEWER_PAIRS = (
-    (256, 512, 6, Schedule(200, least_epochs=40, r_drop=_R_DROP, needs_gpu=True)),
-    (128, 256, 4, Schedule(100, least_epochs=30, needs_gpu=True)),
+    (256, 512, 6, Schedule(200, least_epochs=60, r_drop=_R_DROP, on_cpu="with hours")),
+    (256, 512, 4, Schedule(80, least_epochs=30, on_cpu="with hours")),
+    (128, 256, 3, Schedule(32, least_updates=5_000)),
+    (128, 256, 2, Schedule(32)),
+)
+_FOR_FEW_PAIRS = (
+    (256, 512, 6, Schedule(200, least_epochs=60, r_drop=_R_DROP, on_cpu="with hours")),
+    (128, 256, 3, Schedule(200, least_epochs=45, r_drop=_R_DROP, on_cpu="with a budget")),
     (128, 256, 3, Schedule(32, least_updates=5_000)),
     (128, 256, 2, Schedule(32)),
 )
 _FOR_RULES = (  # tasks without end, whose updates `_updates` counts
-    (128, 256, 4, Schedule(1, needs_gpu=True)),
+    (128, 256, 4, Schedule(1, on_cpu="with hours")),
     (128, 256, 3, Schedule(1, least_updates=5_000)),
     (128, 256, 2, Schedule(1)),
 )
@@ -73,10 +81,8 @@ def list_plans(name: str, preset: Any, facts: Facts, tie: str) -> list[ModelPlan
         return ModelPlan(settings, size or f"preset {preset}", schedule)
 
     if name == "vaswani2017":
-        many = facts.pairs >= _MANY_PAIRS
-        rows = _FOR_RULES if facts.rule else _FOR_MANY_PAIRS if many else _FOR_FEWER_PAIRS
         plans = []
-        for width, inner, layers, schedule in rows:
+        for width, inner, layers, schedule in _sizes_of_vaswani2017(facts):
             sizes = {"width": width, "inner": inner, "heads": 4, "encoder_layers": layers, "decoder_layers": layers}
             size = f"width {width}, inner {inner}, 4 heads, {layers} + {layers} layers"
             plans.append(plan("tiny", schedule, size, **sizes, tie=tie))
@@ -97,6 +103,14 @@ def list_plans(name: str, preset: Any, facts: Facts, tie: str) -> list[ModelPlan
     return [plan(preset, schedule._replace(least_updates=WORTHWHILE)) for schedule in schedules] + [plan("small")]
 
 
+def _sizes_of_vaswani2017(facts: Facts) -> tuple[tuple[int, int, int, Schedule], ...]:
+    if facts.rule:
+        return _FOR_RULES
+    if facts.pairs >= _MANY_PAIRS:
+        return _FOR_MANY_PAIRS
+    return _FOR_FEWER_PAIRS if facts.pairs >= FEW_PAIRS else _FOR_FEW_PAIRS
+
+
 def _plans_of_wu2019(plan: Callable[..., ModelPlan], facts: Facts) -> list[ModelPlan]:
     enough = usual_schedule("wu2019")._replace(least_updates=WORTHWHILE)
     quicker = [plan("base", enough), plan("tiny")]
@@ -106,7 +120,7 @@ def _plans_of_wu2019(plan: Callable[..., ModelPlan], facts: Facts) -> list[Model
     consistent = plan("base", repeated, "preset base with 2 layers in the encoder", layers=2)
     if facts.pairs < _MANY_WORDS:
         return [consistent, *quicker]
-    wide = Schedule(48, least_epochs=25, r_drop=_R_DROP, needs_gpu=True)
+    wide = Schedule(48, least_epochs=25, r_drop=_R_DROP, on_cpu="with hours")
     size = "embedding 256, hidden 512, 2 layers in the encoder"
     return [plan("base", wide, size, embedding=256, hidden=512, layers=2), consistent, *quicker]
 
@@ -152,7 +166,7 @@ def plan_training(
 def _batch_tokens(name: str, epoch: float, facts: Facts) -> int:
     if facts.rule:
         return 4096 if facts.cuda else 600
-    few = facts.pairs < 10_000 or name == "wu2019"  # which computes all outputs for every place of the source
+    few = facts.pairs < FEW_PAIRS or name == "wu2019"  # which computes all outputs for every place of the source
     largest = (4096 if facts.cuda else 600) if few else 8192 if facts.cuda else 1500
     return max(_SMALLEST_BATCH, min(largest, 50 * round(epoch / _FEWEST_PER_EPOCH / 50)))
 

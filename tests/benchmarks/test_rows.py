@@ -44,3 +44,11 @@ def test_names_are_unique_and_goals_name_other_runs(path: Path) -> None:
     for run in runs(path):
         assert "train" in run and set(run.get("on", ["test"])) <= run.keys()
         assert {run.get("of", run["name"]), *run.get("goal", {}).get("above", [])} <= set(names)
+
+
+def test_every_combination_of_words_is_a_run() -> None:
+    entry = {"name": "{a}-{b}", "each": {"a": ["x", "y"], "b": ["1", "2"]}, "data": "{a}"}
+    combined = list(scores.expanded(entry))
+    assert [run["name"] for run in combined] == ["x-1", "x-2", "y-1", "y-2"]
+    assert [run["data"] for run in combined] == ["x", "x", "y", "y"]
+    assert list(scores.expanded({"name": "one"})) == [{"name": "one"}]

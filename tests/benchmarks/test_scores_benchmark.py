@@ -161,7 +161,15 @@ def test_runs_are_timed_one_at_a_time_and_repeated_for_their_updates(tmp_path: P
     (tmp_path / "out.json").write_text(json.dumps(found), encoding="utf-8")
     found = run(tmp_path, data, "--only", "minute", "control-minute", "--like", "alone")
     assert found["minute/1"]["updates"] == 3 and found["minute/1"]["recipe"]["train"]["max_minutes"] is None
+    assert found["minute/1"]["recipe"]["data"]["pairs"] == "WORK/minute/1/train.source"  # not those that were timed
     assert found["control-minute/1"]["values"][-4:] == ["--minutes", "10000", "--steps", str(control["steps"])]
+
+
+@pytest.mark.slow
+def test_a_run_that_was_killed_is_repeated(tmp_path: Path, data: Path) -> None:
+    (tmp_path / "work" / "by-recipe" / "1" / "model").mkdir(parents=True)
+    (tmp_path / "work" / "by-recipe" / "1" / "model" / "state.json").write_text("{}", encoding="utf-8")
+    assert run(tmp_path, data, "--only", "by-recipe")["by-recipe/1"]["updates"] == 1
 
 
 @pytest.mark.slow

@@ -152,11 +152,44 @@ def test_the_time_on_a_gpu_decides_the_plan(monkeypatch: pytest.MonkeyPatch) -> 
     hour, half, minute = (choose_recipe(DATA, gpu(), minutes=time) for time in (60.0, 4.0, 1.0))
     assert [chosen.recipe.train.r_drop for chosen in (hour, half, minute)] == [5, 0, 0]
     sizes = [(chosen.recipe.settings.width, chosen.recipe.settings.encoder_layers) for chosen in (hour, half, minute)]
-    assert sizes == [(256, 6), (128, 4), (128, 2)]
+    assert sizes == [(256, 6), (256, 4), (128, 2)]
     assert any("suffice" in reason for reason in hour.reasons)
     day = choose_recipe(DATA, gpu(), minutes=1440.0)
     assert any("extrapolated" in reason for reason in day.reasons)
     assert not any("extrapolated" in reason for reason in hour.reasons)
+
+
+def test_a_minute_on_a_gpu_is_not_spent_on_graphs_and_validations(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("saccade.train.automatic.updates_per_second", lambda *_, **__: 150.0)
+    minute, minutes = (choose_recipe(DATA, gpu(), minutes=time).recipe for time in (1.0, 5.0))
+    assert (minute.data.batch_shapes, minutes.data.batch_shapes) == (16, Data(pairs="pairs.tsv").batch_shapes)
+    assert minute.train.r_drop == minutes.train.r_drop == 5
+    updates = 60 * 0.85 * 150
+    assert updates / minute.train.check_every == pytest.approx(5, abs=0.1) and minute.train.judge_on < 1000
+    assert minutes.train.check_every == minutes.train.max_steps // 20 and minutes.train.judge_on == 1000
+
+
+def test_many_pairs_get_r_drop_only_for_many_epochs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def pace(name: str, settings: Any, train: Training, **_: object) -> float:
+        return 36_000 / settings.width / (2 if train.r_drop else 1)
+
+    monkeypatch.setattr("saccade.train.automatic.updates_per_second", pace)
+    facts = replace(gpu(), pairs=164_000, mean_characters=70.0)
+    chosen = [choose_recipe(DATA, facts, minutes=time).recipe for time in (8.0, 2.5, 0.5)]
+    assert [(recipe.settings.width, recipe.train.r_drop) for recipe in chosen] == [(512, 5), (256, 5), (512, 0)]
+
+
+@pytest.mark.parametrize("pairs", [800, 5_000])
+def test_few_sentences_get_r_drop_on_a_cpu_if_there_is_time(monkeypatch: pytest.MonkeyPatch, pairs: int) -> None:
+    """With a machine that makes 12 updates per second, or 6 with R-Drop"""
+    monkeypatch.setattr(
+        "saccade.train.automatic.updates_per_second", lambda *given, **_: 6.0 if given[2].r_drop else 12.0
+    )
+    facts = replace(SENTENCES, pairs=pairs)
+    hour, minutes = (choose_recipe(DATA, facts, minutes=time).recipe for time in (60.0, 3.0))
+    assert hour.model == "vaswani2017" and hour.settings.encoder_layers == 3 and hour.train.r_drop == 5
+    assert minutes.train.r_drop == 0
+    assert choose_recipe(DATA, facts).recipe.train.r_drop == 0  # nobody said that there is time
 
 
 def test_a_budget_of_updates_decides_the_plan_and_its_schedule() -> None:
