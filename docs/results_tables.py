@@ -4,6 +4,7 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -109,14 +110,16 @@ def grid() -> str:
     for (kind, pairs, device, budget), choices in sorted(points.items(), key=lambda point: _grid_order(*point[0])):
         metric = "wrong" if kind == "words" else "bleu"
         scores = {choice: fmean(_scores(seed)[metric] for seed in seeds) for choice, seeds in choices.items()}
-        chosen = scores.pop("automatic")
-        best = min([chosen, *scores.values()]) if metric == "wrong" else max([chosen, *scores.values()])
+        best = (min if metric == "wrong" else max)(scores.values())
+        chosen = scores.pop("automatic", None)
         machine = "2 CPU cores" if device == "cpu" else "GPU"
-        shown = f"`{choices['automatic'][0]['recipe']['model']['name']}` **{chosen:.1f}**"
+        shown = "not measured yet"
+        if chosen is not None:
+            shown = f"`{choices['automatic'][0]['recipe']['model']['name']}` **{chosen:.1f}**"
         others = ", ".join(f"{_shown_choice(choice)} {score:.1f}" for choice, score in scores.items())
         unit = "% wrong" if metric == "wrong" else "BLEU"
         cells = [kind, pairs, f"{budget} on {'a ' * (device == 'gpu')}{machine}", unit, shown, others]
-        rows.append([*cells, f"{abs(chosen - best):.1f}"])
+        rows.append([*cells, "–" if chosen is None or not scores else f"{abs(chosen - best):.1f}"])
     return table(["kind", "pairs", "budget", "metric", "automatic", "others", "behind the best"], rows)
 
 
@@ -127,7 +130,8 @@ def _grid_order(kind: str, pairs: str, device: str, budget: str) -> tuple[str, i
 def _shown_choice(choice: str) -> str:
     """A model, or what was set instead, such as vocabulary_4000."""
     name, _, size = choice.partition("_")
-    name = {"rdrop": "R-Drop"}.get(name, name)
+    if name == "rdrop":
+        return f"R-Drop {size}" if float(size) else "without R-Drop"
     return f"{name} of {float(size):,g}" if size else f"`{name}`"
 
 
@@ -202,12 +206,13 @@ def plans() -> str:
     kinds = (*sentences, (33_000, "wu2019"), (800, "wu2019"))
     for pairs, name in kinds:
         facts = Facts(pairs=pairs, mean_words=12.0, mean_characters=120.0, alphabet=80, cuda=True)
+        on_cpu = {plan.size for plan in list_plans(name, None, replace(facts, cuda=False), "all")}
         for plan in list_plans(name, None, facts, "all"):
             schedule = plan.schedule
             least = [f"{schedule.least_epochs:g} epochs"] if schedule.least_epochs else []
             least += [f"{schedule.least_updates:,} updates"] if schedule.least_updates else []
             cells = [f"{pairs:,}", f"`{name}`", plan.size, f"{schedule.r_drop:g}" if schedule.r_drop else "–"]
             needed = f"at least {' and '.join(least)}" if least else "–"
-            rows.append([*cells, f"{schedule.epochs:g}", needed, schedule.on_cpu])
+            rows.append([*cells, f"{schedule.epochs:g}", needed, schedule.on_cpu if plan.size in on_cpu else "no"])
     head = ["pairs", "model", "size", "R-Drop", "epochs, if there is time", "chosen if the time allows", "on a CPU"]
     return table(head, rows)

@@ -204,7 +204,8 @@ def _within(minutes: float, name: str, plans: list[ModelPlan], facts: Facts, pol
             break
     updates = max(1, min(allowed, usual.max_steps or allowed))
     plan, train = _adapt(plan, name, facts, policy, tokens=tokens, updates=updates)
-    reason = f"the budget of {minutes:g} min allows about {allowed:,} updates of {tokens:,} tokens here"
+    budget = f"{minutes:g} min" if minutes >= 1 else f"{60 * minutes:.0f} s"
+    reason = f"the budget of {budget} allows about {allowed:,} updates of {tokens:,} tokens here"
     reason += f", of which {updates:,} suffice" if updates < allowed else ""
     reason += f": {_epochs(updates, tokens, facts, policy):.1f} epochs"
     if minutes > _MEASURED_MINUTES:

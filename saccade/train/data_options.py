@@ -102,7 +102,12 @@ class Data(Checked):
     placeholders: Annotated[
         tuple[str, ...], Help("Texts to copy unchanged: markup, url, email, number, or regular expressions.")
     ] = ()
-    sampling: Annotated[Share, Help("Subword sampling: unigram's smoothing or BPE's dropout. 0 disables this.")] = 0.0
+    sampling: Annotated[
+        Share,
+        Help(
+            "Subword sampling: BPE's dropout, or unigram's smoothing, which is freer the smaller it is. 0 disables this."
+        ),
+    ] = 0.0
     streaming: Annotated[bool | _Auto, Help("Read pairs during training; auto: if the files exceed 1 GiB.")] = "auto"
     buffer: Annotated[Count, Help("Number of pairs that are shuffled together when streaming.")] = 50_000
     processes: Annotated[

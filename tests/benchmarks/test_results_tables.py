@@ -67,3 +67,44 @@ def test_a_goal_is_reached_by_the_mean_of_the_seeds(tmp_path: Path, monkeypatch:
     assert by_name["short"][-1] == "**no**, with 1 seed" and by_name["rival"][-1] == "–"
     assert by_name["words"] == ["19.0", "**19.0** % wrong", "at most 20", "yes, with 1 seed"]
     assert by_name["open"][-1] == "open" and by_name["absent"][0] == "not measured yet"
+
+
+def recorded(model: str, **scores: float) -> dict[str, Any]:
+    return scored(**scores) | {"recipe": {"model": {"name": model}}}
+
+
+def cells(table: str) -> list[list[str]]:
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()[2:]]
+
+
+def test_the_grid_shows_how_far_the_choice_is_behind_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
+    records = {
+        "sentences-5k-gpu-1m-vaswani2017/1": recorded("vaswani2017", bleu=20.0),
+        "sentences-29k-cpu-5m-automatic/alone": {"updates": 100},
+        "sentences-29k-cpu-5m-automatic/1": recorded("vaswani2017", bleu=30.0),
+        "sentences-29k-cpu-5m-automatic/2": recorded("vaswani2017", bleu=32.0),
+        "sentences-29k-cpu-5m-vocabulary_4000/1": recorded("vaswani2017", bleu=31.4),
+        "sentences-29k-cpu-5m-rdrop_0/1": recorded("vaswani2017", bleu=29.0),
+        "words-800-cpu-5m-automatic/1": recorded("wu2019", wrong=20.0),
+        "words-800-cpu-5m-bahdanau2014/1": recorded("bahdanau2014", wrong=25.0),
+    }
+    monkeypatch.setattr(results_tables, "load", lambda name: records)
+    sentences, words, gpu = cells(results_tables.grid())
+    assert sentences[2] == "5m on 2 CPU cores" and sentences[4] == "`vaswani2017` **31.0**"
+    assert sentences[5:] == ["vocabulary of 4,000 31.4, without R-Drop 29.0", "0.4"]
+    assert words[3:] == ["% wrong", "`wu2019` **20.0**", "`bahdanau2014` 25.0", "0.0"]
+    assert gpu[2:5] == ["1m on a GPU", "BLEU", "not measured yet"] and gpu[-1] == "–"
+
+
+def test_ablations_are_compared_with_the_first_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = "".join(f'[[runs]]\nname = "{name}"\ntitle = "{name}"\n' for name in ("base", "muon", "later"))
+    (tmp_path / "ablations.toml").write_text(runs, encoding="utf-8")
+    scores = {"base/1": 40.0, "base/2": 41.0, "muon/1": 41.2}
+    records = {name: {"scores": {"valid": {"bleu": bleu}}} for name, bleu in scores.items()}
+    monkeypatch.setattr(results_tables, "ROWS", tmp_path / "rows.toml")
+    monkeypatch.setattr(results_tables, "load", lambda name: records)
+    assert cells(results_tables.ablations()) == [
+        ["base", "40.0, 41.0", "**40.5**", "–"],
+        ["muon", "41.2", "**41.2**", "+0.7"],
+        ["later", "not measured yet", "–", "–"],
+    ]

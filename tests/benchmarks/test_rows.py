@@ -2,6 +2,7 @@
 
 import sys
 import tomllib
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
@@ -52,3 +53,10 @@ def test_every_combination_of_words_is_a_run() -> None:
     assert [run["name"] for run in combined] == ["x-1", "x-2", "y-1", "y-2"]
     assert [run["data"] for run in combined] == ["x", "x", "y", "y"]
     assert list(scores.expanded({"name": "one"})) == [{"name": "one"}]
+
+
+def test_settings_of_a_run_follow_those_of_its_data(tmp_path: Path) -> None:
+    path = tmp_path / "rows.toml"
+    path.write_text('[data.d]\nset = ["a=1"]\n[[runs]]\nname = "r"\ndata = "d"\nset = ["a=2"]\n', encoding="utf-8")
+    given = Namespace(rows=path, out=tmp_path / "out.json", only=["*"], seeds=[1], alone=None, like=None)
+    assert [row["set"] for row in scores.planned(given)] == [["a=1", "a=2"]]
