@@ -104,9 +104,7 @@ class Data(Checked):
     ] = ()
     sampling: Annotated[
         Share,
-        Help(
-            "Subword sampling: BPE's dropout, or unigram's smoothing, which is freer the smaller it is. 0 disables this."
-        ),
+        Help("Subword sampling: BPE's dropout, or unigram's smoothing (the smaller, the freer). 0 disables this."),
     ] = 0.0
     streaming: Annotated[bool | _Auto, Help("Read pairs during training; auto: if the files exceed 1 GiB.")] = "auto"
     buffer: Annotated[Count, Help("Number of pairs that are shuffled together when streaming.")] = 50_000
