@@ -123,8 +123,7 @@ def _choose(
     name, reason = _usual_model(facts) if model is None else (model, "as requested")
     plans = list_plans(name, preset, facts, "all" if data.joint else "target")
     if not facts.cuda:
-        allowed = ["always"] + ["with a budget"] * (minutes is not None) + ["with hours"] * ((minutes or 0) >= _HOURS)
-        plans = [plan for plan in plans if plan.schedule.on_cpu in allowed]
+        plans = [plan for plan in plans if _suits_cpu(plan, minutes)]
     plan, train, pace = plans[0], plan_training(name, plans[0], facts, data.vocabulary), []
     if minutes is not None:
         within = _within(minutes, name, plans, facts, data.vocabulary)
@@ -143,6 +142,12 @@ def _choose(
     lengths = None if data.task is None else data.words or tasks.task(data.task).words
     data = replace(data, longest=256, words=lengths)
     return Recipe(data=data, model=name, settings=plan.settings, train=train), reasons
+
+
+def _suits_cpu(plan: ModelPlan, minutes: float | None) -> bool:
+    if plan.schedule.on_cpu == "always" or minutes is None:
+        return plan.schedule.on_cpu == "always"
+    return plan.schedule.on_cpu == "with a budget" or minutes >= _HOURS
 
 
 def _with_vocabulary(data: Data, facts: Facts, tokens_read: float = math.inf) -> tuple[Data, str]:
@@ -213,6 +218,7 @@ def _within(minutes: float, name: str, plans: list[ModelPlan], facts: Facts, pol
     train = replace(train, max_steps=usual.max_steps, max_minutes=minutes)
     if facts.cuda and minutes <= _SHORT_ON_GPU:
         train = replace(train, check_every=max(20, updates // _FEW_CHECKS), judge_on=300)
+        reason += "; there is little time for validations and for many shapes of batches"
     tokens_read = math.inf if updates < allowed else updates * tokens
     return _Within(plan, train, tokens_read, reason)
 

@@ -161,7 +161,8 @@ def test_the_time_on_a_gpu_decides_the_plan(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_minute_on_a_gpu_is_not_spent_on_graphs_and_validations(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("saccade.train.automatic.updates_per_second", lambda *_, **__: 150.0)
-    minute, minutes = (choose_recipe(DATA, gpu(), minutes=time).recipe for time in (1.0, 5.0))
+    (minute, reasons), (minutes, _) = (choose_recipe(DATA, gpu(), minutes=time) for time in (1.0, 5.0))
+    assert any("little time for validations and for many shapes" in reason for reason in reasons)
     assert (minute.data.batch_shapes, minutes.data.batch_shapes) == (16, Data(pairs="pairs.tsv").batch_shapes)
     assert minute.train.r_drop == minutes.train.r_drop == 5
     updates = 60 * 0.85 * 150
