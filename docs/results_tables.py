@@ -104,7 +104,7 @@ def grid() -> str:
     for name, record in load("grid.json").items():
         run, _, seed = name.rpartition("/")
         *point, choice = run.split("-")
-        if seed != "alone":
+        if seed != "alone" and "excluded" not in record:
             points.setdefault(tuple(point), {}).setdefault(choice, []).append(record)
     rows = []
     for (kind, pairs, device, budget), choices in sorted(points.items(), key=lambda point: _grid_order(*point[0])):

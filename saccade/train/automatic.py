@@ -145,9 +145,8 @@ def _choose(
 
 
 def _suits_cpu(plan: ModelPlan, minutes: float | None) -> bool:
-    if plan.schedule.on_cpu == "always" or minutes is None:
-        return plan.schedule.on_cpu == "always"
-    return plan.schedule.on_cpu == "with a budget" or minutes >= _HOURS
+    least_minutes = {"always": 0.0, "with a budget": 0.0, "with hours": _HOURS}[plan.schedule.on_cpu]
+    return plan.schedule.on_cpu == "always" if minutes is None else minutes >= least_minutes
 
 
 def _with_vocabulary(data: Data, facts: Facts, tokens_read: float = math.inf) -> tuple[Data, str]:

@@ -19,6 +19,7 @@ _SMALLEST_BATCH = 250  # tokens
 _MANY_PAIRS = 100_000
 FEW_PAIRS = 10_000
 _MANY_WORDS = 10_000  # whose pronunciation a wider model learns
+_MANY_EPOCHS = 30  # in which a model may overfit, so that validations must choose
 _ENOUGH_TO_CHOOSE_BY = 4_000  # pairs, of which a twentieth is held out
 WORTHWHILE = 1_500  # updates; with fewer, smaller batches learn more
 
@@ -142,12 +143,12 @@ def plan_training(
     tokens = tokens or _batch_tokens(name, epoch, facts)
     most = _updates(name, plan.schedule.epochs * epoch / tokens, facts)
     updates = updates or most
-    is_whole = updates == most
+    is_hurried = not facts.cuda and updates < most and updates * tokens < _MANY_EPOCHS * epoch
     # A CPU in a hurry can translate too few sentences for BLEU to choose by; in few epochs, the loss only falls.
-    by_loss = not is_whole and not facts.cuda and facts.judge == "bleu"
+    by_loss = is_hurried and facts.judge == "bleu"
     # On a few held-out words, scores differ by chance: among many validations, a lucky early one would win.
     few_words = facts.judge == "exact" and facts.pairs < _ENOUGH_TO_CHOOSE_BY
-    checks = 4 if few_words else 20 if is_whole or facts.cuda else 3 if by_loss else 8
+    checks = 4 if few_words else 3 if by_loss else 8 if is_hurried else 20
     return Training(
         lr=_learning_rate(name, plan.settings, tokens, facts),
         warmup=200 if facts.rule else max(20, min(1000 if is_parallel(name) else 500, updates // 8)),
@@ -158,7 +159,7 @@ def plan_training(
         max_steps=most,
         check_every=max(20, min(1000, updates // checks)),
         judge="loss" if by_loss else facts.judge,
-        judge_on=1000 if facts.cuda else 200 if is_whole else 100,
+        judge_on=1000 if facts.cuda else 100 if is_hurried else 200,
         precision="fp32" if name == "wu2019" else "auto",  # its paths are sums of many small probabilities
     )
 

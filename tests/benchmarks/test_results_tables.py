@@ -81,6 +81,7 @@ def test_the_grid_shows_how_far_the_choice_is_behind_the_best(monkeypatch: pytes
     records = {
         "sentences-5k-gpu-1m-vaswani2017/1": recorded("vaswani2017", bleu=20.0),
         "sentences-29k-cpu-5m-automatic/alone": {"updates": 100},
+        "sentences-29k-cpu-5m-automatic/1-busy": recorded("vaswani2017", bleu=1.0) | {"excluded": "timed too early"},
         "sentences-29k-cpu-5m-automatic/1": recorded("vaswani2017", bleu=30.0),
         "sentences-29k-cpu-5m-automatic/2": recorded("vaswani2017", bleu=32.0),
         "sentences-29k-cpu-5m-vocabulary_4000/1": recorded("vaswani2017", bleu=31.4),

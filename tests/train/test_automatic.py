@@ -191,6 +191,8 @@ def test_few_sentences_get_r_drop_on_a_cpu_if_there_is_time(monkeypatch: pytest.
     assert hour.model == "vaswani2017" and hour.settings.encoder_layers == 3 and hour.train.r_drop == 5
     assert minutes.train.r_drop == 0
     assert choose_recipe(DATA, facts).recipe.train.r_drop == 0  # nobody said that there is time
+    half = choose_recipe(DATA, facts, minutes=35.0).recipe.train  # not for all updates, but for many epochs
+    assert half.r_drop == 5 and half.judge == "bleu" and (half.max_steps or 0) / half.check_every >= 18
 
 
 def test_a_budget_of_updates_decides_the_plan_and_its_schedule() -> None:
