@@ -17,6 +17,7 @@ The file lists runs, in tables [[runs]] with the keys
     model     for `saccade train --model`
     budget    for `saccade train --budget`
     set       a list of settings, KEY=VALUE; those of the data come first
+    timed_as  the name of a run whose timing --like repeats, with the settings of this run, which must not be slower
     control   the arguments of --control, a program that is no part of Saccade, with the arguments --train, --valid,
               --test, --seed, --lower and --out, and which writes log.json and hypotheses.txt
     vocab_of  a seed, to be run first, whose vocabulary the other seeds take, as those of an ensemble must
@@ -59,7 +60,7 @@ from saccade.provenance import provenance
 from saccade.train.recipe_files import find_file
 
 ROOT = Path(__file__).parent.parent
-KEPT = ("model", "budget", "set", "control", "of", "ensemble", "note")
+KEPT = ("model", "budget", "set", "timed_as", "control", "of", "ensemble", "note")
 Row = dict[str, Any]
 
 
@@ -99,13 +100,14 @@ def planned(given: argparse.Namespace) -> Iterator[Row]:
             for seed in given.seeds if given.alone is None else ["alone"]:
                 if f"{run['name']}/{seed}" not in done:
                     data = tables.get("data", {}).get(run.get("data"), {})
-                    row = {"on": ["test"], **data, **run, **find_like(run["name"], given.like, done), "seed": seed}
+                    row = {"on": ["test"], **data, **run, **find_like(run, given.like, done), "seed": seed}
                     yield row | {"set": [*data.get("set", []), *run.get("set", [])]}
 
 
-def find_like(name: str, like: str | None, done: Row) -> Row:
+def find_like(run: Row, like: str | None, done: Row) -> Row:
     if like is None:
         return {}
+    name = run.get("timed_as", run["name"])
     if f"{name}/{like}" not in done:
         raise UserError(f"--like {like}: there is no record of {name}/{like}; run it first")
     return {"like": done[f"{name}/{like}"]}
