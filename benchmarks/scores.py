@@ -5,7 +5,7 @@
 The file lists runs, in tables [[runs]] with the keys
 
     name      a name; with `each`, which lists values for words in braces, there is one run for each combination
-    data      the name of a table [data.NAME] with further keys; a run may have these itself:
+    data      the name of a table [data.NAME] with further keys, also `each`; a run may have these itself:
     train     a TSV file or two parallel files in --data, where they may also end in .gz or .xz
     first     train on this many of the pairs: the first ones
     valid     validation pairs, likewise; by default, `saccade train` holds some out
@@ -95,13 +95,11 @@ def planned(given: argparse.Namespace) -> Iterator[Row]:
     """Each seed of each chosen run, with its data."""
     tables = tomllib.loads(given.rows.read_text(encoding="utf-8"))
     done = json.loads(given.out.read_text(encoding="utf-8")) if given.out.exists() else {}
-    for run in (expansion for entry in tables["runs"] for expansion in expanded(entry)):
+    for run in (expansion for entry in tables["runs"] for expansion in expanded(entry, tables.get("data", {}))):
         if any(fnmatch.fnmatch(run["name"], pattern) for pattern in given.only):
             for seed in given.seeds if given.alone is None else ["alone"]:
                 if f"{run['name']}/{seed}" not in done:
-                    data = tables.get("data", {}).get(run.get("data"), {})
-                    row = {"on": ["test"], **data, **run, **find_like(run, given.like, done), "seed": seed}
-                    yield row | {"set": [*data.get("set", []), *run.get("set", [])]}
+                    yield {"on": ["test"], **run, **find_like(run, given.like, done), "seed": seed}
 
 
 def find_like(run: Row, like: str | None, done: Row) -> Row:
@@ -113,14 +111,24 @@ def find_like(run: Row, like: str | None, done: Row) -> Row:
     return {"like": done[f"{name}/{like}"]}
 
 
-def expanded(run: Row) -> Iterator[Row]:
-    """One run for each value in `each`; for several words, one for each combination of their values."""
-    words = run.get("each", {})
+def expanded(entry: Row, tables: Row) -> Iterator[Row]:
+    """One run for each value in `each`, with its data; for several words, one for each combination of their values."""
+    words = (tables.get(entry.get("data"), {}) | entry).get("each", {})
     for values in product(*words.values()):
-        text = json.dumps({key: run[key] for key in run if key != "each"})
-        for word, value in zip(words, values, strict=True):
-            text = text.replace(f"{{{word}}}", value)
-        yield json.loads(text)
+        chosen = dict(zip(words, values, strict=True))
+        run = filled(entry, chosen)
+        data = filled(tables.get(run.get("data"), {}), chosen)
+        row = data | run | {"set": [*data.get("set", []), *run.get("set", [])]}
+        yield {key: row[key] for key in row if key != "each"}
+
+
+def filled(table: Row, words: dict[str, str]) -> Row:
+    """The table with values instead of the words in braces"""
+    text = json.dumps(table)
+    for word, value in words.items():
+        text = text.replace(f"{{{word}}}", value)
+    result: Row = json.loads(text)
+    return result
 
 
 def run_and_record(row: Row, given: argparse.Namespace, deadline: float, lock: Lock) -> None:

@@ -22,8 +22,7 @@ FILES = sorted((ROOT / "benchmarks").glob("*.toml"))
 def runs(path: Path) -> list[dict[str, Any]]:
     """Every run, with one for each value in `each`, and with the keys of its data."""
     tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    expanded = (run for entry in tables["runs"] for run in scores.expanded(entry))
-    return [tables["data"].get(run.get("data"), {}) | run for run in expanded]
+    return [run for entry in tables["runs"] for run in scores.expanded(entry, tables["data"])]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
@@ -49,10 +48,17 @@ def test_names_are_unique_and_goals_name_other_runs(path: Path) -> None:
 
 def test_every_combination_of_words_is_a_run() -> None:
     entry = {"name": "{a}-{b}", "each": {"a": ["x", "y"], "b": ["1", "2"]}, "data": "{a}"}
-    combined = list(scores.expanded(entry))
+    combined = list(scores.expanded(entry, {"x": {"test": ["{b}.tsv"]}}))
     assert [run["name"] for run in combined] == ["x-1", "x-2", "y-1", "y-2"]
     assert [run["data"] for run in combined] == ["x", "x", "y", "y"]
-    assert list(scores.expanded({"name": "one"})) == [{"name": "one"}]
+    assert [run.get("test") for run in combined] == [["1.tsv"], ["2.tsv"], None, None]
+    assert list(scores.expanded({"name": "one"}, {})) == [{"name": "one", "set": []}]
+
+
+def test_data_can_list_the_words_of_its_runs() -> None:
+    tables = {"low": {"each": {"language": ["ita", "rum"]}, "train": ["{language}.tsv"]}}
+    combined = list(scores.expanded({"name": "rnn-{language}", "data": "low"}, tables))
+    assert [(run["name"], run["train"]) for run in combined] == [("rnn-ita", ["ita.tsv"]), ("rnn-rum", ["rum.tsv"])]
 
 
 def test_settings_of_a_run_follow_those_of_its_data(tmp_path: Path) -> None:
