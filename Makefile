@@ -45,9 +45,9 @@ $(READY): pyproject.toml constraints.txt
 	$(INSTALL) '.[dev]'
 	touch $(READY)
 
-# The slow tests also need the large optional dependencies.
+# The slow tests also need the large optional dependencies, and other programs to compare with.
 $(COMPLETE): $(READY)
-	$(INSTALL) '.[dev,all]'
+	$(INSTALL) '.[dev,all,peers]'
 	touch $(COMPLETE)
 
 clean:

@@ -18,6 +18,8 @@ def import_on_first_use(package: str) -> None:
     names = sorted(module_of)
 
     def resolve(name: str) -> Any:
+        if module_of.get(name) == package:  # a package inside this one
+            return import_module(f"{package}.{name}")
         if name in module_of:
             return getattr(import_module(module_of[name]), name)
         raise AttributeError(f"module {package!r} has no attribute {name!r}; it has {', '.join(names)}")

@@ -18,6 +18,7 @@ from saccade.cli.sweep import sweep
 from saccade.cli.train import train
 from saccade.cli.translate import translate
 from saccade.cli.try_ import try_
+from saccade.cli.words import app as words
 
 app = typer.Typer(
     help="Train, apply and compare sequence-to-sequence models with interchangeable attention.",
@@ -43,4 +44,5 @@ MODEL_COMMANDS: list[Command] = [
 LISTS: list[Command] = [tasks, models, attentions]
 for function in (get, data, *MODEL_COMMANDS, *LISTS):
     app.command()(function)
+app.add_typer(words, name="words")
 app.callback()(common_options)

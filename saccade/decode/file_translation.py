@@ -30,10 +30,10 @@ from saccade.decode.translator import Translator
 from saccade.decode.unknown_words import read_dictionary, replace_unknown
 from saccade.errors import Progress, UserError, count_up, plural, say
 from saccade.files import parse_json
+from saccade.inspect.figures import save_figure
 from saccade.journal import DirectOutput, Journal, open_output
 
 _SOURCE = "source"
-_UNDATED = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 SECONDS_BETWEEN_MESSAGES = 10.0  # about the progress of one long search
 
 
@@ -284,15 +284,7 @@ class FileTranslation:
     def _draw(self, result: Translation, number: int, path: Path) -> None:
         place = path.with_stem(f"{path.stem}-{number}") if self.draws_several else path
         result.plot(by=self.options.by, say=self.say_once)
-        from matplotlib import pyplot, rc_context
-
-        try:
-            with rc_context({"svg.hashsalt": "saccade"}):  # the same figure is the same file
-                pyplot.savefig(place, metadata=_UNDATED.get(place.suffix))
-        except OSError as error:
-            raise UserError(f"{place}: cannot be written: {error.strerror}") from error
-        finally:
-            pyplot.close()
+        save_figure(place)
 
 
 def report_long_search() -> OnStep:

@@ -26,6 +26,7 @@ from saccade.ranges import Length
 from saccade.text import Vocabularies
 
 CARD = "README.md"
+_NOT_TRANSLATORS = {"mikolov2013": "word vectors, not a model that translates; `saccade words` reads them"}
 _CONSTRUCTORS = (torch.empty, torch.zeros, torch.ones, torch.full, torch.rand, torch.randn, torch.arange)
 _FREE_VALUES = 1 << 20  # that any model may allocate, however few weights are stored
 
@@ -102,6 +103,8 @@ def model_name(model_class: type[Seq2Seq[Any, Any]]) -> str:
 
 def _build(stored: StoredModel, device: str | torch.device) -> Translator:
     folder, described, where = stored.folder, stored.config, str(stored.folder / "config.json")
+    if described.model in _NOT_TRANSLATORS:
+        raise UserError(f"{folder}: {_NOT_TRANSLATORS[described.model]}")
     vocabularies = Vocabularies.from_files(stored.vocabularies, folder)
     model_class = find_model(described.model)
     settings = config.from_dict(model_class.config_type, described.config, where=where, at="config")

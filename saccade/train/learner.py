@@ -124,6 +124,7 @@ class Learner(ABC, Generic[B]):
     notes: Sequence[str] = ()  # facts about the data, for the log and the card
     data: Mapping[str, DataDigest] = {}  # kind → its file; a run is resumed on the same data only
     epoch_tokens = 0  # tokens per epoch, for choosing `train.tokens = "auto"`
+    is_likelihood = True  # whether the loss is −log p of a token, which has a perplexity
     needs_each_loss = False  # whether an update depends on the loss of the one before
 
     @abstractmethod

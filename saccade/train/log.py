@@ -75,7 +75,15 @@ class Log:
             ) from error
 
     def progress(
-        self, state: TrainingState, *, epoch: int, loss: float, rate: float, speed: float, done: float
+        self,
+        state: TrainingState,
+        *,
+        epoch: int,
+        loss: float,
+        rate: float,
+        speed: float,
+        done: float,
+        perplexity: bool = True,
     ) -> None:
         """Show the progress; as plain lines, at most every ten seconds."""
         left = "?" if done <= 0 else str(timedelta(seconds=round(state.seconds * (1 - done) / done)))
@@ -84,7 +92,7 @@ class Log:
             "step": f"{state.step:,}",
             "epoch": str(epoch),
             "loss": f"{loss:.3f}",
-            "perplexity": f"{math.exp(min(loss, 20)):.2f}",
+            **({"perplexity": f"{math.exp(min(loss, 20)):.2f}"} if perplexity else {}),
             "lr": f"{rate:.2e}",
             "tokens/s": f"{speed:,.0f}",
             "remaining": f"over {left}" if is_too_low else left,

@@ -209,7 +209,8 @@ def _update_until_over(run: TrainingRun, interrupted: list[str], observe: Observ
             now, mean = time.monotonic(), state.loss / state.tokens
             speed = state.tokens / max(1e-9, now - logged)
             log.note(step=state.step, epoch=batches.epoch, loss=mean, rate=rate)
-            log.progress(state, epoch=batches.epoch, loss=mean, rate=rate, speed=speed, done=done)
+            numbers = {"loss": mean, "rate": rate, "speed": speed, "done": done}
+            log.progress(state, epoch=batches.epoch, perplexity=run.learner.is_likelihood, **numbers)
             logged, state.loss, state.tokens = now, 0.0, 0
         if is_check:
             validate(run, observe)

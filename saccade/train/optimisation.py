@@ -105,6 +105,8 @@ def learning_rate(training: Training, step: int, progress: float, epochs: float 
         return training.lr * min(rising, math.sqrt(max(1, training.warmup) / (step + 1)))
     if training.schedule == "cosine":
         return training.lr * min(rising, 0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * min(1.0, progress))))
+    if training.schedule == "linear":
+        return training.lr * min(rising, max(1e-4, 1 - progress))
     if training.schedule == "staircase":
         falls = max(0, 1 + math.floor((epochs - training.decay_after) / training.decay_every))
     return training.lr * rising * training.decay**falls

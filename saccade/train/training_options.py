@@ -21,7 +21,7 @@ from saccade.ranges import (
 _Auto = Literal["auto"]
 _Place = Annotated[int, Range(least=-1_000, most=1_000)]  # in a list, from 0, or from its end by -1
 _Precision = Literal["auto", "fp32", "bf16", "fp16"]
-_Schedule = Literal["constant", "inverse-sqrt", "cosine", "staircase", "plateau"]
+_Schedule = Literal["constant", "inverse-sqrt", "cosine", "linear", "staircase", "plateau"]
 _ScheduledSampling = Literal["linear", "exponential", "inverse-sigmoid"]
 _Threads = Annotated[int, Range(least=1, most=1_000)] | Literal["auto"] | None
 MEASURED = ("tokens", "threads")  # what the run decides once, when it begins, if it is "auto"

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 from typer.main import get_command
@@ -49,10 +50,13 @@ def test_tasks_lists_every_task_with_an_example(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_every_command_has_help_with_an_example() -> None:
-    for name in get_command(app).commands:  # type: ignore[attr-defined]
-        result = CliRunner().invoke(app, [name, "--help"], env={"COLUMNS": "200"})
+    commands: dict[str, Any] = get_command(app).commands  # type: ignore[attr-defined]
+    names = [[name] for name in commands]
+    names += [[name, inner] for name, command in commands.items() for inner in getattr(command, "commands", ())]
+    for name in names:
+        result = CliRunner().invoke(app, [*name, "--help"], env={"COLUMNS": "200"})
         assert result.exit_code == 0
-        assert f"saccade {name}" in result.output.split("Example")[1]
+        assert f"saccade {' '.join(name)}" in result.output.split("Example")[1]
 
 
 def test_unknown_command_is_refused_without_a_traceback() -> None:

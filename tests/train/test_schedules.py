@@ -13,7 +13,7 @@ from saccade.train.training_options import Training
 rates = st.builds(
     Training,
     lr=st.floats(1e-6, 10),
-    schedule=st.sampled_from(["constant", "inverse-sqrt", "cosine", "staircase", "plateau"]),
+    schedule=st.sampled_from(["constant", "inverse-sqrt", "cosine", "linear", "staircase", "plateau"]),
     warmup=st.integers(0, 1000),
 )
 
@@ -50,6 +50,8 @@ def test_learning_rates_by_hand() -> None:
     cosine = replace(training, schedule="cosine")
     assert learning_rate(cosine, 99, 0.5) == pytest.approx(0.505) and learning_rate(cosine, 99, 1.0) == 0.01
     assert learning_rate(replace(training, schedule="constant"), 99, 0.9) == 1.0
+    linear = replace(training, schedule="linear")
+    assert learning_rate(linear, 99, 0.25) == 0.75 and learning_rate(linear, 99, 1.0) == 1e-4
 
 
 @pytest.mark.parametrize(
