@@ -203,3 +203,16 @@ def learnt(model: str | None = None) -> str:
     if result.get("note"):
         place += f". {result['note']}"
     return table(head if model else ["model", *head], rows) + f"\n\n{place}. {made['date'][:10]}."
+
+
+def word_vectors() -> str:
+    """Word vectors beside gensim's: the median speed, and the mean correlations with their intervals."""
+    found = json.loads((RESULTS / "word-vectors.json").read_text(encoding="utf-8"))
+    tests = list(next(iter(found.values()))["summary"]["saccade"]["correlation"])
+    rows = []
+    for method, record in found.items():
+        for system, one in record["summary"].items():
+            scores = (one["correlation"][test] for test in tests)
+            cells = [f"{score['mean']:.3f} ({score['low']:.3f}–{score['high']:.3f})" for score in scores]
+            rows.append([f"{method}, {system}", f"{one['words_per_second']:,.0f}", *cells])
+    return table(["", "words/s", *(Path(test).stem for test in tests)], rows, right=True)

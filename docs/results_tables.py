@@ -129,16 +129,18 @@ def _grid_order(kind: str, pairs: str, device: str, budget: str) -> tuple[str, i
 
 def _shown_choice(choice: str) -> str:
     """A model, or what was set instead, such as vocabulary_4000."""
-    name, _, size = choice.partition("_")
+    name, _, value = choice.partition("_")
     if name == "rdrop":
-        return f"R-Drop {size}" if float(size) else "without R-Drop"
-    return f"{name} of {float(size):,g}" if size else f"`{name}`"
+        return f"R-Drop {value}" if float(value) else "without R-Drop"
+    if name == "norm":
+        return f"{value}-norm"
+    return f"{name} of {float(value):,g}" if value else f"`{name}`"
 
 
-def ablations() -> str:
-    """Each run of ablations.toml, with the mean of its seeds and its distance from the first."""
+def ablations(device: str) -> str:
+    """Each run of ablations.toml for this device, with the mean of its seeds and its distance from the first."""
     runs = tomllib.loads((ROWS.parent / "ablations.toml").read_text(encoding="utf-8"))["runs"]
-    records = load("ablations.json")
+    runs, records = [run for run in runs if run["name"].startswith(device)], load("ablations.json")
     scores = {run["name"]: _by_seed(run, records, "valid") for run in runs}
     base = _mean(scores[runs[0]["name"]])
     rows = []

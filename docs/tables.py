@@ -52,6 +52,7 @@ PAGES = (
     "docs/ambiguity.md",
     "docs/comparing.md",
     "docs/scaling.md",
+    "docs/words.md",
 )
 PAPERS = "../saccade/attention/papers.py"
 NEW_PAGE = """# {name}
@@ -222,7 +223,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "tried-pronunciation": results_tables.pronunciation,
     "tried-english": results_tables.english,
     "grid": results_tables.grid,
-    "ablations": results_tables.ablations,
+    **{f"ablations-{device}": partial(results_tables.ablations, device) for device in ("gpu", "cpu")},
     "plans": results_tables.plans,
     "ambiguity-runs": measured.ambiguity_runs,
     "ambiguity-distances": measured.ambiguity_distances,
@@ -251,6 +252,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "ray-translation": scaling_tables.ray_translation,
     "scaling-workers": scaling_tables.workers,
     "scaling-estimate": scaling_tables.estimate,
+    "word-vectors": measured.word_vectors,
     "zoo": zoo,
     "tasks": tasks,
 }

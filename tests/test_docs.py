@@ -154,7 +154,7 @@ def commands() -> dict[tuple[str, str], set[str]]:
     """(program, subcommand) of each call of saccade or make, with every option that appears with it."""
     calls: dict[tuple[str, str], set[str]] = {}
     for line in bash_lines():
-        for program, subcommand, rest in re.findall(r"(?:^|[|&;] *)(saccade|make) +(\S+)([^|;&]*)", line):
+        for program, subcommand, rest in re.findall(r"(?:^|[|&;] *)(saccade|make) +(words +\S+|\S+)([^|;&]*)", line):
             calls.setdefault((program, subcommand), set()).update(re.findall(r"(?<!\S)--[a-z][a-z0-9-]+", rest))
     return calls
 
@@ -165,7 +165,7 @@ def test_commands_shown_exist(program: str, subcommand: str) -> None:
         makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
         assert re.search(rf"^{re.escape(subcommand)}:", makefile, re.MULTILINE), f"make has no target {subcommand}"
         return
-    arguments = [subcommand] if subcommand.startswith("-") else [subcommand, "--help"]
+    arguments = [subcommand] if subcommand.startswith("-") else [*subcommand.split(), "--help"]
     done = CliRunner().invoke(app, arguments, env={"COLUMNS": "200"})  # so that no option is truncated
     assert done.exit_code == 0, f"saccade {' '.join(arguments)}: {done.output}"
     for option in commands()[program, subcommand]:

@@ -20,8 +20,8 @@ BLOCK = 64
 NEGATIVES = 64
 _NOTHING = -1  # the number of no sentence
 _POWER = 0.75  # random words are drawn by frequency^0.75
-_FEWEST_UPDATES = 200  # per epoch; batches of a small text are smaller
-_SMALLEST, _LARGEST = 1_024, 8_192  # words per batch
+_FEWEST_UPDATES = 400  # per epoch; batches of a small text are smaller
+_LARGEST = 8_192  # words per batch
 
 
 class WindowBatch(TensorBatch):
@@ -129,4 +129,4 @@ def _kept_share(counts: NDArray[np.int64], threshold: float) -> NDArray[np.float
 def usual_batch(corpus: NumberedCorpus) -> int:
     """Words per batch: fewer for a small text, and more for many words, since each update changes all vectors."""
     most = max(_LARGEST, len(corpus.words) // 2)
-    return max(_SMALLEST, min(most, len(corpus.train) // _FEWEST_UPDATES))
+    return max(BLOCK, min(most, len(corpus.train) // _FEWEST_UPDATES))

@@ -98,14 +98,15 @@ def test_the_grid_shows_how_far_the_choice_is_behind_the_best(monkeypatch: pytes
 
 
 def test_ablations_are_compared_with_the_first_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    runs = "".join(f'[[runs]]\nname = "{name}"\ntitle = "{name}"\n' for name in ("base", "muon", "later"))
+    runs = "".join(f'[[runs]]\nname = "{name}"\ntitle = "{name}"\n' for name in ("gpu-base", "gpu-muon", "gpu-later", "cpu-base"))
     (tmp_path / "ablations.toml").write_text(runs, encoding="utf-8")
-    scores = {"base/1": 40.0, "base/2": 41.0, "muon/1": 41.2}
+    scores = {"gpu-base/1": 40.0, "gpu-base/2": 41.0, "gpu-muon/1": 41.2, "cpu-base/1": 30.0}
     records = {name: {"scores": {"valid": {"bleu": bleu}}} for name, bleu in scores.items()}
     monkeypatch.setattr(results_tables, "ROWS", tmp_path / "rows.toml")
     monkeypatch.setattr(results_tables, "load", lambda name: records)
-    assert cells(results_tables.ablations()) == [
-        ["base", "40.0, 41.0", "**40.5**", "–"],
-        ["muon", "41.2", "**41.2**", "+0.7"],
-        ["later", "not measured yet", "–", "–"],
+    assert cells(results_tables.ablations("gpu")) == [
+        ["gpu-base", "40.0, 41.0", "**40.5**", "–"],
+        ["gpu-muon", "41.2", "**41.2**", "+0.7"],
+        ["gpu-later", "not measured yet", "–", "–"],
     ]
+    assert cells(results_tables.ablations("cpu")) == [["cpu-base", "30.0", "**30.0**", "–"]]

@@ -95,5 +95,5 @@ def test_rows_of_a_batch_are_a_batch() -> None:
 
 
 def test_small_texts_have_small_batches() -> None:
-    assert usual_batch(corpus_of([[0, 1]] * 100)) == 1_024
-    assert usual_batch(corpus_of([[0, 1] * 50] * 20_000)) == 8_192
+    assert usual_batch(corpus_of([[0, 1]] * 100)) == 64
+    assert usual_batch(corpus_of([[0, 1] * 50] * 40_000)) == 8_192
