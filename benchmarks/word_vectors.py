@@ -22,7 +22,7 @@ from saccade import words
 from saccade.data.text_files import read_lines
 from saccade.errors import UserError
 from saccade.provenance import provenance
-from saccade.words.corpus import splitter
+from saccade.text.words import splitter
 from saccade.words.options import Method, WordTraining
 
 ROOT = Path(__file__).parent.parent
@@ -39,7 +39,7 @@ def main() -> None:
     given = parser.parse_args()
     made = provenance(None)
     try:
-        sentences = [splitter(WordTraining())(line) for line in read_lines(given.text)]
+        sentences = [*map(splitter(lower=True, tokenised=False), read_lines(given.text))]
     except UserError as error:
         parser.error(str(error))
     count = sum(map(len, sentences))

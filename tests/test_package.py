@@ -19,7 +19,7 @@ LAYERS = [
     {"__main__"},
     {"cli"},
     {"api"},
-    {"comparison", "explorer", "serve", "tour", "words"},
+    {"comparison", "explorer", "serve", "tour", "lm", "words"},
     {"train"},
     {"trained_model"},
     {"file_work"},
@@ -130,6 +130,7 @@ CLI_IMPORTS = {
     "saccade.decode.shortlist.options": None,
     "saccade.evaluation.options": None,
     "saccade.public_data.options": None,
+    "saccade.lm.options": None,
     "saccade.words.options": None,
 }
 

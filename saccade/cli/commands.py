@@ -10,6 +10,7 @@ from saccade.cli.evaluate import evaluate
 from saccade.cli.export import export
 from saccade.cli.get import get
 from saccade.cli.list import attentions, models, tasks
+from saccade.cli.lm import app as lm
 from saccade.cli.options import Command, common_options
 from saccade.cli.rerank import rerank
 from saccade.cli.score import score
@@ -45,4 +46,5 @@ LISTS: list[Command] = [tasks, models, attentions]
 for function in (get, data, *MODEL_COMMANDS, *LISTS):
     app.command()(function)
 app.add_typer(words, name="words")
+app.add_typer(lm, name="lm")
 app.callback()(common_options)

@@ -26,7 +26,10 @@ from saccade.ranges import Length
 from saccade.text import Vocabularies
 
 CARD = "README.md"
-_NOT_TRANSLATORS = {"mikolov2013": "word vectors, not a model that translates; `saccade words` reads them"}
+_NOT_TRANSLATORS = {
+    "mikolov2013": "word vectors, not a model that translates; `saccade words` reads them",
+    "chen1998": "n-grams, not a model that translates; `saccade lm` reads them",
+}
 _CONSTRUCTORS = (torch.empty, torch.zeros, torch.ones, torch.full, torch.rand, torch.randn, torch.arange)
 _FREE_VALUES = 1 << 20  # that any model may allocate, however few weights are stored
 

@@ -10,7 +10,7 @@ Persian half-spaces). White space separates words and belongs to none.
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from functools import lru_cache
 from typing import Literal
 
@@ -56,6 +56,12 @@ def word_spans(text: str) -> list[tuple[int, int]]:
 
 def words(text: str) -> list[str]:
     return [text[start:end] for start, end in word_spans(text)]
+
+
+def splitter(*, lower: bool, tokenised: bool) -> Callable[[str], list[str]]:
+    """A function from a text to its words. `tokenised`: white space separates them; otherwise the rule above."""
+    split = str.split if tokenised else words
+    return (lambda text: split(text.lower())) if lower else split
 
 
 @lru_cache(1 << 16)

@@ -1,6 +1,5 @@
 """Words and their vectors: the nearest ones, and analogies. They come from a model folder or a file of word2vec."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -14,10 +13,10 @@ from saccade import config, files, model_folder
 from saccade.errors import UserError, plural
 from saccade.model_folder import ModelConfig, StoredModel
 from saccade.names import nearest
+from saccade.text.word_list import NAME, format_words, parse_words
 from saccade.words.formats import read_vectors, write_vectors
 
 MODEL = "mikolov2013"
-_WORDS = "words.json"
 _CARD = "README.md"
 _SUGGESTED_FROM = 50_000  # the most frequent words, among which near spellings are found
 
@@ -106,14 +105,13 @@ def save(
     card: str,
 ) -> None:
     """Write a model folder, with the words and how often each occurred."""
-    listed = {"words": list(words), "counts": [int(count) for count in counts], "cased": cased}
-    content = json.dumps(listed, ensure_ascii=False).encode()
+    content = format_words(list(words), counts=[int(count) for count in counts], cased=cased)
     settings = config.to_dict(model.config)
     described = ModelConfig(
-        model=MODEL, config=settings, vocabularies={_WORDS: files.sha256(content)}, extra={"best": dict(best)}
+        model=MODEL, config=settings, vocabularies={NAME: files.sha256(content)}, extra={"best": dict(best)}
     )
     with files.atomic_folder(folder) as new:
-        (new / _WORDS).write_bytes(content)
+        (new / NAME).write_bytes(content)
         (new / _CARD).write_text(card, encoding="utf-8")
         model_folder.save_model(new, model.state_dict(), described)
 
@@ -132,23 +130,9 @@ def _of_folder(stored: StoredModel) -> WordVectors:
         raise UserError(
             f"{folder}: a {stored.config.model} model, not word vectors; `saccade words train` makes a folder of these"
         )
-    listed = _read_words(stored)
+    listed = parse_words(stored.vocabularies, folder)
     words, shape = listed["words"], stored.shapes().get("input.weight")
     if shape is None or len(shape) != 2 or shape[0] != len(words):
         raise UserError(f"{folder}: {len(words):,} words, but vectors of shape {shape}; copy the whole folder again")
     matrix: Matrix = stored.tensors()["input.weight"].float().numpy()
-    return WordVectors(words, matrix, name=str(folder), cased=listed["cased"])
-
-
-def _read_words(stored: StoredModel) -> dict[str, Any]:
-    path = stored.folder / _WORDS
-    try:
-        listed = files.parse_json(stored.vocabularies[_WORDS])
-        words, cased = listed["words"], listed["cased"]
-        if not isinstance(cased, bool) or not all(isinstance(word, str) for word in words):
-            raise ValueError("expected a list of words")
-        if len(set(words)) != len(words):
-            raise ValueError("a word is listed twice")
-    except (KeyError, TypeError, ValueError) as error:
-        raise UserError(f"{path}: damaged: {error}; copy the whole folder again, or train it again") from error
-    return {"words": words, "cased": cased}
+    return WordVectors(words, matrix, name=str(folder), cased=listed.get("cased") is not False)

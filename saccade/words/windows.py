@@ -13,8 +13,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from saccade.data.counting import Ids
 from saccade.train.learner import TensorBatch
-from saccade.words.corpus import Ids, NumberedCorpus, NumberedText
+from saccade.words.corpus import NumberedCorpus, NumberedText
 
 BLOCK = 64
 NEGATIVES = 64
