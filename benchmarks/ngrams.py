@@ -2,8 +2,8 @@
 
     python benchmarks/ngrams.py TRAIN TEST [--orders 1 2 3 4 5]
 
-If kenlm is installed (pip install kenlm), it scores the same text by the ARPA file of the longest order, which must give
-the same number. The result is written to --out, with the machine, the versions and the commit.
+If kenlm is installed (pip install kenlm), it scores the same text by the ARPA file of the longest order, and must find
+the same perplexity. The result is written to --out, with the machine, the versions and the commit.
 """
 
 import argparse
@@ -28,7 +28,8 @@ def main() -> None:
     parser.add_argument("--orders", type=int, nargs="+", default=[1, 2, 3, 4, 5])
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks/results/ngrams.json")
     given = parser.parse_args()
-    made, texts = provenance(None), [*read_lines(given.test)]
+    command = f"python benchmarks/ngrams.py {given.train.name} {given.test.name}"  # without this machine's paths
+    made, texts = provenance(None, command), [*read_lines(given.test)]
     runs: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
         for order in given.orders:

@@ -37,11 +37,9 @@ class ProfilingLog(MeasuringLog):
         super().__init__(folder, measured=1)
         self.profiler, self.open = profiler, ExitStack()
 
-    def progress(
-        self, state: TrainingState, *, epoch: int, loss: float, rate: float, speed: float, done: float
-    ) -> None:
+    def progress(self, state: TrainingState, **numbers: Any) -> None:
         self.open.close()
-        super().progress(state, epoch=epoch, loss=loss, rate=rate, speed=speed, done=done)
+        super().progress(state, **numbers)
         if len(self.entries) == self.wanted - 1:
             self.open.enter_context(self.profiler)
 

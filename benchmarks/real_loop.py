@@ -77,9 +77,7 @@ class MeasuringLog(Log):
         self.warming, self.wanted = warming, warming + measured
         self.entries: list[tuple[float, float, float]] = []  # wall clock, CPU clock, tokens per second
 
-    def progress(
-        self, state: TrainingState, *, epoch: int, loss: float, rate: float, speed: float, done: float
-    ) -> None:
+    def progress(self, state: TrainingState, *, speed: float, **numbers: Any) -> None:
         self.entries.append((time.perf_counter(), time.process_time(), speed))
         if len(self.entries) == self.wanted:
             raise Enough

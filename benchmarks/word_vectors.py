@@ -37,7 +37,9 @@ def main() -> None:
     parser.add_argument("--method", choices=["skip-gram", "cbow"], default="skip-gram")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks/results/word-vectors.json")
     given = parser.parse_args()
-    made = provenance(None)
+    command = f"python benchmarks/word_vectors.py {given.text.name} --similarity "
+    command += " ".join(path.name for path in given.similarity)  # without this machine's paths
+    made = provenance(None, f"{command} --method {given.method}")
     try:
         sentences = [*map(splitter(lower=True, tokenised=False), read_lines(given.text))]
     except UserError as error:

@@ -205,6 +205,16 @@ def learnt(model: str | None = None) -> str:
     return table(head if model else ["model", *head], rows) + f"\n\n{place}. {made['date'][:10]}."
 
 
+def ngrams() -> str:
+    """The perplexity of n-grams by their order."""
+    found = json.loads((RESULTS / "ngrams.json").read_text(encoding="utf-8"))
+    rows = [
+        [order, f"{run['ngrams']:,}", f"{run['perplexity']:.1f}", f"{run['known_perplexity']:.1f}"]
+        for order, run in found["orders"].items()
+    ]
+    return table(["order", "n-grams", "perplexity", "without unknown words"], rows, right=True)
+
+
 def word_vectors() -> str:
     """Word vectors beside gensim's: the median speed, and the mean correlations with their intervals."""
     found = json.loads((RESULTS / "word-vectors.json").read_text(encoding="utf-8"))

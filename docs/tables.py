@@ -7,10 +7,12 @@ without a page in docs/models/ gets one. tests/test_docs.py fails when a table i
 
 import dataclasses
 import inspect
+import json
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from statistics import fmean
 from typing import Any, get_args, get_type_hints
 
 import compared
@@ -50,9 +52,11 @@ PAGES = (
     "docs/benchmarks.md",
     "docs/speed.md",
     "docs/ambiguity.md",
+    "docs/aligning.md",
     "docs/comparing.md",
     "docs/scaling.md",
     "docs/words.md",
+    "docs/language-models.md",
 )
 PAPERS = "../saccade/attention/papers.py"
 NEW_PAGE = """# {name}
@@ -149,6 +153,32 @@ def _checksum(chosen: PublicSet) -> str:
     return " and ".join(sorted(kinds)) or "–"
 
 
+def alignment() -> str:
+    """AER and time of aligners without attention; of the phrasebook, also of the attention of `saccade try`."""
+    result = json.loads((measured.RESULTS / "alignment.json").read_text(encoding="utf-8"))
+    tries = json.loads((measured.RESULTS / "try.json").read_text(encoding="utf-8"))["runs"]
+    attention = fmean(run["systems"][measured.ATTENTION]["alignment"]["aer"] for run in tries)
+    rows = []
+    for corpus in result["corpora"]:
+        name, learnt = corpus["name"], f"{corpus['pairs']:,}"
+        rows.append([name, "diagonal", "–", f"{corpus['baselines']['diagonal']:.3f}", "", "", "", ""])
+        if name == "phrasebook":
+            rows.append([name, "attention of `make try`", "60,000", f"{attention:.3f}", "", "", "", ""])
+        for row in corpus["rows"]:
+            errors = [f"{row['scores'][method]['aer']:.3f}" for method in _METHODS]
+            rows.append([name, row["aligner"], learnt, *errors, f"{row['cpu_seconds']:.0f}"])
+    made = result["provenance"]
+    methods = ["one direction" if method == "none" else method for method in _METHODS]
+    place = f"{made['machine']['cpu']}, {made['machine']['cores']} cores, shared with other programs"
+    return (
+        table(["aligned", "aligner", "pairs learnt from", *methods, "CPU seconds"], rows)
+        + f"\n\n{place}, numpy {made['versions']['numpy']}. {made['date'][:10]}."
+    )
+
+
+_METHODS = ("none", "intersection", "grow-diag", "grow-diag-final")
+
+
 def paper(name: str) -> str:
     """The docstring of a model's file; its indented equations are code blocks in Markdown."""
     module = inspect.getmodule(MODELS[name])
@@ -225,6 +255,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "grid": results_tables.grid,
     **{f"ablations-{device}": partial(results_tables.ablations, device) for device in ("gpu", "cpu")},
     "plans": results_tables.plans,
+    "alignment": alignment,
     "ambiguity-runs": measured.ambiguity_runs,
     "ambiguity-distances": measured.ambiguity_distances,
     "ambiguity-steps": measured.ambiguity_steps,
@@ -253,6 +284,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "scaling-workers": scaling_tables.workers,
     "scaling-estimate": scaling_tables.estimate,
     "word-vectors": measured.word_vectors,
+    "ngrams": measured.ngrams,
     "zoo": zoo,
     "tasks": tasks,
 }

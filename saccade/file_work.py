@@ -1,12 +1,10 @@
 """What a trained model does with whole files: the methods behind the commands that read and write them."""
 
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import nullcontext
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from saccade.align.options import AlignOptions
 from saccade.decode.cluster.options import ClusterOptions
 from saccade.decode.options import (
     DEFAULT_SEARCH,
@@ -178,21 +176,16 @@ class FileWork:
 
         `reverse` is a model for the reverse direction; `options` are the options of `saccade align`.
         """
-        from saccade.align.corpus import align_corpus
+        from saccade.align.corpus import align_file
         from saccade.decode import load
-        from saccade.journal import refuse_folder, write_file
 
-        path = None if out is None else Path(out)
-        refuse_folder("out", path)
-        chosen = change_options(AlignOptions(), {**options, "targets": targets})
         if isinstance(reverse, str | Path):
             other: Translator | None = load(reverse, device=self.translator.device)
         else:
             other = None if reverse is None else reverse.translator
-        with nullcontext(write) if path is None else write_file(path) as write:
-            return align_corpus(
-                self.translator, pairs, chosen, reverse=other, write=write, say=say, bar=as_bar(progress)
-            )
+        return align_file(
+            self.translator, pairs, targets, out=out, reverse=other, write=write, bar=as_bar(progress), **options
+        )
 
     def _command(self, inputs: Mapping[str, Any], *options: Any) -> dict[str, Any]:
         """What must be the same for an interrupted command to continue, by the flags of the command line."""

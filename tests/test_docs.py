@@ -154,7 +154,9 @@ def commands() -> dict[tuple[str, str], set[str]]:
     """(program, subcommand) of each call of saccade or make, with every option that appears with it."""
     calls: dict[tuple[str, str], set[str]] = {}
     for line in bash_lines():
-        for program, subcommand, rest in re.findall(r"(?:^|[|&;] *)(saccade|make) +(words +\S+|\S+)([^|;&]*)", line):
+        for program, subcommand, rest in re.findall(
+            r"(?:^|[|&;] *)(saccade|make) +((?:words|lm) +\S+|\S+)([^|;&]*)", line
+        ):
             calls.setdefault((program, subcommand), set()).update(re.findall(r"(?<!\S)--[a-z][a-z0-9-]+", rest))
     return calls
 

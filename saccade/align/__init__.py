@@ -1,4 +1,4 @@
-"""Word alignments by attention: the attention of a pair, links, gold formats, scores, and the aligner.
+"""Word alignments by attention and by statistics of pairs: aligners, links, gold formats and scores.
 
 Names are resolved when first used, so that the options load no numpy.
 """
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from saccade.align.attention import PairAttention as PairAttention
     from saccade.align.attention import SegmentedText as SegmentedText
     from saccade.align.corpus import align_corpus as align_corpus
+    from saccade.align.corpus import align_file as align_file
     from saccade.align.gold import format_links as format_links
     from saccade.align.gold import parse_gold as parse_gold
     from saccade.align.gold import read_gold as read_gold
@@ -29,5 +30,7 @@ if TYPE_CHECKING:
     from saccade.align.scores import predictability as predictability
     from saccade.align.scores import score_alignments as score_alignments
     from saccade.align.scores import score_uniform as score_uniform
+    from saccade.align.statistical.learning import StatisticalAligner as StatisticalAligner
+    from saccade.align.statistical.learning import learn_aligner as learn_aligner
 
 import_on_first_use(__name__)

@@ -51,7 +51,7 @@ class AlignedPair:
     target: tuple[str, ...]
     links: Links
     weights: Matrix  # (T, S) of the model, before symmetrisation
-    attention: PairAttention | None  # None: one side is blank
+    attention: PairAttention | None  # None: one side is blank, or the links are not by attention
 
 
 @dataclass(eq=False)
@@ -82,6 +82,10 @@ class Aligner:
         for name, model in (("the model", self.translator), ("the reverse model", self.reverse)):
             if model is not None and not model.attends:
                 raise UserError(f"{name} has no attention to align by: {NO_ATTENTION}")
+
+    @property
+    def symmetrised(self) -> Symmetrisation | None:
+        return None if self.reverse is None or self.symmetrisation == "none" else self.symmetrisation
 
     def unit(self, pairs: Iterable[TextPair]) -> TextUnit:
         """Choose words or tokens from the first `CHUNK` pairs."""

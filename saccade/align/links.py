@@ -152,11 +152,15 @@ def symmetrise(forward: Links, backward: Links, method: Symmetrisation = "grow-d
     word without a link. *final* then adds links that contain a word without a link, forward links first; *final-and*
     adds only links whose two words have no link.
 
+    *none* gives the forward links alone.
+
     intersection ⊆ grow-diag ⊆ grow-diag-final and grow-diag-final-and ⊆ union
     """
     if method not in get_args(Symmetrisation):
         raise UserError(f"unknown symmetrisation '{method}': choose one of {', '.join(get_args(Symmetrisation))}")
     union = forward | backward
+    if method == "none":
+        return forward
     if method == "intersection":
         return forward & backward
     if method == "union":

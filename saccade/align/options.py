@@ -1,14 +1,26 @@
 """The options of `saccade align`. This module loads neither torch nor numpy."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal, TypeGuard, get_args
 
-from saccade.ranges import Checked, Count, OptionError, Seed, option
+from saccade.ranges import Checked, Count, OptionError, Range, Seed, option
 
 WEIGHTS, DIRECTIONS, SCORING = "Which weights align", "Both directions", "Choosing and scoring"
+LEARNING = "Learning from the pairs (ibm1, ibm2, hmm)"
 LinkFormat = Literal["pharaoh", "gold", "json"]
-Symmetrisation = Literal["intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and"]
+Symmetrisation = Literal["intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and", "none"]
+StatisticalModel = Literal["ibm1", "ibm2", "hmm"]
+
+_OF_ATTENTION = ("layer", "head", "mean", "best_head", "shift", "valid", "valid_gold", "entropy", "batch_tokens")
+_OF_LEARNING = ("learn_from", "learn_from_targets", "iterations")
+Iterations = Annotated[int, Range(least=1, most=1_000)]
+
+
+def is_statistical(model: str) -> TypeGuard[StatisticalModel]:
+    """Whether the model learns from the pairs that it aligns, instead of a folder with a trained model."""
+    return model in get_args(StatisticalModel)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,8 +44,16 @@ class AlignOptions(Checked):
     )
     symmetrise: Symmetrisation = option(
         "grow-diag-final",
-        "How to combine both directions: intersection, union, grow-diag, grow-diag-final or grow-diag-final-and.",
+        "How to combine both directions: intersection, union, grow-diag, grow-diag-final, grow-diag-final-and or none, "
+        "which gives the links of the direction source → target.",
         DIRECTIONS,
+    )
+    learn_from: str | None = option(
+        None, "More pairs to learn from, which are not aligned: a file, the sources of two, or task:NAME.", LEARNING
+    )
+    learn_from_targets: Path | None = option(None, "The targets of the pairs to learn from, if in two files.", LEARNING)
+    iterations: Iterations = option(
+        5, "Iterations of each model: of IBM model 1, then of IBM model 2 or the HMM.", LEARNING
     )
     gold: Path | None = option(None, "Gold alignments in Pharaoh (0-0 1?2 …) or NAACL (0001 1 1 S) format.", SCORING)
     gold_base: int | None = option(
@@ -55,3 +75,24 @@ class AlignOptions(Checked):
             raise OptionError("mean", "excludes --layer, --head and --best-head; give one of the three")
         if self.valid is None and self.valid_gold is not None:
             raise OptionError("valid_gold", f"{self.valid_gold} has no pairs; give them by --valid")
+        if self.learn_from is None and self.learn_from_targets is not None:
+            raise OptionError(
+                "learn_from_targets", f"{self.learn_from_targets} has no sources; give them by --learn-from"
+            )
+
+    def refuse_choices_of_attention(self, model: StatisticalModel) -> None:
+        """Refuse what only a trained model has."""
+        if self.by == "piece":
+            raise OptionError("by", f"piece needs a trained model; {model} aligns words: leave it out")
+        for name in self._changed(_OF_ATTENTION):
+            raise OptionError(name, f"needs a trained model; {model} has no attention: leave it out")
+
+    def refuse_choices_of_learning(self) -> None:
+        """Refuse what only `ibm1`, `ibm2` and `hmm` have."""
+        for name in self._changed(_OF_LEARNING):
+            raise OptionError(
+                name, "is for ibm1, ibm2 and hmm; a trained model learns nothing from the pairs: leave it out"
+            )
+
+    def _changed(self, names: Iterable[str]) -> list[str]:
+        return [name for name in names if getattr(self, name) != getattr(type(self), name)]

@@ -98,7 +98,9 @@ def test_the_grid_shows_how_far_the_choice_is_behind_the_best(monkeypatch: pytes
 
 
 def test_ablations_are_compared_with_the_first_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    runs = "".join(f'[[runs]]\nname = "{name}"\ntitle = "{name}"\n' for name in ("gpu-base", "gpu-muon", "gpu-later", "cpu-base"))
+    runs = "".join(
+        f'[[runs]]\nname = "{name}"\ntitle = "{name}"\n' for name in ("gpu-base", "gpu-muon", "gpu-later", "cpu-base")
+    )
     (tmp_path / "ablations.toml").write_text(runs, encoding="utf-8")
     scores = {"gpu-base/1": 40.0, "gpu-base/2": 41.0, "gpu-muon/1": 41.2, "cpu-base/1": 30.0}
     records = {name: {"scores": {"valid": {"bleu": bleu}}} for name, bleu in scores.items()}
