@@ -13,6 +13,7 @@ import json
 import os
 import tempfile
 import time
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ def main() -> None:
     command = f"python benchmarks/word_vectors.py {given.text.name} --similarity "
     command += " ".join(path.name for path in given.similarity)  # without this machine's paths
     made = provenance(None, f"{command} --method {given.method}")
+    made["versions"]["gensim"] = version("gensim")
     try:
         sentences = [*map(splitter(lower=True, tokenised=False), read_lines(given.text))]
     except UserError as error:

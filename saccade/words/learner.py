@@ -24,7 +24,7 @@ from saccade.words.corpus import NumberedCorpus, NumberedText, read_corpus
 from saccade.words.mikolov2013 import Mikolov2013, Word2VecConfig
 from saccade.words.options import WordTraining
 from saccade.words.vectors import WordVectors, load, save
-from saccade.words.windows import WindowBatch, WindowBatches, usual_batch
+from saccade.words.windows import NEGATIVES, WindowBatch, WindowBatches, usual_batch
 
 _TABLE = "words"  # of recipe.toml
 _MAY_CHANGE = ("epochs", "device")  # when a run is resumed
@@ -83,8 +83,15 @@ def training_settings(options: WordTraining, corpus: NumberedCorpus) -> Training
 
 
 def _batches(corpus: NumberedCorpus, sentences: NumberedText, options: WordTraining, words: int) -> WindowBatches:
-    window, subsample, seed = options.window, options.subsample, options.seed
-    return WindowBatches(corpus, sentences, words=words, window=window, subsample=subsample, seed=seed)
+    return WindowBatches(
+        corpus,
+        sentences,
+        words=words,
+        window=options.window,
+        subsample=options.subsample,
+        seed=options.seed,
+        negatives=NEGATIVES[options.method],
+    )
 
 
 def _saved_options(options: WordTraining) -> dict[str, Any]:

@@ -11,9 +11,11 @@ A word gets the vector with which its neighbours are told from random words.
 u are the input vectors, which are kept, and v the output vectors. (5) is the formula of the authors' program; the paper
 has √(t / f) alone. The learning rate falls linearly, as in the program.
 
-Deviations: the words of a block of 64 share 64 random words, each with the weight k·pairs / 64, so that the scores of a
-block are one matrix product. AdamW makes an update for some thousand words at once, instead of plain SGD for each pair.
-Blocks are read in random order. Every vector belongs to a word type: *bank* is one point, whatever its meanings.
+Deviations: the words of a block of 64 share N random words (64 for skip-gram, 16 for CBOW), each with the weight
+k·pairs / N, so that the scores of a block are one matrix product. AdamW makes one update for some thousand words,
+instead of plain SGD for each pair. Blocks are read in random order.
+
+Every vector belongs to a word, whatever the sentence: *bank* is one point between its meanings.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Batches of windows: blocks of a text, with the neighbours of their words and random words.
 
-A block has `BLOCK` consecutive words and the margins that their windows reach into. All of its words share their
-`NEGATIVES` random words, so that their scores are one matrix product. All random choices follow from the seed and the
+A block has `BLOCK` consecutive words and the margins that their windows reach into. All of its words share their random
+words, so that their scores are one matrix product. All random choices follow from the seed and the
 position, so that a resumed run makes the same ones.
 """
 
@@ -16,9 +16,10 @@ from torch import Tensor
 from saccade.data.counting import Ids
 from saccade.train.learner import TensorBatch
 from saccade.words.corpus import NumberedCorpus, NumberedText
+from saccade.words.options import Method
 
 BLOCK = 64
-NEGATIVES = 64
+NEGATIVES: dict[Method, int] = {"skip-gram": 64, "cbow": 16}  # by a block; cbow compares fewer words
 _NOTHING = -1  # the number of no sentence
 _POWER = 0.75  # random words are drawn by frequency^0.75
 _FEWEST_UPDATES = 400  # per epoch; batches of a small text are smaller
@@ -72,9 +73,17 @@ class WindowBatches:
     """Batches of about `words` words. Each epoch skips other frequent words and draws other windows."""
 
     def __init__(
-        self, corpus: NumberedCorpus, sentences: NumberedText, *, words: int, window: int, subsample: float, seed: int
+        self,
+        corpus: NumberedCorpus,
+        sentences: NumberedText,
+        *,
+        words: int,
+        window: int,
+        subsample: float,
+        seed: int,
+        negatives: int = NEGATIVES["skip-gram"],
     ) -> None:
-        self.sentences, self.window, self.seed = sentences, window, seed
+        self.sentences, self.window, self.seed, self.negatives = sentences, window, seed, negatives
         self.rows = max(1, words // BLOCK)
         self.kept = _kept_share(corpus.counts, subsample)
         weights = corpus.counts.astype(np.float64) ** _POWER
@@ -89,7 +98,7 @@ class WindowBatches:
             self.index += 1  # the position after a batch that was handed out
             rows = order[start : start + self.rows]
             reach = random.integers(1, self.window + 1, (len(rows), BLOCK))
-            negatives = np.searchsorted(self.drawn, random.random((len(rows), NEGATIVES)))
+            negatives = np.searchsorted(self.drawn, random.random((len(rows), self.negatives)))
             negatives = np.minimum(negatives, len(self.drawn) - 1)  # the sum may be a little less than 1
             arrays = (words[rows].astype(np.int64), numbers[rows], reach, negatives)
             yield WindowBatch(tuple(map(torch.from_numpy, arrays)))

@@ -90,7 +90,7 @@ def test_random_words_are_drawn_by_a_power_of_their_frequency() -> None:
 def test_rows_of_a_batch_are_a_batch() -> None:
     batch = next(iter(batches_of(corpus_of([[0, 1, 2] * 60] * 3))))
     part = batch.rows(slice(1, 2))
-    assert isinstance(part, WindowBatch) and len(part) == 1 and part.negatives.shape == (1, NEGATIVES)
+    assert isinstance(part, WindowBatch) and len(part) == 1 and part.negatives.shape == (1, NEGATIVES["skip-gram"])
     assert torch.equal(part.neighbours(), batch.neighbours()[1:2])
 
 
