@@ -88,6 +88,7 @@ def test_two_workers_compute_the_losses_and_weights_of_one(
     assert_alike(tmp_path / "two", single_run)
 
 
+@pytest.mark.slow
 def test_mistake_is_reported_once_and_leaves_no_folder(write_recipe: WriteRecipe, tmp_path: Path) -> None:
     for settings in ({"data.valid": "none.tsv"}, {"train.device": "tpu"}):
         results = run(write_recipe(**settings), tmp_path / "run", workers=2)
