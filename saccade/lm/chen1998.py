@@ -9,7 +9,7 @@ Kneser–Ney smoothing, interpolated, as KenLM estimates them (Heafield and othe
     (5) p(w | h) = u(w | h) + γ(h) p(w | h without its first word),   p(w | ) = u(w) + γ / |V|
 
 N_k(h) is the number of words x with a(h x) = k. V has every word, the end of a sentence and the unknown word, but not
-the beginning of a sentence, which is never predicted. Where (2) is not between 0 and k, as in small texts, the
+the beginning of a sentence, which is never predicted. Where (2) is not above 0 and at most k, as in small texts, the
 discounts of that order are ½, 1 and 1½, as with KenLM's --discount_fallback.
 
 n-grams are rows of sorted tables. The key of w_1 … w_n is the row of w_1 … w_{n−1} times the number of words, plus w_n:
@@ -98,8 +98,10 @@ class Ngrams:
 
 
 def estimate(sentences: Sequence[Ids], words: int, order: int) -> Ngrams:
-    """Count the n-grams of sentences of ids below `words`, and smooth them."""
+    """Count the n-grams of sentences of ids below `words`, and smooth them. None is longer than the longest sentence,
+    with its beginning and its end."""
     ids, places = join_sentences(sentences)
+    order = min(order, int(places.max()) + 1)
     rows, keys = [ids], [np.arange(words)]
     for length in range(2, order + 1):
         ends = places >= length - 1
@@ -170,5 +172,5 @@ def find_discounts(counts: Ids) -> tuple[float, float, float]:
         return FALLBACK
     share = t1 / (t1 + 2 * t2)
     discounts = (1 - 2 * share * t2 / t1, 2 - 3 * share * t3 / t2, 3 - 4 * share * t4 / t3)
-    usable = all(0 <= discount <= k for k, discount in enumerate(discounts, 1))
+    usable = all(0 < discount <= k for k, discount in enumerate(discounts, 1))
     return discounts if usable else FALLBACK

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -159,7 +159,7 @@ def train_ngrams(options: NgramTraining) -> NgramModel:
         ids = np.where(text.ids == LEFT_OUT, UNKNOWN, text.ids + len(SPECIAL)).astype(np.int64)
         sentences = [sentence for sentence in np.split(ids, np.cumsum(text.lengths)[:-1]) if len(sentence)]
         ngrams = estimate(sentences, len(text.words) + len(SPECIAL), options.order)
-        model = NgramModel(ngrams, text.words, settings)
+        model = NgramModel(ngrams, text.words, replace(settings, order=ngrams.order))
         model.save(out, _card(text, model))
         return model
 
@@ -207,7 +207,8 @@ def _of_folder(stored: StoredModel) -> NgramModel:
         )
         (uniform,) = tensors["uniform"].tolist()
         fits = all(table.keys.shape == table.left.shape == table.passed.shape == (len(table.keys),) for table in tables)
-        if not fits or len(tables[0].keys) != len(words) + len(SPECIAL):
+        has_rows = all(len(table.keys) for table in tables)
+        if not fits or not has_rows or len(tables[0].keys) != len(words) + len(SPECIAL):
             raise ValueError("the tables do not have one row per n-gram")
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(f"{folder}: damaged: {error}; copy the whole folder again, or train it again") from error

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from saccade.lm.chen1998 import BEGIN, END, FALLBACK, UNKNOWN, Ngrams, estimate, find_discounts
@@ -55,6 +55,7 @@ class Plain:
 
 @settings(max_examples=40, deadline=None)
 @given(SENTENCES, SENTENCES, st.integers(1, 4))
+@example([[3]], [[3, 4, 5]], 4)  # no 4-gram in the text
 def test_probabilities_are_those_of_the_equations(
     sentences: list[Sentence], others: list[Sentence], order: int
 ) -> None:
@@ -68,6 +69,7 @@ def test_probabilities_are_those_of_the_equations(
 
 @settings(max_examples=40, deadline=None)
 @given(SENTENCES, st.lists(st.integers(2, 7), max_size=5), st.integers(1, 4))
+@example([[3]], [3, 4, 5], 4)
 def test_what_comes_next_adds_up_to_one(sentences: list[Sentence], history: Sentence, order: int) -> None:
     ngrams = fitted(sentences, order)
     following = ngrams.next_probabilities([BEGIN, *history])
@@ -103,6 +105,11 @@ def test_bigrams_by_hand() -> None:
     (logs,) = ngrams.log_probabilities([np.array([a, b])])
     assert np.exp(logs).tolist() == pytest.approx([first, after_a, after_b])
     assert ngrams.next_probabilities([BEGIN, c])[UNKNOWN] == pytest.approx(1 / 3 * uniform)
+
+
+def test_a_discount_of_zero_would_leave_nothing_for_unseen_words() -> None:
+    # Y = 2 / (2 + 2 · 2) = ⅓, so that D of 3 or more is 3 − 4 · ⅓ · 9 / 4 = 0, and that of 2, 2 − 3 · ⅓ · 4 / 2 = 0.
+    assert find_discounts(np.repeat([1, 2, 3, 4], [2, 2, 4, 9])) == find_discounts(np.array([1])) == FALLBACK
 
 
 def test_discounts_by_hand() -> None:
