@@ -19,7 +19,11 @@ def write_arpa(path: Path, ngrams: Ngrams, words: Sequence[str]) -> None:
     spelled, members = np.array(words, object), np.arange(ngrams.words)[:, None]
     probabilities = ngrams.uniform + ngrams.tables[0].left
     probabilities[BEGIN] = 0.0
-    with files.atomic_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+    with (
+        files.explain_unwritable(path),
+        files.atomic_file(path) as temporary,
+        temporary.open("w", encoding="utf-8") as file,
+    ):
         file.write("\\data\\\n")
         file.writelines(f"ngram {length}={len(table.keys)}\n" for length, table in enumerate(ngrams.tables, 1))
         for length, table in enumerate(ngrams.tables, 1):

@@ -27,7 +27,7 @@ def write_vectors(path: Path, words: Sequence[str], matrix: Matrix) -> None:
     for word in words:
         if not word or any(character.isspace() for character in word):
             raise UserError(f"{path}: the word {word!r} has white space, which separates words from numbers there")
-    with files.atomic_file(path) as temporary, temporary.open("wb") as file:
+    with files.explain_unwritable(path), files.atomic_file(path) as temporary, temporary.open("wb") as file:
         file.write(f"{len(words)} {matrix.shape[1]}\n".encode())
         for word, vector in zip(words, matrix, strict=True):
             numbers = vector.astype("<f4").tobytes() if path.suffix == _BINARY else _as_text(vector)

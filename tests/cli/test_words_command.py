@@ -42,6 +42,8 @@ def test_vectors_are_exported_and_read_again(run: Run, vectors: Path, tmp_path: 
         assert run("words", "export", vectors, tmp_path / name).err == f"wrote 6 vectors to {tmp_path / name}\n"
         listed = run("words", "similar", tmp_path / name, "cat").out
         assert listed == run("words", "similar", vectors, "cat").out
+    done = run("words", "export", vectors, tmp_path / "nowhere" / "pets.txt")
+    assert done.code == 2 and done.err.endswith("nowhere/pets.txt: cannot be written: No such file or directory\n")
     done = run("words", "similar", tmp_path / "missing.txt", "cat")
     assert done.code == 2 and "missing.txt" in done.err
 
