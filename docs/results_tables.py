@@ -138,20 +138,21 @@ def _shown_choice(choice: str) -> str:
 
 
 def ablations(device: str) -> str:
-    """Each run of ablations.toml for this device, with the mean of its seeds and its distance from the first."""
+    """Each run of ablations.toml for this device: the mean of its seeds, and its distance from those of the first."""
     runs = tomllib.loads((ROWS.parent / "ablations.toml").read_text(encoding="utf-8"))["runs"]
     runs, records = [run for run in runs if run["name"].startswith(device)], load("ablations.json")
     scores = {run["name"]: _by_seed(run, records, "valid") for run in runs}
-    base = _mean(scores[runs[0]["name"]])
+    base = scores[runs[0]["name"]]
     rows = []
     for run in runs:
-        mean = _mean(scores[run["name"]])
-        if mean is None or base is None:
+        own = scores[run["name"]]
+        mean, differences = _mean(own), {seed: own[seed] - base[seed] for seed in own if seed in base}
+        if mean is None:
             rows.append([run["title"], "not measured yet", "–", "–"])
             continue
-        seeds = ", ".join(f"{score:.1f}" for score in scores[run["name"]].values())
-        rows.append([run["title"], seeds, f"**{mean:.1f}**", "–" if run is runs[0] else f"{mean - base:+.1f}"])
-    return table(["change", "seeds", "mean BLEU on val, lower-cased", "difference"], rows)
+        shown = "–" if run is runs[0] or not differences else f"{fmean(differences.values()):+.1f}"
+        rows.append([run["title"], ", ".join(f"{score:.1f}" for score in own.values()), f"**{mean:.1f}**", shown])
+    return table(["change", "seeds", "mean BLEU on val, lower-cased", "difference, same seeds"], rows)
 
 
 def _by_seed(run: Record, records: Record, part: str = "test") -> dict[str, float]:

@@ -24,7 +24,7 @@ from saccade.train.data_options import Data
 from saccade.train.facts import Facts
 from saccade.train.losses import has_sampled_attention
 from saccade.train.pace import updates_per_second
-from saccade.train.plans import FEW_PAIRS, WORTHWHILE, ModelPlan, list_plans, plan_training, usual_schedule
+from saccade.train.plans import FEW_PAIRS, SHORT, WORTHWHILE, ModelPlan, list_plans, plan_training, usual_schedule
 from saccade.train.recipe import Recipe, recipe_of
 from saccade.train.training_options import Training
 
@@ -247,7 +247,8 @@ def _adapt(
 ) -> tuple[ModelPlan, Training]:
     """Less dropout for few epochs, in which little is learnt by heart, and a schedule for so many updates"""
     epochs = _epochs(updates, tokens, facts, policy)
-    dropout = min(plan.settings.dropout, 0.1 if epochs < 10 else 0.2 if epochs < 20 else 1.0)
+    without = name == "vaswani2017" and not facts.cuda and epochs < SHORT
+    dropout = min(plan.settings.dropout, 0.0 if without else 0.1 if epochs < 10 else 0.2 if epochs < 20 else 1.0)
     plan = plan._replace(settings=replace(plan.settings, dropout=dropout))
     return plan, plan_training(name, plan, facts, policy, tokens=tokens, updates=max(1, updates))
 

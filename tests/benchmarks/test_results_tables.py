@@ -108,7 +108,7 @@ def test_ablations_are_compared_with_the_first_run(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(results_tables, "load", lambda name: records)
     assert cells(results_tables.ablations("gpu")) == [
         ["gpu-base", "40.0, 41.0", "**40.5**", "–"],
-        ["gpu-muon", "41.2", "**41.2**", "+0.7"],
+        ["gpu-muon", "41.2", "**41.2**", "+1.2"],
         ["gpu-later", "not measured yet", "–", "–"],
     ]
     assert cells(results_tables.ablations("cpu")) == [["cpu-base", "30.0", "**30.0**", "–"]]
