@@ -1,7 +1,7 @@
 """`saccade train`: from pairs, or from a recipe, to a model folder."""
 
 import json
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -22,7 +22,11 @@ def train(
 
     Example: [bold]saccade train pairs.tsv --out my-model --budget 30m[/]
     """
-    outcome = train_model(request)
+    report(train_model(request), as_json)
+
+
+def report(outcome: Any, as_json: bool) -> None:
+    """Print the outcome of a run as JSON, and exit with an error if it did not finish."""
     if as_json and outcome.is_rank0:
         fields = {"folder": str(outcome.folder), "reason": outcome.reason, "step": outcome.step, "best": outcome.best}
         put(json.dumps(fields))

@@ -1,6 +1,5 @@
 """`saccade words`: train word vectors, and look at what they know."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -11,6 +10,7 @@ import typer
 import saccade.words
 from saccade.cli.console import print_table, put, say, to_json
 from saccade.cli.options import Command, Json, command_without_models
+from saccade.cli.train import report
 from saccade.errors import UserError
 from saccade.words.options import MapOptions, WordTraining
 
@@ -31,14 +31,7 @@ def train(*, options: WordTraining, as_json: Json = False) -> None:
 
     Example: [bold]saccade words train europarl.en.gz --out en-vectors[/]
     """
-    outcome = saccade.words.train_vectors(options)
-    if as_json and outcome.is_rank0:
-        fields = {"folder": str(outcome.folder), "reason": outcome.reason, "step": outcome.step, "best": outcome.best}
-        put(json.dumps(fields))
-    if outcome.diverged:
-        raise outcome.error()
-    if not outcome.finished:
-        raise typer.Exit(1)
+    report(saccade.words.train_vectors(options), as_json)
 
 
 def similar(

@@ -1,4 +1,4 @@
-"""word2vec's files, in both formats, out and in; and what is said of those that are damaged or hostile."""
+"""word2vec's files, written and read in both formats, and the messages about damaged or hostile ones."""
 
 from pathlib import Path
 
