@@ -39,6 +39,15 @@ class NgramTable:
     left: Floats  # u (3)
     passed: Floats  # γ (4) of each n-gram as a history; 1 where it never is one
 
+    @property
+    def is_sound(self) -> bool:
+        """Whether a table from elsewhere can be searched: one row per n-gram, in order, and no negative numbers."""
+        shapes = {self.keys.shape, self.left.shape, self.passed.shape}
+        if shapes != {(len(self.keys),)} or not len(self.keys) or self.keys.dtype != np.int64:
+            return False
+        ordered = self.keys[0] >= 0 and (np.diff(self.keys) > 0).all()
+        return bool(ordered and (self.left >= 0).all() and (self.passed >= 0).all())
+
     def find(self, keys: Ids) -> Ids:
         """The rows of the keys, or −1."""
         rows = np.searchsorted(self.keys, keys)

@@ -206,10 +206,10 @@ def _of_folder(stored: StoredModel) -> NgramModel:
             for length in range(1, settings.order + 1)
         )
         (uniform,) = tensors["uniform"].tolist()
-        fits = all(table.keys.shape == table.left.shape == table.passed.shape == (len(table.keys),) for table in tables)
-        has_rows = all(len(table.keys) for table in tables)
-        if not fits or not has_rows or len(tables[0].keys) != len(words) + len(SPECIAL):
-            raise ValueError("the tables do not have one row per n-gram")
+        if not all(table.is_sound for table in tables) or len(tables[0].keys) != len(words) + len(SPECIAL):
+            raise ValueError("the tables are not sorted, or do not have one row per n-gram")
+        if not uniform > 0:
+            raise ValueError("an unknown word has no probability")
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(f"{folder}: damaged: {error}; copy the whole folder again, or train it again") from error
     return NgramModel(Ngrams(len(words) + len(SPECIAL), uniform, tables), words, settings)

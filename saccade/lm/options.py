@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from saccade.ranges import Checked, Count, Range, Seed, Temperature, option
+from saccade.ranges import Checked, Count, Help, Range, Seed, Temperature, option
 
 Unit = Literal["word", "char"]
 Order = Annotated[int, Range(least=1, most=12)]
@@ -12,7 +12,9 @@ Order = Annotated[int, Range(least=1, most=12)]
 
 @dataclass(frozen=True, kw_only=True)
 class NgramTraining(Checked):
-    text: str = option("", "A text, one sentence per line; also .gz or .xz, or - for standard input.", argument=True)
+    text: Annotated[
+        str, Help("A text, one sentence per line: a file, .gz, .xz, or - for standard input.", argument=True)
+    ]
     out: Path | None = option(None, "Folder for the model (default: runs/NAME-lm).")
     order: Order = option(5, "Words that are counted together: the word and up to ORDER − 1 before it.")
     unit: Unit = option("word", "What is predicted: words or characters (char).")

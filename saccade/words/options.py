@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from saccade.ranges import Checked, Count, CountOrZero, NotNegative, Positive, Range, Seed, Width, option
+from saccade.ranges import Checked, Count, CountOrZero, Help, NotNegative, Positive, Range, Seed, Width, option
 
 MODEL, TEXT, RUN = "Model", "Text", "Training"
 Method = Literal["skip-gram", "cbow"]
@@ -17,7 +17,9 @@ BatchWords = Annotated[int, Range(least=64, most=10**8)]
 
 @dataclass(frozen=True, kw_only=True)
 class WordTraining(Checked):
-    text: str = option("", "A text, one sentence per line; also .gz or .xz, or - for standard input.", argument=True)
+    text: Annotated[
+        str, Help("A text, one sentence per line: a file, .gz, .xz, or - for standard input.", argument=True)
+    ]
     out: Path | None = option(None, "Folder for the vectors (default: runs/NAME-words).")
     method: Method = option("skip-gram", "skip-gram: a word predicts its neighbours; cbow: they predict it.", MODEL)
     size: Width = option(100, "Size of a vector.", MODEL)

@@ -52,4 +52,6 @@ def test_mistakes_are_one_line(run: Run, model: Path, tmp_path: Path) -> None:
     ):
         done = run("lm", *arguments)
         assert done.code == 2 and message in done.err and done.err.count("\n") == 1, done
+    done = run("lm", "train", "--out", tmp_path / "new")
+    assert done.code == 2 and "Missing argument 'TEXT'" in done.err
     assert not (tmp_path / "new").exists() or not any((tmp_path / "new").iterdir())

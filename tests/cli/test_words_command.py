@@ -64,7 +64,8 @@ def test_judgements_are_shown(run: Run, vectors: Path, tmp_path: Path) -> None:
 def test_a_map_is_drawn(run: Run, vectors: Path, tmp_path: Path) -> None:
     done = run("words", "map", vectors, "--out", tmp_path / "map.svg")
     assert done.code == 0 and done.err.endswith(f"wrote {tmp_path / 'map.svg'}\n")
-    assert "sleeps" in (tmp_path / "map.svg").read_text() or "<path" in (tmp_path / "map.svg").read_text()
+    drawn = (tmp_path / "map.svg").read_text()
+    assert all(f"<!-- {word} -->" in drawn for word in ("cat", "dog", "sees"))
     done = run("words", "map", vectors, "--out", tmp_path / "map.xyz")
     assert done.code == 2 and "not a kind of figure; end its name in .png, .svg or .pdf" in done.err
     done = run("words", "map", vectors, "--words", "cat")
@@ -76,6 +77,8 @@ def test_a_folder_with_something_else_is_refused(run: Run, vectors: Path, tmp_pa
     assert done.code == 2 and "the folder is not empty; add --resume" in done.err
     done = run("words", "train", tmp_path / "pets.txt.gz", "--out", vectors, *QUICK, "--resume")
     assert done.code == 0
+    done = run("words", "train", "--out", tmp_path / "new")
+    assert done.code == 2 and "Missing argument 'TEXT'" in done.err
     done = run("words", "train", tmp_path / "nothing.txt", "--out", tmp_path / "new", *QUICK)
     assert done.code == 2 and "nothing.txt" in done.err and not (tmp_path / "new").exists()
 

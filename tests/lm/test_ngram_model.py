@@ -10,6 +10,7 @@ import pytest
 import saccade
 from saccade import lm
 from saccade.errors import UserError
+from saccade.lm.chen1998 import NgramTable
 from saccade.lm.ngram_model import NgramModel
 from saccade.tasks import task
 
@@ -114,6 +115,16 @@ def test_kenlm_reads_the_same_probabilities(model: NgramModel, tmp_path: Path) -
     for text, score in zip(TEST, model.score_texts(TEST), strict=True):
         log10 = theirs.score(" ".join(model.split(text)))
         assert log10 * math.log(10) == pytest.approx(score.log_probability, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("keys", [3, 2, 1]), ("keys", [-5, 1, 2]), ("keys", [0.5, 1, 2]), ("left", [1.0, 1.0]), ("passed", [-1.0, 0, 0])],
+)
+def test_tables_from_elsewhere_are_checked(name: str, value: list[float]) -> None:
+    sound = {"keys": np.arange(3), "left": np.zeros(3), "passed": np.ones(3)}
+    assert NgramTable(**sound).is_sound
+    assert not NgramTable(**sound | {name: np.array(value)}).is_sound
 
 
 def test_folders_are_checked(folder: Path, tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def test_trouble_with_the_encoding_names_the_line(tmp_path: Path) -> None:
 
 
 def corpus_of(text: str, **options: Any) -> Any:
-    return read_corpus(LoadedFile("t.txt", text.encode()), WordTraining(min_count=1, **options))
+    return read_corpus(LoadedFile("t.txt", text.encode()), WordTraining(text="t.txt", min_count=1, **options))
 
 
 def test_the_most_frequent_words_are_kept() -> None:
