@@ -20,7 +20,7 @@ from saccade.decode.translator import Translator
 from saccade.errors import UserError
 from saccade.model_folder import ModelConfig, StoredModel
 from saccade.models.contract import Seq2Seq
-from saccade.models.table import MODELS, find_model
+from saccade.models.table import ALL_MODELS, find_model
 from saccade.products import accelerate_linear_layers
 from saccade.ranges import Length
 from saccade.text import Vocabularies
@@ -94,7 +94,7 @@ def load_vocabularies(folder: Path | str) -> Vocabularies:
 
 def model_name(model_class: type[Seq2Seq[Any, Any]]) -> str:
     """The name with which `find_model` returns the class."""
-    if (name := next((name for name, known in MODELS.items() if known is model_class), None)) is not None:
+    if (name := next((name for name, known in ALL_MODELS.items() if known is model_class), None)) is not None:
         return name
     if model_class.__module__ == "__main__" or "<locals>" in model_class.__qualname__:
         raise UserError(

@@ -44,6 +44,7 @@ class Seq2Seq(nn.Module, ABC, Generic[FixedT, MovingT]):
     config_type: ClassVar[type[Any]]
     PRESETS: ClassVar[Mapping[str, Any]]
     paper: ClassVar[PaperInfo]
+    reads_source: ClassVar[bool] = True  # False for a language model
     # Which step's weights align an output token: 0, the step that wrote it; 1, the next, which has it as its input.
     alignment_shift: int = 0
 

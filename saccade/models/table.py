@@ -10,8 +10,10 @@ from saccade.models.aligned_rnn import AlignedRNN
 from saccade.models.bahdanau2014 import Bahdanau2014
 from saccade.models.cho2014 import Cho2014
 from saccade.models.contract import Seq2Seq
+from saccade.models.elman1990 import Elman1990
 from saccade.models.gehring2017 import Gehring2017
 from saccade.models.kalchbrenner2013 import Kalchbrenner2013
+from saccade.models.language_model import LanguageModel
 from saccade.models.luong2015 import Luong2015
 from saccade.models.russin2019 import Russin2019
 from saccade.models.sutskever2014 import Sutskever2014
@@ -32,11 +34,17 @@ MODELS: Mapping[str, type[Seq2Seq[Any, Any]]] = Registry[type[Seq2Seq[Any, Any]]
     "russin2019": Russin2019,
     "wu2019": Wu2019,
 }
+LANGUAGE_MODELS: Mapping[str, type[LanguageModel[Any]]] = Registry[type[LanguageModel[Any]]]("model") | {
+    "elman1990": Elman1990,
+}
+ALL_MODELS: Mapping[str, type[Seq2Seq[Any, Any]]] = (
+    Registry[type[Seq2Seq[Any, Any]]]("model") | MODELS | LANGUAGE_MODELS
+)
 
 
 def find_model(name: str) -> type[Seq2Seq[Any, Any]]:
     """Find a model class by its name, or outside the package by `my_module:Class`."""
-    model_class = resolve(name, MODELS, "model")
+    model_class = resolve(name, ALL_MODELS, "model")
     if not (isinstance(model_class, type) and issubclass(model_class, Seq2Seq)):
         raise UserError(f"model {name!r} is not a class of models; expected a subclass of saccade.models.Seq2Seq")
     if missing := sorted(model_class.__abstractmethods__):

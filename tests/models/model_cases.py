@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from saccade.attention import ATTENTIONS
-from saccade.models import MODELS, Seq2Seq
+from saccade.models import ALL_MODELS, Seq2Seq
 from saccade.models.contract import map_tensors, take_rows
 from saccade.text import BOS
 
@@ -26,6 +26,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "vaswani2017": {"width": 8, "inner": 12, "heads": 2, "encoder_layers": 1, "decoder_layers": 1},
     "russin2019": {"semantics": 6, "embedding": 5, "hidden": 8, "layers": 1},
     "wu2019": {"embedding": 6, "hidden": 8, "layers": 1},
+    "elman1990": {"embedding": 6, "hidden": 8},
 }
 ONE_WAY: dict[str, Any] = {"bidirectional": False}
 CONDITIONAL: dict[str, Any] = {"decoder": "conditional"}
@@ -127,6 +128,11 @@ def _russin() -> list[Case]:
     return [Case("russin2019", one) for one in every]
 
 
+def _language_models() -> list[Case]:
+    elman: list[dict[str, Any]] = [{}, {"cell": "gru", "layers": 2}, {"cell": "lstm", "hidden": 6, "tie": "target"}]
+    return [Case("elman1990", options) for options in elman]
+
+
 def _cases() -> list[Case]:
     gehring: list[dict[str, Any]] = [{"attention": name} for name in ATTENTIONS]
     gehring += [
@@ -171,7 +177,8 @@ def _cases() -> list[Case]:
         *(Case("vaswani2017", one) for one in vaswani + alone),
         *(Case("vaswani2017", TWO_DEEP | one) for one in options + pairs),
         *_russin(),
-        *(Case(name) for name in MODELS if name not in SMALL),
+        *_language_models(),
+        *(Case(name) for name in ALL_MODELS if name not in SMALL),
     ]
 
 
@@ -194,7 +201,7 @@ UNFED = [  # by the target
 def build(case: Case, vocabulary: int = VOCABULARY, seed: int = 1) -> Model:
     """In evaluation mode, with parameters large enough that every part matters; padding's vectors too."""
     torch.manual_seed(seed)
-    cls = MODELS[case.model]
+    cls = ALL_MODELS[case.model]
     small = SMALL.get(case.model)
     config = cls.PRESETS["tiny"] if small is None else cls.config_type(**small | case.options)
     model = cls(config, vocabulary, vocabulary).double().eval()

@@ -34,13 +34,13 @@ from saccade import config, model_folder
 from saccade.attention import ATTENTIONS, Attention, Memory
 from saccade.attention.trace import tracing
 from saccade.errors import UserError
-from saccade.models import MODELS, build_model
+from saccade.models import ALL_MODELS, build_model
 from saccade.models.contract import Seq2Seq
 from saccade.models.wu2019 import Jumps
 from saccade.text import PAD
 
 close = partial(torch.testing.assert_close, rtol=1e-9, atol=1e-10)
-MAIN = [Case(name) for name in MODELS]
+MAIN = [Case(name) for name in ALL_MODELS]
 
 every = pytest.mark.parametrize(
     "case", [pytest.param(case, marks=[pytest.mark.slow] * (case in RARE)) for case in CASES], ids=str
@@ -65,8 +65,8 @@ def test_attention_fits_a_site_or_gives_the_reason(model: str, site: str) -> Non
 
 
 def test_every_model_and_every_option_is_here() -> None:
-    assert {case.model for case in CASES} == MODELS.keys() == SMALL.keys()
-    for model, cls in MODELS.items():
+    assert {case.model for case in CASES} == ALL_MODELS.keys() == SMALL.keys()
+    for model, cls in ALL_MODELS.items():
         given = {key for case in CASES if case.model == model for key in (*SMALL[model], *case.options)}
         assert given >= {key for key in config.to_dict(cls.config_type()) if not key.endswith("dropout")}
 
@@ -177,7 +177,7 @@ def test_saved_model_is_bit_equal_after_loading(case: Case, tmp_path: Path) -> N
     described = model_folder.ModelConfig(model=case.model, config=config.to_dict(model.config))
     model_folder.save_model(tmp_path / "model", model.state_dict(), described)
     tensors, described = model_folder.load_model(tmp_path / "model")
-    settings = config.from_dict(MODELS[described.model].config_type, described.config)
+    settings = config.from_dict(ALL_MODELS[described.model].config_type, described.config)
     assert settings == model.config
     loaded = build_model(described.model, settings, VOCABULARY, VOCABULARY).double().eval()
     loaded.load_state_dict(tensors)
