@@ -61,7 +61,7 @@ def train_vectors(options: WordTraining, *, log: Log | None = None) -> Outcome:
 
 
 def training_settings(options: WordTraining, corpus: NumberedCorpus) -> Training:
-    batch = options.batch or usual_batch(corpus)
+    batch = options.batch or usual_batch(corpus, options.method)
     batches = _batches(corpus, corpus.train, options, batch)
     return Training(
         lr=options.lr,

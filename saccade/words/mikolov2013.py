@@ -65,8 +65,10 @@ class Mikolov2013(nn.Module):
         count = neighbours.sum(-1, keepdim=True)  # (B, L, 1)
         mean = neighbours @ self.input(batch.words) / count.clamp_min(1)  # (B, L, D)
         words = batch.words[:, batch.margin : batch.margin + batch.reach.shape[1]]
-        near = (mean * self.output(words)).sum(-1, keepdim=True)  # (B, L, 1)
-        random = mean @ self.output(batch.negatives).transpose(1, 2)  # (B, L, K)
+        outputs = self.output(torch.cat([words, batch.negatives], 1))  # at once: its gradient is as large as the table
+        of_words, of_random = outputs.split([words.shape[1], batch.negatives.shape[1]], 1)
+        near = (mean * of_words).sum(-1, keepdim=True)  # (B, L, 1)
+        random = mean @ of_random.transpose(1, 2)  # (B, L, K)
         is_pair = (count > 0).float()
         return -(F.logsigmoid(near) * is_pair).sum() - self._of_negatives(random, is_pair)
 

@@ -23,7 +23,7 @@ NEGATIVES: dict[Method, int] = {"skip-gram": 64, "cbow": 16}  # by a block; cbow
 _NOTHING = -1  # the number of no sentence
 _POWER = 0.75  # random words are drawn by frequency^0.75
 _FEWEST_UPDATES = 400  # per epoch; batches of a small text are smaller
-_LARGEST = 8_192  # words per batch
+_LARGEST: dict[Method, int] = {"skip-gram": 8_192, "cbow": 16_384}  # words per batch; cbow computes less for a word
 
 
 class WindowBatch(TensorBatch):
@@ -136,7 +136,7 @@ def _kept_share(counts: NDArray[np.int64], threshold: float) -> NDArray[np.float
     return share
 
 
-def usual_batch(corpus: NumberedCorpus) -> int:
+def usual_batch(corpus: NumberedCorpus, method: Method) -> int:
     """Words per batch: fewer for a small text, and more for many words, since each update changes all vectors."""
-    most = max(_LARGEST, len(corpus.words) // 2)
+    most = max(_LARGEST[method], len(corpus.words) // 2)
     return max(BLOCK, min(most, len(corpus.train) // _FEWEST_UPDATES))

@@ -95,5 +95,6 @@ def test_rows_of_a_batch_are_a_batch() -> None:
 
 
 def test_small_texts_have_small_batches() -> None:
-    assert usual_batch(corpus_of([[0, 1]] * 100)) == 64
-    assert usual_batch(corpus_of([[0, 1] * 50] * 40_000)) == 8_192
+    assert usual_batch(corpus_of([[0, 1]] * 100), "skip-gram") == 64
+    large = corpus_of([[0, 1] * 50] * 70_000)
+    assert (usual_batch(large, "skip-gram"), usual_batch(large, "cbow")) == (8_192, 16_384)
