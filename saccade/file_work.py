@@ -37,6 +37,11 @@ def load_members(folder: Path, device: str, *, trust_code: bool, ensemble: Ensem
 
     folders = [folder, *ensemble.ensemble]
     translators = {str(place): load(place, device=device, trust_code=trust_code) for place in folders}
+    for name, each in translators.items():
+        if not each.model.reads_source:
+            raise UserError(
+                f"{name}: a language model, which reads no source; `saccade lm` scores and writes texts with it"
+            )
     translator = translators[str(folder)]
     if len(folders) > 1:
         translator = combine(translators, average=ensemble.average, weights=ensemble.shares)

@@ -25,6 +25,7 @@ LAYERS = [
     {"file_work"},
     {"evaluation"},
     {"decode"},
+    {"ngrams"},
     {"model_folder"},
     {"models"},
     {"layers"},

@@ -14,6 +14,7 @@ from torch import Tensor
 from saccade.data.background import build_ahead
 from saccade.data.corpus import PairWindow, Places, WindowSource
 from saccade.data.shapes import MOST_SHAPES, BatchShape, ShapePlan
+from saccade.data.texts import TextForm
 from saccade.errors import plural
 from saccade.text import BOS, EOS, PAD
 
@@ -50,9 +51,11 @@ class Batch:
         indices: Places,
         lengths: tuple[int, int] = (0, 0),
         *,
+        ends: Places | None = None,
         pinned: bool = False,
     ) -> Self:
-        """Make a batch of at least the given `lengths`; in page-locked memory, which a GPU reads by itself."""
+        """Make a batch of at least the given `lengths`; in page-locked memory, which a GPU reads by itself. `ends` are
+        the last tokens of the targets, by default eos."""
         rows = len(indices)
         width_s, width_t = (
             max(int(side[1].max()) + 1, least) for side, least in zip((sources, targets), lengths, strict=True)
@@ -62,7 +65,7 @@ class Batch:
         batch = cls._unpack(together, rows, width_s, width_t, targets[1] + 1)
         _write(sources, batch.source, batch.source_readable, after=EOS)
         _write(targets, batch.target_in, batch.target_readable, before=BOS)
-        _write(targets, batch.target_out, batch.target_readable, after=EOS)
+        _write(targets, batch.target_out, batch.target_readable, after=EOS if ends is None else ends)
         batch.indices.numpy()[:] = indices
         return batch
 
@@ -137,9 +140,10 @@ def _join(rows: Rows) -> JoinedTexts:
 
 
 def _write(
-    texts: JoinedTexts, ids: Tensor, readable: Tensor, *, before: int | None = None, after: int | None = None
+    texts: JoinedTexts, ids: Tensor, readable: Tensor, *, before: int | None = None, after: int | Places | None = None
 ) -> None:
-    """Write texts, each with one id `before` or `after` it, into `ids` (B,L), and where they are into `readable`."""
+    """Write texts, each with one id `before` or `after` it, the same for all or one for each, into `ids` (B,L), and
+    where they are into `readable`."""
     joined, lengths = texts
     columns, start = np.arange(ids.shape[1]), int(before is not None)
     is_text = (columns >= start) & (columns < lengths[:, None] + start)
@@ -171,6 +175,8 @@ class Batches:
 
     In the first `both_directions` epochs, half of the pairs go from target to source, in batches of their own: pairs of
     odd index in odd epochs, the others in even ones. Two epochs have every pair in both directions.
+
+    `form` makes of a window of texts what is learnt from it (`saccade.data.texts`).
     """
 
     def __init__(
@@ -182,8 +188,9 @@ class Batches:
         shapes: int = MOST_SHAPES,
         pinned: bool = False,
         both_directions: int = 0,
+        form: TextForm | None = None,
     ) -> None:
-        self.pairs, self.draw = pairs, pairs.window
+        self.pairs, self.draw, self.form = pairs, pairs.window, form
         self.tokens, self.seed = tokens, seed
         self.epoch, self.window, self.index = 1, 0, 0
         self._most_shapes, self._pinned, self._both_directions = shapes, pinned, both_directions
@@ -239,10 +246,13 @@ class Batches:
         if self._cut is None or self._cut[0] != now:
             self._cut = None  # two windows need not be in memory at once
             if self._plan is None and now != _FIRST:
-                self._plan = self._make_plan(self.pairs.window(self.seed, *_FIRST))
-            window = self.draw(self.seed, *now)
+                self._plan = self._make_plan(self._in_form(self.pairs.window(self.seed, *_FIRST), *_FIRST))
+            window = self._in_form(self.draw(self.seed, *now), *now)
             self._cut = now, window, self._members(window)
         return self._cut[1:]
+
+    def _in_form(self, window: PairWindow, epoch: int, number: int) -> PairWindow:
+        return window if self.form is None else self.form(window, self.seed, epoch, number)
 
     def _make_plan(self, first: PairWindow) -> ShapePlan:
         return ShapePlan.of(_lengths(first, first.places), self.tokens, self._most_shapes)
@@ -292,7 +302,8 @@ def _build(window: PairWindow, members: Members, *, pinned: bool) -> Batch:
     source, target = window.source.join(places), window.target.join(places)
     if is_reversed:
         return Batch.of_joined(target, source, indices, (shape.target, shape.source), pinned=pinned)
-    return Batch.of_joined(source, target, indices, (shape.source, shape.target), pinned=pinned)
+    ends = None if window.ends is None else window.ends[places]
+    return Batch.of_joined(source, target, indices, (shape.source, shape.target), ends=ends, pinned=pinned)
 
 
 def find_batch_starts(lengths: npt.NDArray[np.int64], tokens: int) -> list[int]:

@@ -24,7 +24,7 @@ from saccade.errors import UserError
 from saccade.files import parse_json
 from saccade.text import HasTexts
 
-FORMAT = 3  # of the saved files
+FORMAT = 4  # of the saved files
 _ABOUT = "about.json"
 _PAIRS = "pairs.tsv"
 log = logging.getLogger(__name__)

@@ -79,19 +79,20 @@ class Cleaning(Checked):
                 return Verdict.RATIO
         return Verdict.KEPT
 
-    def reasons(self, scripts: Scripts, longest: int) -> Mapping[Verdict, str]:
-        """Describe each verdict against a pair, to continue "left out 3 …"."""
+    def reasons(self, scripts: Scripts, longest: int, unit: str = "pair") -> Mapping[Verdict, str]:
+        """Describe each verdict against a pair, or against another `unit`, to continue "left out 3 …"."""
+        empty, side = ("with an empty side", " on a side") if unit == "pair" else ("empty", "")
         source, target = (" or ".join(sorted(script.capitalize() for script in side)) for side in scripts)
         return {
             Verdict.HELD_OUT_ELSEWHERE: "with a text that is held out in another corpus",
-            Verdict.EMPTY: "with an empty side",
+            Verdict.EMPTY: empty,
             Verdict.CONTROL: "with control characters",
             Verdict.IDENTICAL: "with two identical sides",
             Verdict.SCRIPT: f"in a script other than {source} to {target}",
-            Verdict.WORDS: f"with more than {self.most_words} words on a side",
+            Verdict.WORDS: f"with more than {self.most_words} words{side}",
             Verdict.RATIO: f"with more than {self.ratio} times as many words on one side",
             Verdict.DUPLICATE: "repeated",
-            Verdict.TOO_LONG: f"longer than {longest} tokens on a side",
+            Verdict.TOO_LONG: f"longer than {longest} tokens{side}",
         }
 
 
@@ -140,10 +141,11 @@ class LeftOut(NamedTuple):
 class CleaningReport:
     kept: int
     left_out: tuple[LeftOut, ...] = ()
+    unit: str = "pair"
 
     def __str__(self) -> str:
         total = self.kept + sum(group.pairs for group in self.left_out)
-        report = f"kept {self.kept:,} of {plural(total, 'pair')}"
+        report = f"kept {self.kept:,} of {plural(total, self.unit)}"
         for why, count, first in self.left_out:
             places = ", ".join(f"{line:,}" for line in first) + (", …" if count > len(first) else "")
             report += f"; left out {count:,} {why} (line{'s' * (count > 1)} {places})"

@@ -91,6 +91,7 @@ class PairWindow:
     target: Side | JoinedSides
     places: Places  # of the pairs to batch; a place may occur several times
     indices: Places | None = None  # the index of the pair at each place; None: the place itself
+    ends: Places | None = None  # the token with which the target at each place ends; None: eos
 
 
 class PairCollector:
@@ -145,7 +146,8 @@ class Corpus:
 
         report = selection.revise(judge, longest).report()
         if not report.kept:
-            raise UserError(f"no pair is left: {report}; give pairs with text on both sides, or allow longer ones")
+            advice = "pairs with text on both sides" if report.unit == "pair" else "a text"
+            raise UserError(f"no {report.unit} is left: {report}; give {advice}, or allow longer ones")
         return cls(*collector.build(), report)
 
     @property
@@ -171,7 +173,7 @@ class Corpus:
         arrays, about = load_arrays(folder)
         try:
             left_out = tuple(LeftOut(why, count, tuple(first)) for why, count, first in about["left_out"])
-            report = CleaningReport(kept=about["kept"], left_out=left_out)
+            report = CleaningReport(kept=about["kept"], left_out=left_out, unit=about["unit"])
             source_ids, source_offsets, target_ids, target_offsets, lines = (arrays[name] for name in _ARRAYS)
             return cls(Side(source_ids, source_offsets), Side(target_ids, target_offsets), lines, report)
         except (ValueError, KeyError, TypeError) as error:

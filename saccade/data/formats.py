@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, repeat, zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from saccade.data import sources, text_files
 from saccade.data.huggingface import HubPairs
@@ -59,6 +59,7 @@ class PairFiles(PairSource):
     target: File | None = None
     fields: Fields | None = None  # names of an object's fields, or names or numbers (from 1) of columns
     _digests: list[str] = field(default_factory=list, init=False, compare=False, repr=False)  # once all was read
+    _contents: ClassVar[str] = "one pair of texts per line"
 
     def __post_init__(self) -> None:
         if is_stdin(str(self.source)) and is_stdin(str(self.target)):
@@ -79,12 +80,15 @@ class PairFiles(PairSource):
         if is_hashed:
             files = [HashedFile(str(file), digest) for file, digest in zip(files, hashes, strict=True)]
         last = None
-        for last in _read(files, self.fields, mark):
+        for last in self._read(files, mark):
             yield last
         if last is None and mark is None:
-            raise line_error(self.source, 1, "the file is empty; expected one pair of texts per line")
+            raise line_error(self.source, 1, f"the file is empty; expected {self._contents}")
         if is_hashed:
             self._digests.extend(digest.hexdigest() for digest in hashes)
+
+    def _read(self, files: Sequence[File], mark: Mark | None) -> MarkedPairs:
+        return _read(files, self.fields, mark)
 
     def records(self) -> Iterator[Mapping[str, Any]]:
         """Read every field beside each pair: those of a JSON object; other files have none."""

@@ -182,10 +182,10 @@ class Selection:
         counts = np.bincount(self.verdicts, minlength=len(Verdict)).tolist()
         left_out = tuple(
             LeftOut(why, counts[verdict], tuple(self.lines[verdict]))
-            for verdict, why in self.cleaning.reasons(self.scripts, self.longest).items()
+            for verdict, why in self.cleaning.reasons(self.scripts, self.longest, self.pairs.unit).items()
             if counts[verdict]
         )
-        return CleaningReport(kept=counts[Verdict.KEPT], left_out=left_out)
+        return CleaningReport(kept=counts[Verdict.KEPT], left_out=left_out, unit=self.pairs.unit)
 
     def save(self, folder: Path) -> None:
         lines = [[verdict, [*first]] for verdict, first in self.lines.items()]

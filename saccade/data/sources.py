@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from saccade.errors import UserError
 from saccade.text import HasTexts
@@ -27,6 +27,8 @@ MarkedPairs = Iterator[tuple[Mark, TextPair]]
 
 
 class PairSource(ABC):
+    unit: ClassVar[str] = "pair"  # what an item is called in messages
+
     def __iter__(self) -> Iterator[TextPair]:
         return (pair for _, pair in self.marked())
 

@@ -227,11 +227,11 @@ class Translator:
 
     def _search(self, parts: Sequence[TextPart], options: CallOptions) -> Iterator[list[TextPart]]:
         """Find the hypotheses of each part; yield the parts that have them, batch by batch."""
-        blank = [part for part in parts if part.is_blank()]
+        blank = [part for part in parts if self._has_blank_result(part)]
         for part in blank:
             part.hypotheses = [blank_hypothesis(part.constraints)]
         yield blank
-        written = [part for part in parts if not part.is_blank()]
+        written = [part for part in parts if not self._has_blank_result(part)]
         ids = [self.vocabularies.source.encode(part.masked.text) for part in written]
         if options.engine is not None and not options.record:
             yield from self._search_by_engine(options.engine, written, ids, options)
@@ -267,6 +267,10 @@ class Translator:
             for i, hypotheses in zip(places, results, strict=True):
                 written[i].hypotheses = hypotheses[: search.n_best]
             yield [written[i] for i in places]
+
+    def _has_blank_result(self, part: TextPart) -> bool:
+        """A language model writes a text without a source."""
+        return self.model.reads_source and part.is_blank()
 
     def _search_by_engine(
         self, engine: Engine, parts: Sequence[TextPart], ids: Sequence[Sequence[int]], options: CallOptions

@@ -23,6 +23,11 @@ class LanguageModel(Seq2Seq[Fixed, MovingT]):
     reads_source = False
     embeddings: Any
 
+    @property
+    def own(self) -> list[str]:
+        """The names, as in a trace, of the attentions through which it reads its own text."""
+        return []
+
     @abstractmethod
     def begin(self, texts: int) -> MovingT:
         """The state before the first token, with one row per text"""

@@ -4,6 +4,7 @@ from saccade.text.tokeniser import BOS as BOS
 from saccade.text.tokeniser import EOS as EOS
 from saccade.text.tokeniser import PAD as PAD
 from saccade.text.tokeniser import UNK as UNK
+from saccade.text.tokeniser import Kind as Kind
 from saccade.text.tokeniser import Policy as Policy
 from saccade.text.tokeniser import Tokeniser as Tokeniser
 from saccade.text.tokeniser import WordRange as WordRange

@@ -151,6 +151,14 @@ class Vocabularies:
         target = train(texts(1), **asdict(target_policy or policy))
         return cls(train(texts(0), tags=tags, **asdict(policy)), target, placeholders)
 
+    @classmethod
+    def train_on_texts(
+        cls, texts: Iterable[str], policy: Policy | None = None, *, most_lines: int = MOST_LINES
+    ) -> Self:
+        """Train a vocabulary for a model of texts, which are no pairs."""
+        shared = Tokeniser.train(texts, most_lines=most_lines, **asdict(policy or Policy()))
+        return cls(shared, shared)
+
     def mask(self, source: str) -> Masked:
         """Replace the placeholders of a source to translate. Its tag is never part of one."""
         if self.placeholders is None:

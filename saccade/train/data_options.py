@@ -9,6 +9,7 @@ from saccade import tasks
 from saccade.data import Cleaning, Fields, PairFiles, PairSource, open_pairs
 from saccade.data.formats import has_named_fields
 from saccade.data.shapes import MOST_SHAPES
+from saccade.data.texts import TextFiles, TextForm
 from saccade.errors import UserError
 from saccade.names import hub_name, is_stdin, task_name
 from saccade.ranges import (
@@ -26,6 +27,8 @@ from saccade.text import Placeholders, Policy
 
 _Auto = Literal["auto"]
 _Lengths = tuple[Length, Length]
+BlockLength = Annotated[int, Range(least=2, most=1_000_000)]
+_NO_LIMIT = 1 << 40  # tokens: blocks are cut from texts of any length
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,12 +64,17 @@ class WeightedCorpus(Checked):
         assert self.task is not None
         return tasks.task(self.task).pairs(count, seed=1, split=split, words=self.words or words)
 
-    def open(self) -> PairSource:
+    def open(self, form: TextForm | None = None) -> PairSource:
+        """The pairs, or the texts that are learnt in a `form`."""
+        if form is not None:
+            return TextFiles.of(self.pairs, form.block)
         return open_pairs(self.pairs, self.targets, fields=self.fields, reverse=self.reverse)
 
-    def open_valid(self) -> PairSource | None:
+    def open_valid(self, form: TextForm | None = None) -> PairSource | None:
         if self.valid is None:
             return None
+        if form is not None:
+            return TextFiles.of(self.valid, form.block)
         alike = _has_names(self.valid) or not _has_names(self.pairs)  # a plain TSV may go with pairs in any form
         fields = self.fields if alike and self.valid_targets is None else None
         return open_pairs(self.valid, self.valid_targets, fields=fields, reverse=self.reverse)
@@ -80,6 +88,13 @@ class Data(Checked):
     targets: Annotated[str | None, Help("The targets of two parallel files.")] = None
     fields: Annotated[Fields | None, Help("Names of the source's and target's fields, or column numbers.")] = None
     corpora: tuple[WeightedCorpus, ...] = ()  # several corpora to mix, instead of data.pairs
+    contents: Annotated[
+        Literal["pairs", "text"], Help("What the files contain: pairs, or text, which a language model learns.")
+    ] = "pairs"
+    block: Annotated[
+        BlockLength | None,
+        Help("Learn blocks of so many tokens across the lines; none: each line is a text."),
+    ] = None
     valid: Annotated[str | None, Help("Validation pairs; by default, some of the pairs are held out.")] = None
     valid_targets: Annotated[str | None, Help("The targets of the validation pairs, if in two files.")] = None
     valid_share: Annotated[BetweenZeroAndOne, Help("Share of the pairs to hold out for validation.")] = 0.05
@@ -122,6 +137,7 @@ class Data(Checked):
         super().__post_init__()
         if self.corpora and (self.pairs or self.targets or self.fields):
             raise OptionError("corpora", "have pairs of their own; leave pairs, targets and fields out")
+        self._check_contents()
         if any(is_stdin(corpus.pairs) or is_stdin(corpus.targets) for corpus in self.corpora):
             raise OptionError("corpora", "cannot be read from standard input; put the pairs in a file")
         if self.target_vocabulary is not None:
@@ -145,6 +161,36 @@ class Data(Checked):
             Placeholders(self.placeholders)
         except UserError as error:
             raise OptionError("placeholders", f"cannot be used: {error}") from None
+
+    def _check_contents(self) -> None:
+        if self.contents == "pairs":
+            if self.block is not None:
+                raise OptionError("block", "is for a text: set contents = 'text', or leave it out")
+            return
+        of_pairs = {
+            "targets": self.targets,
+            "fields": self.fields,
+            "target_vocabulary": self.target_vocabulary,
+            "two vocabularies (joint = false)": not self.joint,
+            "both_directions": self.both_directions,
+            "alignments": self.alignments,
+            "tags": self.tags,
+            "placeholders": self.placeholders,
+        }
+        if given := [name for name, value in of_pairs.items() if value]:
+            raise OptionError("contents", f"are a text, which has one side: leave {given[0]} out")
+        if unreadable := [c.pairs for c in self.all_corpora if c.task is not None or hub_name(c.pairs) is not None]:
+            raise OptionError("contents", f"are a text, but {unreadable[0]} has pairs: give a file of text")
+
+    @property
+    def form(self) -> TextForm | None:
+        """How texts are learnt; None: pairs are."""
+        return TextForm(self.block) if self.contents == "text" else None
+
+    @property
+    def most_tokens(self) -> int:
+        """Longer texts are left out."""
+        return self.longest if self.block is None else _NO_LIMIT
 
     @property
     def all_corpora(self) -> tuple[WeightedCorpus, ...]:
@@ -192,7 +238,8 @@ class Data(Checked):
         """Copy input that can be read only once (standard input, a pipe) into `folder`."""
         if self.corpora or self.task is not None or hub_name(self.pairs) is not None:
             return self
-        copy = PairFiles(self.pairs, self.targets).buffered_in(folder)
+        files = PairFiles(self.pairs, self.targets) if self.form is None else TextFiles(self.pairs)
+        copy = files.buffered_in(folder)
         return replace(self, pairs=str(copy.source), targets=None if copy.target is None else str(copy.target))
 
 

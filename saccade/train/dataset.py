@@ -20,10 +20,10 @@ from saccade.data import (
     add_tag,
     cache_key,
     load_or_build,
-    open_pairs,
 )
 from saccade.data.cache import TaskPairs
 from saccade.data.selection import SelectedPairs, Survey
+from saccade.data.texts import ListedTexts, TextForm
 from saccade.decode import load_vocabularies
 from saccade.errors import UserError
 from saccade.text import Placeholders, Vocabularies, words
@@ -39,7 +39,8 @@ _SAMPLE = 1_000  # pairs, to see whether a borrowed vocabulary knows their token
 @dataclass(frozen=True, kw_only=True)
 class Dataset:
     vocabularies: Vocabularies
-    corpus: Corpus | Mixture | Stream  # for batches
+    corpus: Corpus | Mixture | Stream  # for batches …
+    form: TextForm | None  # … and what they make of it, if it has texts
     valid: Sequence[TextPair]
     valid_corpus: Corpus
     longest_source: int  # words of the longest training source
@@ -69,7 +70,7 @@ def load_dataset(data: Data, folder: Path, seed: int) -> Dataset:
 
     selections = [] if streams else load_selections("chosen", choice.hold_out)
     vocabularies = _vocabularies(data, choice if streams else SelectedPairs(selections), folder, streams)
-    key = cache_key(key, vocabularies.hash, data.longest)
+    key = cache_key(key, vocabularies.hash, data.most_tokens)
     tags, weights = [entry.tag for entry in entries], [entry.weight for entry in entries]
     corpus: Corpus | Mixture | Stream
     if streams:
@@ -84,7 +85,7 @@ def load_dataset(data: Data, folder: Path, seed: int) -> Dataset:
             load_or_build(
                 cache_folder,
                 f"{key}-{place}",
-                partial(Corpus.encode, selection, vocabularies, longest=data.longest, tag=tag),
+                partial(Corpus.encode, selection, vocabularies, longest=data.most_tokens, tag=tag),
                 Corpus.load,
             )
             for place, (selection, tag) in enumerate(zip(selections, tags, strict=True))
@@ -103,6 +104,7 @@ def load_dataset(data: Data, folder: Path, seed: int) -> Dataset:
     return Dataset(
         vocabularies=vocabularies,
         corpus=corpus,
+        form=data.form,
         valid=valid,
         valid_corpus=valid_corpus,
         longest_source=longest,
@@ -114,7 +116,7 @@ def load_dataset(data: Data, folder: Path, seed: int) -> Dataset:
 def _open(entry: WeightedCorpus, data: Data, cache_folder: Path) -> PairSource:
     """A task is drawn into a file once, and then read like any other file."""
     if entry.task is None:
-        return entry.open()
+        return entry.open(data.form)
     count = entry.count or data.count
     drawn = TaskPairs(draw=partial(entry.drawn, "train", count, data.words))
     key = cache_key(entry.task, count, repr(entry.words or data.words))[:16]
@@ -128,7 +130,7 @@ def _is_streamed(data: Data, sources: Sequence[PairSource]) -> bool:
 def read_first_pairs(data: Data, seed: int) -> tuple[Iterable[TextPair], int | None]:
     """The pairs of the first corpus; of a stream, the first pairs and the number of all. The run of the same seed does
     not read the stream again for what was found here."""
-    source = data.all_corpora[0].open()
+    source = data.all_corpora[0].open(data.form)
     if not _is_streamed(data, [source]):
         return source, None
     survey = _Choice(data, [source], seed, streams=True).surveys[0]
@@ -149,7 +151,7 @@ class _Choice:
         self._sample = (data.vocab_lines or _VOCABULARY_LINES) if streams else 0
         self._holds_out = [data.valid is None and entry.valid is None and entry.task is None for entry in entries]
         shape = (repr(data.clean), repr(self._holds_out), repr([entry.reverse for entry in entries]))
-        self.settings = (seed, data.valid_share, data.valid_most, *shape)
+        self.settings = (seed, data.valid_share, data.valid_most, *shape, data.contents, data.block)
 
     @cached_property
     def surveys(self) -> list[Survey]:
@@ -182,7 +184,7 @@ class _Choice:
 
     def drop_long(self, vocabularies: Vocabularies, place: int) -> Selection:
         selection, (splits, elsewhere) = self.surveys[place].selection, self._splits
-        tag, longest = self._data.all_corpora[place].tag, self._data.longest
+        tag, longest = self._data.all_corpora[place].tag, self._data.most_tokens
         return selection.drop_long(vocabularies, longest, tag, split=splits[place], elsewhere=elsewhere)
 
 
@@ -190,19 +192,19 @@ def _valid(
     data: Data, selections: Sequence[Selection], vocabularies: Vocabularies
 ) -> tuple[Sequence[TextPair], Corpus]:
     """The validation pairs: held out, drawn, or from a file; several corpora take turns."""
-    entries = data.all_corpora
-    source = entries[0].open_valid() if not data.corpora else None
+    entries, listed = data.all_corpora, ListedPairs if data.form is None else ListedTexts
+    source = entries[0].open_valid(data.form) if not data.corpora else None
     if data.corpora and data.valid is not None:
-        source = open_pairs(data.valid, data.valid_targets)  # with their tags
+        source = WeightedCorpus(pairs=data.valid, targets=data.valid_targets).open(data.form)  # with their tags
     if source is None:
         of_corpora = [
             [add_tag(pair, entry.tag) for pair in _valid_of(entry, data, selection)]
             for entry, selection in zip(entries, selections, strict=True)
         ]
-        source = ListedPairs([pair for turn in zip_longest(*of_corpora) for pair in turn if pair is not None])
+        source = listed([pair for turn in zip_longest(*of_corpora) for pair in turn if pair is not None])
     selection = Selection.of(source.in_memory())
     try:
-        corpus = Corpus.encode(selection, vocabularies, longest=data.longest)
+        corpus = Corpus.encode(selection, vocabularies, longest=data.most_tokens)
     except UserError as error:
         raise UserError(f"validation: {error}") from None
     by_line = dict(selection.selected())
@@ -210,7 +212,7 @@ def _valid(
 
 
 def _valid_of(entry: WeightedCorpus, data: Data, selection: Selection) -> PairSource:
-    if (source := entry.open_valid()) is not None:
+    if (source := entry.open_valid(data.form)) is not None:
         return source
     if entry.task is None:
         return ListedPairs(selection.held_out)
@@ -230,7 +232,14 @@ def _vocabularies(data: Data, pairs: Iterable[TextPair], folder: Path, streams: 
     files.recover(place)
     if any(place.glob("*.model")):
         return Vocabularies.load(place)
-    if data.vocab_from is None:
+    most_lines = data.vocab_lines or (_VOCABULARY_LINES if streams else MOST_LINES)
+    if data.vocab_from is not None:
+        vocabularies = _borrow(data, Path(data.vocab_from))
+    elif data.contents == "text":
+        vocabularies = Vocabularies.train_on_texts(
+            (pair.target for pair in pairs), data.vocabulary, most_lines=most_lines
+        )
+    else:
         vocabularies = Vocabularies.train(
             pairs,
             data.vocabulary,
@@ -238,10 +247,8 @@ def _vocabularies(data: Data, pairs: Iterable[TextPair], folder: Path, streams: 
             joint=data.joint,
             tags=data.tags,
             placeholders=Placeholders(data.placeholders) if data.placeholders else None,
-            most_lines=data.vocab_lines or (_VOCABULARY_LINES if streams else MOST_LINES),
+            most_lines=most_lines,
         )
-    else:
-        vocabularies = _borrow(data, Path(data.vocab_from))
     vocabularies = vocabularies.towards(right_to_left=data.right_to_left)
     with files.atomic_folder(place) as new:
         vocabularies.save(new)

@@ -7,7 +7,7 @@ from typing import Any
 
 from saccade import config, files, names
 from saccade.errors import UserError
-from saccade.models.table import MODELS, find_model
+from saccade.models.table import LANGUAGE_MODELS, MODELS, find_model
 from saccade.train.data_options import Data
 from saccade.train.recipe_files import find_files
 from saccade.train.training_options import Training
@@ -52,7 +52,25 @@ def recipe_of(mapping: Mapping[str, Any], where: str) -> Recipe:
             raise UserError(f"{where}: model.preset: {preset!r} given, expected one of {', '.join(kind.PRESETS)}")
         settings = config.to_dict(kind.PRESETS[preset]) | settings
     options = config.from_dict(kind.config_type, settings, where, "model")
+    _check_contents(tables, name, reads_source=kind.reads_source)
     return Recipe(data=tables.data, model=name, settings=options, train=tables.train)
+
+
+def _check_contents(tables: _Tables, model: str, *, reads_source: bool) -> None:
+    """Pairs are for models that read a source, and texts for language models."""
+    is_text = tables.data.contents == "text"
+    if not is_text and not reads_source:
+        raise UserError(
+            f"{model} is a language model, which reads no source: saccade lm train TEXT --model {model} trains it on a "
+            "text"
+        )
+    if is_text and reads_source:
+        raise UserError(
+            f"{model} translates, so it needs pairs: saccade train PAIRS --model {model}; the models of texts are "
+            f"{', '.join(LANGUAGE_MODELS)}"
+        )
+    if is_text and tables.train.judge != "loss":
+        raise UserError(f"train.judge: {tables.train.judge} compares with a reference; set it to loss for a text")
 
 
 def load_recipe(path: Path, overrides: Iterable[str] = (), data_folder: Path | None = None) -> Recipe:

@@ -1,4 +1,6 @@
-"""Translation as a learner: pairs of texts, cross-entropy, and BLEU, chrF or exact matches of greedy translations."""
+"""Translation as a learner: pairs of texts, cross-entropy, and BLEU, chrF or exact matches of greedy translations.
+
+A language model is a translator that reads no source: it learns from texts, and is judged by its loss."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -47,6 +49,8 @@ from saccade.train.training_options import Training
 Observer = Callable[[TrainingState, Translator], None]
 
 _VALIDATION_TOKENS = 32_768  # on a GPU; batches that do not fit in memory are halved
+
+_SAMPLE = Search(sample=True, longest=30)  # of a language model, for the log
 
 JUDGES = {
     "bleu": Judge("bleu", "BLEU"),
@@ -102,13 +106,17 @@ class TranslationLearner(Learner[Batch]):
         self.name, self.notes = recipe.model, dataset.notes
         self.title = f"{recipe.model} on {recipe.data.name}"
         self.judge = JUDGES[training.judge]
+        contents = recipe.data.contents
+        self.unit = contents.removesuffix("s")
         self.data = {
-            "pairs": DataDigest(recipe.data.name, dataset.digest),
-            "validation pairs": DataDigest(recipe.data.valid or recipe.data.name, hash_pairs(dataset.valid)),
+            contents: DataDigest(recipe.data.name, dataset.digest),
+            f"validation {contents}": DataDigest(recipe.data.valid or recipe.data.name, hash_pairs(dataset.valid)),
         }
         self.epoch_tokens = dataset.corpus.tokens
         self.set_batch_tokens(training.batch_tokens)
         self.model = self._build_model(is_new=not (out / "training").is_dir())
+        if not self.model.reads_source:
+            self.usage = 'import saccade\nsaccade.lm.load("this folder").score(["..."]).perplexity'
         paper = self.model.paper
         self.about = f"{paper.authors} ({paper.year}): *{paper.title}*."
         is_guided = training.guided or recipe.data.alignments
@@ -141,6 +149,7 @@ class TranslationLearner(Learner[Batch]):
             shapes=self.recipe.data.batch_shapes,
             pinned=pinned,
             both_directions=self.recipe.data.both_directions,
+            form=self.dataset.form,
         )
 
     def describe_batches(self) -> str | None:
@@ -193,7 +202,7 @@ class TranslationLearner(Learner[Batch]):
         loss = self._loss_per_token(translator, workers)
         scores = {"loss": loss, "perplexity": math.exp(min(loss, 50))}
         if training.judge == "loss":
-            return Validation(scores=scores)
+            return Validation(scores=scores, sample=self._sample(translator))
         pairs = self.dataset.valid[: training.judge_on]
         sources = [pair.source for pair in workers.share(pairs)]
         share = translator.translate(sources, Search())
@@ -203,6 +212,13 @@ class TranslationLearner(Learner[Batch]):
         measured = score(texts, [normalise(pair.target) for pair in pairs])
         scores |= {name: measured[name] for name in ("bleu", "chrf", "exact")}
         return Validation(scores=scores, sample=f"{pairs[0].source} → {texts[0]}")
+
+    def _sample(self, translator: Translator) -> str | None:
+        """What a language model writes; a text by another model would have to be translated first."""
+        if translator.model.reads_source:
+            return None
+        (text,) = translator.translate([""], _SAMPLE)
+        return text.text
 
     def _loss_per_token(self, translator: Translator, workers: Workers) -> float:
         """The cross-entropy of the validation pairs, without smoothing."""
@@ -228,7 +244,7 @@ class TranslationLearner(Learner[Batch]):
         """The same batches at every validation."""
         size = max(1, self._validation_tokens(translator, self.training.batch_tokens) // workers.count)
         if self._valid_batches is None or self._valid_batches.tokens != size:
-            self._valid_batches = Batches(self.dataset.valid_corpus, tokens=size, seed=1)
+            self._valid_batches = Batches(self.dataset.valid_corpus, tokens=size, seed=1, form=self.dataset.form)
         self._valid_batches.restore({"epoch": 1, "window": 0, "index": 0})
         return self._valid_batches
 
@@ -239,11 +255,17 @@ class TranslationLearner(Learner[Batch]):
 
     def save(self, folder: Path, model: nn.Module, *, best: Mapping[str, Any], card: str) -> None:
         assert isinstance(model, Seq2Seq)
-        extra = {"best": best, "longest_trained": self.dataset.longest_source}
+        extra: dict[str, Any] = {"best": best}
+        if self.dataset.form is None:
+            extra["longest_trained"] = self.dataset.longest_source
+        elif self.dataset.form.block is not None:
+            extra["block"] = self.dataset.form.block
         loading.save(folder, model, self.dataset.vocabularies, extra=extra, card=card)
 
     def finish(self, folder: Path) -> list[str]:
         """Fit the confidence of the best model, and choose which of its attention heads aligns words."""
+        if not self.model.reads_source:
+            return []
         translator = loading.load(folder, device=next(self.model.parameters()).device)
         pairs, lines = self.dataset.valid[: self.training.judge_on], []
         if len(pairs) < FEWEST:
@@ -275,7 +297,9 @@ class TranslationLearner(Learner[Batch]):
     def shapes(self) -> list[Shape]:
         """The longest pairs, in each direction that is trained, and, if one side is always shorter, pairs that are long
         on both sides: a batch holds more of those."""
-        longest = tuple(length + 1 for length in self.dataset.corpus.longest_sides)  # with bos or eos
+        sides, form = self.dataset.corpus.longest_sides, self.dataset.form
+        sides = sides if form is None else form.longest_sides(sides)
+        longest = tuple(length + 1 for length in sides)  # with bos or eos
         reverse = [longest[::-1]] if self.recipe.data.both_directions else []
         return list(dict.fromkeys([longest, *reverse, (min(longest),) * 2]))
 

@@ -10,8 +10,8 @@ import pytest
 import saccade
 from saccade import lm
 from saccade.errors import UserError
-from saccade.lm.chen1998 import NgramTable
-from saccade.lm.ngram_model import NgramModel
+from saccade.ngrams.chen1998 import NgramTable
+from saccade.ngrams.ngram_model import NgramModel
 from saccade.tasks import task
 
 SENTENCES = [pair.source for pair in islice(task("phrasebook-en-fr").pairs(1300, seed=1), 1300)]

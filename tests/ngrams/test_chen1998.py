@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from saccade.lm.chen1998 import BEGIN, END, FALLBACK, UNKNOWN, Ngrams, estimate, find_discounts
+from saccade.ngrams.chen1998 import BEGIN, END, FALLBACK, UNKNOWN, Ngrams, estimate, find_discounts
 
 Sentence = list[int]
 SENTENCES = st.lists(st.lists(st.integers(3, 7), min_size=1, max_size=6), min_size=1, max_size=12)

@@ -7,7 +7,7 @@ import numpy as np
 
 from saccade import files
 from saccade.errors import UserError
-from saccade.lm.chen1998 import BEGIN, Floats, Ids, Ngrams
+from saccade.ngrams.chen1998 import BEGIN, Floats, Ids, Ngrams
 
 _NEVER = -99.0  # stands for log 0
 

@@ -1,0 +1,1 @@
+"""n-gram language models: counting, smoothing, and the files of other programs."""
