@@ -9,7 +9,7 @@ import dataclasses
 import inspect
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from statistics import fmean
@@ -28,7 +28,7 @@ from saccade.attention import ATTENTIONS, Bias, Normaliser, Score, Window, descr
 from saccade.attention.part import Part
 from saccade.data import Cleaning
 from saccade.decode import Constraints, Search
-from saccade.models import MODELS
+from saccade.models import ALL_MODELS, LANGUAGE_MODELS, MODELS, Seq2Seq
 from saccade.public_data.table import PUBLIC_SETS, PublicSet, find_set
 from saccade.tasks import TASKS
 from saccade.train.data_options import Data
@@ -72,7 +72,7 @@ NEW_PAGE = """# {name}
 <!-- table: keys-{name} -->
 <!-- end of table -->
 
-`saccade train pairs.tsv --model {name} --set model.preset=tiny` trains it on your pairs. [Models](../models.md)
+`saccade {command} --set model.preset=tiny` trains it on your data. [Models](../models.md)
 describes the common parts of all models.
 """
 
@@ -114,14 +114,14 @@ def _subclasses(kind: type[Part]) -> Iterator[type[Part]]:
             yield part
 
 
-def zoo() -> str:
+def zoo(models: Mapping[str, type[Seq2Seq[Any, Any]]], side: str) -> str:
     """One row per model, with links to its page and its code."""
     rows = []
-    for name, model in MODELS.items():
+    for name, model in models.items():
         paper, file = model.paper, model.__module__.replace(".", "/") + ".py"
         cited = f"{paper.authors}: {paper.title} ({paper.year})"
         rows.append([f"[`{name}`](models/{name}.md)", cited, paper.reads, f"[{Path(file).name}](../{file})"])
-    return table(["model", "paper", "reads the source through", "code"], rows)
+    return table(["model", "paper", f"reads {side} through", "code"], rows)
 
 
 def tasks() -> str:
@@ -181,14 +181,14 @@ _METHODS = ("none", "intersection", "grow-diag", "grow-diag-final")
 
 def paper(name: str) -> str:
     """The docstring of a model's file; its indented equations are code blocks in Markdown."""
-    module = inspect.getmodule(MODELS[name])
+    module = inspect.getmodule(ALL_MODELS[name])
     assert module is not None and module.__doc__ is not None
     return inspect.cleandoc(module.__doc__)
 
 
 def presets(name: str) -> str:
     """One row per setting and one column per preset, without the settings that every preset leaves at the default."""
-    kind = MODELS[name]
+    kind = ALL_MODELS[name]
     values = {preset: config.to_dict(given) for preset, given in kind.PRESETS.items()}
     usual = config.to_dict(kind.config_type())
     differing = [key for key in usual if any(of[key] != usual[key] for of in values.values())]
@@ -275,9 +275,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "keys-data": partial(keys, Data, "data"),
     "keys-clean": partial(keys, Cleaning, "data.clean"),
     "keys-train": partial(keys, Training, "train"),
-    **{f"keys-{name}": partial(keys, kind.config_type, "model") for name, kind in MODELS.items()},
-    **{f"presets-{name}": partial(presets, name) for name in MODELS},
-    **{f"paper-{name}": partial(paper, name) for name in MODELS},
+    **{f"keys-{name}": partial(keys, kind.config_type, "model") for name, kind in ALL_MODELS.items()},
+    **{f"presets-{name}": partial(presets, name) for name in ALL_MODELS},
+    **{f"paper-{name}": partial(paper, name) for name in ALL_MODELS},
     **{f"learnt-{name}": partial(measured.learnt, name) for name in MODELS},
     "learnt": measured.learnt,
     "ray-translation": scaling_tables.ray_translation,
@@ -285,7 +285,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "scaling-estimate": scaling_tables.estimate,
     "word-vectors": measured.word_vectors,
     "ngrams": measured.ngrams,
-    "zoo": zoo,
+    "zoo": partial(zoo, MODELS, "the source"),
+    "zoo-languages": partial(zoo, LANGUAGE_MODELS, "the words before"),
     "tasks": tasks,
 }
 
@@ -294,9 +295,10 @@ def refreshed() -> dict[Path, str]:
     """Each page with its tables as they should be. A name with a dot belongs to benchmarks/cost_tables.py."""
     pattern = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
     pages = {ROOT / page: (ROOT / page).read_text(encoding="utf-8") for page in PAGES}
-    for name in MODELS:
+    for name, kind in ALL_MODELS.items():
         page = ROOT / "docs" / "models" / f"{name}.md"
-        pages[page] = page.read_text(encoding="utf-8") if page.exists() else NEW_PAGE.format(name=name)
+        command = f"{'train pairs.tsv' if kind.reads_source else 'lm train text.txt'} --model {name}"
+        pages[page] = page.read_text(encoding="utf-8") if page.exists() else NEW_PAGE.format(name=name, command=command)
     return {
         page: pattern.sub(lambda match: f"{match[1]}{TABLES[match[2]]()}\n{match[3]}", text)
         for page, text in pages.items()

@@ -127,18 +127,20 @@ def list_attentions() -> list[dict[str, Any]]:
 
 
 def list_models() -> list[dict[str, Any]]:
-    """Return the models, each with its paper, year, the way it reads the source, and the size of every preset."""
-    from saccade.models import MODELS
+    """Return the models, each with its paper, year, the size of every preset, and the way it reads the source; a
+    language model has none, and reads the words before."""
+    from saccade.models import ALL_MODELS
 
     return [
         {
             "name": name,
             "paper": f"{kind.paper.authors}: {kind.paper.title}",
             "year": kind.paper.year,
+            "reads_source": kind.reads_source,
             "reads": kind.paper.reads,
             "parameters": {preset: _count_parameters(kind, preset) for preset in kind.PRESETS},
         }
-        for name, kind in MODELS.items()
+        for name, kind in ALL_MODELS.items()
     ]
 
 

@@ -21,7 +21,7 @@ def attentions(as_json: Json = False) -> None:
 
 
 def models(as_json: Json = False) -> None:
-    """List the models, with their papers, sizes and the way they read the source.
+    """List the models, with their papers, sizes and the way they read; language models are the last ones.
 
     Example: [bold]saccade models --json[/]
     """
@@ -31,8 +31,10 @@ def models(as_json: Json = False) -> None:
         return
     for row in rows:
         sizes = ", ".join(f"{preset} {count / 1e6:.1f}M" for preset, count in row["parameters"].items())
-        about = f"{row['year']}  {row['paper']}\nparameters with two vocabularies of 8,000: {sizes}"
-        print_entry(row["name"], f"reads the source through {row['reads']}", about)
+        of = "two vocabularies" if row["reads_source"] else "a vocabulary"
+        about = f"{row['year']}  {row['paper']}\nparameters with {of} of 8,000: {sizes}"
+        side = "the source" if row["reads_source"] else "the words before"
+        print_entry(row["name"], f"reads {side} through {row['reads']}", about)
 
 
 def tasks(as_json: Json = False) -> None:

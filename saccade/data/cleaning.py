@@ -227,7 +227,7 @@ class TextGroups:
                 self._bounds[side] = max(groups) + 1
 
     def choose(
-        self, kept: npt.NDArray[np.bool_], *, share: float, most: int, name: str
+        self, kept: npt.NDArray[np.bool_], *, share: float, most: int, name: str, unit: str = "pair"
     ) -> tuple[frozenset[int], SideName]:
         """Choose the keys to hold out of the pairs that are `kept`, and tell the side they belong to."""
         total = int(kept.sum())
@@ -238,8 +238,8 @@ class TextGroups:
         counts = targets if len(sources) == 1 and total > 1 else sources
         if len(counts) < 2:
             raise UserError(
-                f"{name}: {plural(total, 'pair')}{', all alike' * (total > 1)}; expected at least 2 that differ, to "
-                "hold one out for validation: give more pairs, or a validation file (--valid)"
+                f"{name}: {plural(total, unit)}{', all alike' * (total > 1)}; expected at least 2 that differ, to "
+                f"hold one out for validation: give more {unit}s, or a validation file (--valid)"
             )
         room = max(1, min(most, round(share * total), total - 1))  # at least one pair is left to train on
         held_out = []

@@ -247,8 +247,9 @@ class Survey:
     def split(self, *, share: float, most: int) -> Split:
         """Choose which of the pairs to train on are held out instead."""
         kept = self.selection.verdicts == Verdict.KEPT
-        name = str(self.selection.pairs)
-        return Split(self._seed, *self._groups.choose(kept, share=share, most=most, name=name))
+        pairs = self.selection.pairs
+        chosen = self._groups.choose(kept, share=share, most=most, name=str(pairs), unit=pairs.unit)
+        return Split(self._seed, *chosen)
 
     def sample(self, share: float, split: Split, elsewhere: frozenset[int]) -> Iterator[TextPair]:
         """Return a share of all pairs, at most the whole sample, without those that are left out or held out."""

@@ -150,7 +150,7 @@ def open_bytes(file: File) -> Iterator[io.BufferedReader]:
     except FileNotFoundError:
         raise UserError(f"{path}: no such file{_suggest(path)}") from None
     except IsADirectoryError:
-        raise UserError(f"{path}: a folder; expected a file of pairs{_suggest(path / 'pairs.tsv')}") from None
+        raise UserError(f"{path}: a folder; expected a file{_suggest(path / 'pairs.tsv')}") from None
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
 

@@ -16,7 +16,8 @@ class Embeddings(nn.Module):
 
     `tie` is "none", "target" (the output layer is the target embedding, Press & Wolf 2017) or "all" (and the source
     embedding: both sides must share one vocabulary). `std` is the standard deviation of the first vectors, by default
-    width^−½, which suits an output layer that shares them.
+    width^−½, which suits an output layer that shares them. Untied, the output layer may read `features` of another
+    width.
     """
 
     def __init__(
@@ -28,6 +29,7 @@ class Embeddings(nn.Module):
         tie: Tie = "none",
         scale: bool = False,
         std: float | None = None,
+        features: int | None = None,
     ) -> None:
         super().__init__()
         if tie == "all" and source_size not in (target_size, None):
@@ -41,7 +43,7 @@ class Embeddings(nn.Module):
             self.source = self.target
         else:
             self.source = nn.Embedding(source_size, width, padding_idx=PAD)
-        self.output = nn.Linear(width, target_size, bias=tie == "none")
+        self.output = nn.Linear(features or width, target_size, bias=tie == "none")
         for embedding in dict.fromkeys((self.source, self.target)):  # once each, in the same order in every process
             nn.init.normal_(embedding.weight, std=width**-0.5 if std is None else std)
             nn.init.zeros_(embedding.weight[PAD])

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from saccade.attention.positions import Rotary
+from saccade.attention.positions import Learned, Rotary, Sinusoidal
 from saccade.attention.table import build
 from saccade.layers.convolution import Convolution
 from saccade.layers.dropout import active_share, make_dropout
@@ -16,7 +16,8 @@ from saccade.products import linear_relu
 
 NormPlace = Literal["pre", "post"]
 NormKind = Literal["layer", "rms", "none"]
-FeedForwardKind = Literal["relu", "gated", "convolution"]
+FeedForwardKind = Literal["relu", "gelu", "gated", "convolution"]
+PositionKind = Literal["sinusoidal", "learned", "rotary", "none"]
 
 
 def norm(kind: NormKind, width: int, *, is_projected: bool = False) -> nn.Module:
@@ -75,7 +76,26 @@ def why_not_together(x: Tensor) -> str | None:
     return None if torch.is_autocast_enabled("cuda") else "it is for half precision"
 
 
-def place_together(vectors: Tensor, scale: float, places: Tensor, dropout: nn.Module) -> Tensor:
+def make_positions(kind: PositionKind, width: int, longest: int) -> nn.Module | None:
+    """What is added to the inputs; rotary positions belong to the attention."""
+    if kind == "learned":
+        return Learned(width, longest)
+    return Sinusoidal(width) if kind == "sinusoidal" else None
+
+
+def placed(
+    vectors: Tensor, positions: nn.Module | None, dropout: nn.Module, *, scale: float = 1.0, at: Tensor | None = None
+) -> Tensor:
+    """dropout(c x + p) for vectors (B, T, D) at their places, or at the positions `at` (R, T)"""
+    where = torch.arange(vectors.shape[1], device=vectors.device)[None] if at is None else at
+    if at is None and isinstance(positions, Sinusoidal) and why_not_together(vectors) is None:
+        return _place_together(vectors, scale, positions.waves(where), dropout)
+    vectors = vectors if scale == 1.0 else vectors * scale
+    dropped: Tensor = dropout(vectors if positions is None else positions(vectors, where))
+    return dropped
+
+
+def _place_together(vectors: Tensor, scale: float, places: Tensor, dropout: nn.Module) -> Tensor:
     """dropout(c x + p) for vectors (B, T, D) and places (1, T, D), in one kernel"""
     from saccade.layers.dropout_triton import FusedPlacing, draw_seed
 
@@ -142,8 +162,8 @@ class Site(nn.Module):
 
 
 class FeedForward(nn.Module):
-    """W₂ relu(W₁ x); gated, W₂ (silu(W₁ x)∘W₃ x) (Shazeer 2020); or with W₁ a convolution over time (causal in a
-    decoder, where each step needs the previous inputs).
+    """W₂ relu(W₁ x); with a GELU (Hendrycks 2016) instead; gated, W₂ (silu(W₁ x)∘W₃ x) (Shazeer 2020); or with W₁ a
+    convolution over time (causal in a decoder, where each step needs the previous inputs).
     """
 
     def __init__(
@@ -170,6 +190,8 @@ class FeedForward(nn.Module):
         elif self.kind == "gated":
             gate, inner = self.first(inputs).chunk(2, -1)
             hidden = F.silu(gate) * inner
+        elif self.kind == "gelu":
+            hidden = F.gelu(self.first(inputs))
         else:
             hidden = linear_relu(self.first, inputs)
         outputs: Tensor = self.second(self.dropout(hidden))

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from numpy.typing import NDArray
 
 from saccade import model_folder
@@ -104,7 +105,10 @@ class NetworkModel(TextModel):
             with model.trace() as trace:
                 model(batch.source, batch.source_readable, batch.target_in)
             # The last step predicts the end of the text, and is left out.
-            return [tuple(trace[name][0, :, :-1, :-1].float().cpu().numpy() for name in model.own)]
+            steps = [trace[name][0, :, :-1, : len(ids)] for name in model.own]
+            # A memory network does not read the state that it is computing: its last column is empty.
+            padded = [F.pad(weights, (0, len(ids) - weights.shape[-1])) for weights in steps]
+            return [tuple(weights.float().cpu().numpy() for weights in padded)]
 
         with torch.inference_mode():
             (layers,) = self.translator.force([((), ids)], read, BATCH_TOKENS)

@@ -37,7 +37,7 @@ class PaperInfo:
     authors: str
     year: int
     title: str
-    reads: str  # how the decoder reads the source
+    reads: str  # how the decoder reads the source, or a language model the words before
 
 
 class Seq2Seq(nn.Module, ABC, Generic[FixedT, MovingT]):

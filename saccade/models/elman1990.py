@@ -45,7 +45,7 @@ class Elman1990(LanguageModel[Moving]):
         "base": Config(embedding=512, hidden=512, cell="lstm", layers=2, dropout=0.3, tie="target"),
         "paper": Config(),
     }
-    paper = PaperInfo("Elman", 1990, "Finding Structure in Time", "no source: a recurrent language model")
+    paper = PaperInfo("Elman", 1990, "Finding Structure in Time", "its last state")
 
     def __init__(self, config: Config, source_size: int, target_size: int) -> None:
         super().__init__(config, source_size, target_size)

@@ -8,6 +8,8 @@ from saccade.config import to_dict
 from saccade.errors import UserError
 from saccade.models.aligned_rnn import AlignedRNN
 from saccade.models.bahdanau2014 import Bahdanau2014
+from saccade.models.bengio2003 import Bengio2003
+from saccade.models.cheng2016 import Cheng2016
 from saccade.models.cho2014 import Cho2014
 from saccade.models.contract import Seq2Seq
 from saccade.models.elman1990 import Elman1990
@@ -15,6 +17,7 @@ from saccade.models.gehring2017 import Gehring2017
 from saccade.models.kalchbrenner2013 import Kalchbrenner2013
 from saccade.models.language_model import LanguageModel
 from saccade.models.luong2015 import Luong2015
+from saccade.models.radford2018 import Radford2018
 from saccade.models.russin2019 import Russin2019
 from saccade.models.sutskever2014 import Sutskever2014
 from saccade.models.vaswani2017 import Vaswani2017
@@ -36,6 +39,9 @@ MODELS: Mapping[str, type[Seq2Seq[Any, Any]]] = Registry[type[Seq2Seq[Any, Any]]
 }
 LANGUAGE_MODELS: Mapping[str, type[LanguageModel[Any]]] = Registry[type[LanguageModel[Any]]]("model") | {
     "elman1990": Elman1990,
+    "bengio2003": Bengio2003,
+    "cheng2016": Cheng2016,
+    "radford2018": Radford2018,
 }
 ALL_MODELS: Mapping[str, type[Seq2Seq[Any, Any]]] = (
     Registry[type[Seq2Seq[Any, Any]]]("model") | MODELS | LANGUAGE_MODELS

@@ -23,10 +23,10 @@ from typing import Literal, NamedTuple, cast
 import torch
 from torch import Tensor, nn
 
-from saccade.attention import History, Learned, Memory, Sinusoidal
-from saccade.attention.cache import SharedCache
+from saccade.attention import History, Memory
 from saccade.attention.memory import zero_unreadable
 from saccade.attention.short import attend_itself
+from saccade.layers.causal_attention import Past, attend_past, empty_past, shared_pasts, why_no_shared_cache
 from saccade.layers.dropout import make_dropout
 from saccade.layers.embedding import Embeddings, Tie
 from saccade.layers.transformer_block import (
@@ -36,12 +36,13 @@ from saccade.layers.transformer_block import (
     Function,
     NormKind,
     NormPlace,
+    PositionKind,
     Site,
     Sublayer,
     Sum,
+    make_positions,
     norm,
-    place_together,
-    why_not_together,
+    placed,
 )
 from saccade.models.contract import PaperInfo, Seq2Seq
 from saccade.ranges import Checked, Heads, Kernel, Layers, Length, Share, Width
@@ -58,7 +59,7 @@ class Config(Checked):
     norm_kind: NormKind = "layer"  # LayerNorm, RMSNorm or none
     first_weights: Literal["xavier", "small"] | None = None  # Xavier's rule, or N(0, 0.02²); none: small for post-norm
     residual: bool = True  # add the input of each function to its output
-    positions: Literal["sinusoidal", "learned", "rotary", "none"] = "sinusoidal"  # encoding of positions
+    positions: PositionKind = "sinusoidal"  # encoding of positions
     longest: Length = 1024  # number of learned positions
     feed_forward: FeedForwardKind = "relu"  # kind of feed-forward network
     kernel: Kernel = 3  # kernel width of a convolutional feed-forward network
@@ -74,8 +75,7 @@ class Config(Checked):
 class LayerMoving(NamedTuple):
     """The state of one decoder layer, one row per hypothesis."""
 
-    cache: Memory | SharedCache
-    self_history: History | None
+    past: Past
     cross_history: History | None
     recent: Tensor | None  # (R, kernel − 1, width): the previous inputs of a convolutional feed-forward
 
@@ -113,20 +113,13 @@ class DecoderLayer(nn.Module):
         self, inputs: Sum, memory: Memory, at: Tensor | None = None, moving: LayerMoving | None = None
     ) -> tuple[Sum, LayerMoving | None]:
         """For a whole target, or, given `moving`, for the next token of each row at positions `at`."""
-        cache: Memory | SharedCache | None = None
-        recent = self_history = cross_history = None
+        past: Past | None = None
+        recent = cross_history = None
 
         def attend(x: Tensor) -> Tensor:
-            nonlocal cache, self_history
-            if moving is None:
-                context: Tensor = self.attention.output(attend_itself(self.attention.attention, x))
-                return context
-            cache = moving.cache.extend(self.attention.attention.remember(x, at=at))
-            readable = cache if isinstance(cache, Memory) else cache.memory
-            reading = self.attention.attention(x, readable, at=at, history=moving.self_history)
-            self_history = reading.history
-            read: Tensor = self.attention.output(reading.context)
-            return read
+            nonlocal past
+            context, past = attend_past(self.attention, x, at, moving and moving.past)
+            return context
 
         def attend_source(x: Tensor) -> Tensor:
             nonlocal cross_history
@@ -146,10 +139,7 @@ class DecoderLayer(nn.Module):
         functions: tuple[Function, ...] = (attend, attend_source, transform)
         for around, function in zip(self.around, functions, strict=True):
             outputs = around(outputs, function)
-        if moving is None:
-            return outputs, None
-        assert cache is not None
-        return outputs, LayerMoving(cache, self_history, cross_history, recent)
+        return outputs, None if past is None else LayerMoving(past, cross_history, recent)
 
 
 class Vaswani2017(Seq2Seq[Fixed, Moving]):
@@ -171,11 +161,7 @@ class Vaswani2017(Seq2Seq[Fixed, Moving]):
     def __init__(self, config: Config, source_size: int, target_size: int) -> None:
         super().__init__(config, source_size, target_size)
         self.embeddings = Embeddings(source_size, target_size, config.width, tie=config.tie, scale=True)
-        self.positions: nn.Module | None = None
-        if config.positions == "sinusoidal":
-            self.positions = Sinusoidal(config.width)
-        elif config.positions == "learned":
-            self.positions = Learned(config.width, config.longest)
+        self.positions = make_positions(config.positions, config.width, config.longest)
         self.encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
         self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
         last: NormKind = config.norm_kind if config.norm == "pre" else "none"  # post-norm ends on a norm already
@@ -200,19 +186,14 @@ class Vaswani2017(Seq2Seq[Fixed, Moving]):
         return self.why_no_shared_cache()
 
     def why_no_shared_cache(self) -> str | None:
-        if any(layer.attention.attention.needs_history for layer in self._decoders):
-            return f"{self.config.decoder_attention} keeps a history of the slots in their order"
-        return None
+        return why_no_shared_cache(self.config.decoder_attention, self._decoders[0].attention)
 
     def for_hypotheses(self, moving: Moving, count: int) -> Moving:
         repeated = super().for_hypotheses(moving, count)
         if self.why_no_shared_cache() is not None:
             return repeated
-        caches = [SharedCache.start(cast(Memory, layer.cache), count) for layer in moving]
-        return tuple(
-            layer._replace(cache=cache._replace(paths=caches[0].paths))  # all layers have the same paths
-            for layer, cache in zip(repeated, caches, strict=True)
-        )
+        pasts = shared_pasts([layer.past for layer in moving], count)
+        return tuple(layer._replace(past=past) for layer, past in zip(repeated, pasts, strict=True))
 
     def step(self, token: Tensor, t: Tensor, fixed: Fixed, moving: Moving) -> tuple[Tensor, Moving]:
         states = Sum(self._placed(self.embeddings.target, token[:, None], t[:, None]))
@@ -236,13 +217,7 @@ class Vaswani2017(Seq2Seq[Fixed, Moving]):
 
     def _placed(self, embedding: nn.Module, tokens: Tensor, at: Tensor | None = None) -> Tensor:
         """Equation 1"""
-        vectors, scale = embedding(tokens), self.embeddings.scale
-        where = torch.arange(tokens.shape[1], device=tokens.device)[None] if at is None else at
-        if at is None and isinstance(self.positions, Sinusoidal) and why_not_together(vectors) is None:
-            return place_together(vectors, scale, self.positions.waves(where), self.dropout)
-        vectors = vectors * scale
-        dropped: Tensor = self.dropout(vectors if self.positions is None else self.positions(vectors, where))
-        return dropped
+        return placed(embedding(tokens), self.positions, self.dropout, scale=self.embeddings.scale, at=at)
 
     @property
     def _decoders(self) -> list[DecoderLayer]:
@@ -260,10 +235,9 @@ def _draw_weights(linear: nn.Linear, kind: Literal["xavier", "small"]) -> None:
 
 def _empty_cache(layer: DecoderLayer, encoded: Tensor) -> LayerMoving:
     """Before the first token: an empty cache, one row per sentence."""
-    empty = layer.attention.attention.remember(encoded[:, :0], at=0)
     remembers = layer.feed_forward.remembers
     recent = encoded.new_zeros(encoded.shape[0], remembers, encoded.shape[-1]) if remembers else None
-    return LayerMoving(empty, None, None, recent)
+    return LayerMoving(empty_past(layer.attention, encoded), None, recent)
 
 
 def _site(name: str, config: Config, *, causal: bool = False, cross: bool = False) -> Site:

@@ -121,7 +121,7 @@ def test_a_missing_file_suggests_another(tmp_path: Path) -> None:
         (tmp_path / "pair.tsv", r"pair.tsv: no such file; did you mean \S*pairs.tsv\?"),
         (tmp_path / "zzz" / "pairs.tsv", r"no such file; there is no folder \S*zzz either"),
         (tmp_path / "quite different", r"no such file$"),
-        (tmp_path, r"a folder; expected a file of pairs; did you mean \S*pairs.tsv\?"),
+        (tmp_path, r"a folder; expected a file; did you mean \S*pairs.tsv\?"),
     ):
         with pytest.raises(UserError, match=message):
             list(PairFiles(given_path))

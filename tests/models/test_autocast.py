@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 import torch
 
-from saccade.models import MODELS
+from saccade.models import ALL_MODELS
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", ALL_MODELS)
 def test_bfloat16_autocast_trains(name: str) -> None:
     torch.manual_seed(1)
-    model = MODELS[name](replace(MODELS[name].PRESETS["tiny"], dropout=0.0), 11, 11)
+    model = ALL_MODELS[name](replace(ALL_MODELS[name].PRESETS["tiny"], dropout=0.0), 11, 11)
     source, target = torch.randint(4, 11, (2, 5)), torch.randint(4, 11, (2, 4))
     readable = torch.ones_like(source, dtype=torch.bool)
     readable[0, 3:] = False
@@ -23,11 +23,11 @@ def test_bfloat16_autocast_trains(name: str) -> None:
     assert all(p.grad is None or p.grad.isfinite().all() for p in model.parameters())
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", ALL_MODELS)
 def test_weights_in_float16_give_nearly_the_same(name: str) -> None:
     """A search on a GPU has such weights."""
     torch.manual_seed(1)
-    model = MODELS[name](replace(MODELS[name].PRESETS["tiny"], dropout=0.0), 11, 11).eval()
+    model = ALL_MODELS[name](replace(ALL_MODELS[name].PRESETS["tiny"], dropout=0.0), 11, 11).eval()
     source, target = torch.randint(4, 11, (2, 5)), torch.randint(4, 11, (2, 4))
     readable = torch.ones_like(source, dtype=torch.bool)
     readable[0, 3:] = False

@@ -5,7 +5,7 @@ import torch
 from model_cases import CASES, Case, build
 from torch import Tensor
 
-from saccade.models import MODELS
+from saccade.models import ALL_MODELS
 from saccade.models.capturing import find_host_reads, why_not_captured
 from saccade.models.cho2014 import Cho2014, Config
 
@@ -19,11 +19,11 @@ def test_every_model_can_be_captured(case: Case) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", ALL_MODELS)
 def test_every_preset_can_be_captured(name: str) -> None:
-    for config in MODELS[name].PRESETS.values():
+    for config in ALL_MODELS[name].PRESETS.values():
         with torch.device("meta"):
-            model = MODELS[name](config, 20, 20)
+            model = ALL_MODELS[name](config, 20, 20)
         assert find_host_reads(model.train()) is None
 
 

@@ -53,10 +53,11 @@ def convert(model: Vaswani2017, vocabularies: Vocabularies) -> Any:
 
     config, rotary = model.config, _first_site(model).attention.positions
     gated, rms = config.feed_forward == "gated", config.norm_kind == "rms"
+    activations = {"gated": specs.Activation.SWISH, "gelu": specs.Activation.GELU}
     shared: dict[str, Any] = {
         "num_heads": _first_site(model).attention.heads,
         "pre_norm": config.norm == "pre",
-        "activation": specs.Activation.SWISH if gated else specs.Activation.RELU,
+        "activation": activations.get(config.feed_forward, specs.Activation.RELU),
         "ffn_glu": gated,
         "rms_norm": rms,
         "rotary_dim": None if rotary is None else rotary.width,
