@@ -77,10 +77,11 @@ def choose_recipe(options: LanguageTraining, facts: TextFacts, *, cuda: bool) ->
     if isinstance(requested, dict) and "preset" in requested:
         preset, chosen["model"] = requested["preset"], {"name": options.model}
     recipe = recipe_of(config.override(chosen, options.settings), "--set")
+    units = "characters" if unit == "char" else f"{unit}s"
     read = plural(facts.lines, "line") if options.block is None else f"blocks of {options.block} tokens"
     reasons = (
-        f"about {tokens:,} {unit}s, read as {read}",
-        f"{options.model}, preset {preset}, with at most {recipe.data.vocabulary.size:,} different {unit}s",
+        f"about {tokens:,} {units}, read as {read}",
+        f"{options.model}, preset {preset}, with at most {recipe.data.vocabulary.size:,} different {units}",
         f"batches of {recipe.train.batch_tokens:,} tokens, on {'CUDA' if cuda else 'the CPU'}",
     )
     return LanguageRecipe(recipe=recipe, reasons=reasons)
