@@ -17,7 +17,7 @@ from saccade.data.texts import LINE_END
 from saccade.decode import loading
 from saccade.decode.batch_sizes import CHUNK
 from saccade.decode.loading import model_name
-from saccade.decode.options import Constraints
+from saccade.decode.options import GAP, Constraints
 from saccade.decode.scoring import BATCH_TOKENS, force_targets, log_probs
 from saccade.decode.translator import Translator
 from saccade.errors import UserError
@@ -83,14 +83,22 @@ class NetworkModel(TextModel):
             beam = max(_BEAM, chosen.count)
             search = replace(search, sample=False, temperature=1.0, beam=beam, n_best=chosen.count)
         if chosen.start:
-            start = chosen.start.replace("\n", LINE_END)
-            constraints = replace(constraints, prefix=start)
+            constraints = self._starting_with(chosen.start.replace("\n", LINE_END), constraints)
         positions, longest = self.translator.limits.tokens, search.longest
         if positions is not None and longest is not None and longest > positions:
             raise OptionError("longest", f"must be at most {positions}, the positions of this model; got {longest}")
         sources = [""] * (1 if chosen.best else chosen.count)
         for result in self.translator.translate(sources, search, constraints=constraints):
             yield from (text.text.replace(LINE_END, "\n") for text in result.n_best)
+
+    def _starting_with(self, start: str, constraints: Constraints) -> Constraints:
+        if constraints.outline:
+            raise OptionError(
+                "start", f"cannot be combined with an outline; write {start + GAP!r} before the outline's rest"
+            )
+        if self.tokeniser.policy.kind == "word":  # "the man" is not the beginning of "the many"
+            return replace(constraints, outline=f"{start} {GAP}")
+        return replace(constraints, prefix=start)
 
     def attend(self, text: str) -> TextAttention:
         """What each step, which predicts a token of the text, reads of the tokens before it."""

@@ -102,8 +102,8 @@ def test_texts_are_drawn_and_searched(model: NetworkModel) -> None:
     drawn = [*model.generate(count=30, seed=3, longest=30)]
     assert len(drawn) == 30 and drawn == [*model.generate(count=30, seed=3, longest=30)]
     assert drawn != [*model.generate(count=30, seed=4, longest=30)] and len(set(drawn)) > 20
-    started = [*model.generate(start="the cat", count=3, longest=30)]
-    assert all(text.startswith("the cat") for text in started)
+    started = [*model.generate(start="the cat", count=3, longest=30), *model.generate(start="do", temperature=3)]
+    assert all(text.startswith(("the cat ", "do ")) for text in started)  # and not "does"
     best = [*model.generate(best=True, count=3, longest=30)]
     assert len(best) == len(set(best)) == 3 and best == [*model.generate(best=True, count=3, longest=30)]
     most = model.score([best[0]]).log_probability
@@ -111,6 +111,8 @@ def test_texts_are_drawn_and_searched(model: NetworkModel) -> None:
     coldest = [*model.generate(temperature=1e-6, count=2, longest=30)]
     assert coldest[0] == coldest[1]
     assert all("cat" in text for text in model.generate(include=("cat",), best=True, count=1, longest=30))
+    with pytest.raises(OptionError, match=r"start cannot be combined with an outline; write 'the…' before"):
+        [*model.generate(start="the", outline="… cat")]
     with pytest.raises(OptionError, match="longest must be at most 512, the positions of this model; got 600"):
         [*model.generate(longest=600)]
 
