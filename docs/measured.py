@@ -226,3 +226,18 @@ def word_vectors() -> str:
             cells = [f"{score['mean']:.3f} ({score['low']:.3f}–{score['high']:.3f})" for score in scores]
             rows.append([f"{method}, {system}", f"{one['words_per_second']:,.0f}", *cells])
     return table(["", "words/s", *(Path(test).stem for test in tests)], rows, right=True)
+
+
+def reranking() -> str:
+    """chrF and BLEU with each choice of judges, and the range of chrF with weights tuned with other priors."""
+    rows: list[Run] = json.loads((RESULTS / "reranking.json").read_text(encoding="utf-8"))["rows"]
+    cells = []
+    for row in rows:
+        if row["tuned_with"] is not None:
+            continue
+        judges = {name: row.get(name) for name in ("channel", "prior")}
+        others = [o["chrf"] for o in rows if o["tuned_with"] and {name: o.get(name) for name in judges} == judges]
+        names = [name if name == "channel" else f"prior ({judge})" for name, judge in judges.items() if judge]
+        spread = f"{min(others):.1f}–{max(others):.1f}" if others else ""
+        cells.append([" + ".join(names) or "the search alone", f"{row['chrf']:.1f}", f"{row['bleu']:.1f}", spread])
+    return table(["ranked by the model and", "chrF", "BLEU", "chrF, weights of other priors"], cells, right=True)

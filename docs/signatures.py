@@ -11,12 +11,12 @@ import saccade
 from saccade.align.options import AlignOptions
 from saccade.comparison.options import CompareOptions
 from saccade.decode.cluster.options import ClusterOptions
-from saccade.decode.engines.options import ExportOptions
+from saccade.decode.engines.options import EngineOptions, ExportOptions
 from saccade.decode.options import (
     DEFAULT_SEARCH,
-    EngineOptions,
     FileOptions,
     RerankingModels,
+    RerankingOptions,
     ScoreOptions,
 )
 from saccade.decode.shortlist.options import ShortlistOptions
@@ -29,6 +29,7 @@ from saccade.train.request import TrainingRequest
 OPTIONS = {
     "saccade train": TrainingRequest,
     "saccade translate": FileOptions,
+    "saccade translate (reranking)": RerankingOptions,
     "saccade translate (engine)": EngineOptions,
     "saccade shortlist": ShortlistOptions,
     "saccade export": ExportOptions,

@@ -57,6 +57,7 @@ PAGES = (
     "docs/scaling.md",
     "docs/words.md",
     "docs/language-models.md",
+    "docs/scoring.md",
 )
 PAPERS = "../saccade/attention/papers.py"
 NEW_PAGE = """# {name}
@@ -285,6 +286,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "scaling-estimate": scaling_tables.estimate,
     "word-vectors": measured.word_vectors,
     "ngrams": measured.ngrams,
+    "reranking": measured.reranking,
     "zoo": partial(zoo, MODELS, "the source"),
     "zoo-languages": partial(zoo, LANGUAGE_MODELS, "the words before"),
     "tasks": tasks,

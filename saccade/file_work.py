@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from saccade.decode.cluster.options import ClusterOptions
+from saccade.decode.engines.options import EngineOptions
 from saccade.decode.options import (
     DEFAULT_SEARCH,
     Constraints,
-    EngineOptions,
     EnsembleOptions,
     FileOptions,
-    RerankingModels,
+    RerankingOptions,
     ScoreOptions,
 )
 from saccade.errors import Progress, UserError, as_bar, say
@@ -32,16 +32,11 @@ _WITHOUT_EFFECT = ("out", "restart", "heatmap", "summary", "explain")  # options
 def load_members(folder: Path, device: str, *, trust_code: bool, ensemble: EnsembleOptions) -> "Translator":
     """The model of a folder, or an ensemble of it and others."""
     from saccade.decode.ensemble import combine
-    from saccade.decode.loading import load
+    from saccade.decode.loading import load_translator
     from saccade.device import limit_threads
 
     folders = [folder, *ensemble.ensemble]
-    translators = {str(place): load(place, device=device, trust_code=trust_code) for place in folders}
-    for name, each in translators.items():
-        if not each.model.reads_source:
-            raise UserError(
-                f"{name}: a language model, which reads no source; `saccade lm` scores and writes texts with it"
-            )
+    translators = {str(place): load_translator(place, device=device, trust_code=trust_code) for place in folders}
     translator = translators[str(folder)]
     if len(folders) > 1:
         translator = combine(translators, average=ensemble.average, weights=ensemble.shares)
@@ -73,7 +68,7 @@ class FileWork:
         from saccade.decode.file_translation import translate_file
 
         groups = share_options(
-            options, FileOptions(), DEFAULT_SEARCH, Constraints(), RerankingModels(), EngineOptions()
+            options, FileOptions(), DEFAULT_SEARCH, Constraints(), RerankingOptions(), EngineOptions()
         )
         request = EngineRequest.for_file(*groups)
         if groups[0].explain:
@@ -114,7 +109,7 @@ class FileWork:
             raise UserError(
                 "the model is in memory only; save it, since the workers of a cluster load it from its folder"
             )
-        defaults = FileOptions(), DEFAULT_SEARCH, Constraints(), RerankingModels(), EngineOptions()
+        defaults = FileOptions(), DEFAULT_SEARCH, Constraints(), RerankingOptions(), EngineOptions()
         *groups, cluster = share_options(options, *defaults, ClusterOptions(ray=True))
         chosen, search, constraints, rerankers, engine = (absolute_paths(group) for group in groups)
         ensemble, folders = absolute_paths(self._ensemble), tuple(folder.absolute() for folder in self.folders)

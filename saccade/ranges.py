@@ -83,6 +83,7 @@ Kernel = Annotated[int, Range(least=1, most=1_000)]  # places that a convolution
 Length = Annotated[int, Range(least=1, most=1_000_000)]  # of a sequence
 LengthOrZero = Annotated[int, Range(least=0, most=1_000_000)]
 VocabularySize = Annotated[int, Range(least=5, most=1_000_000)]  # the 4 special ids, and one more
+BlockLength = Annotated[int, Range(least=2, most=1_000_000)]  # tokens
 Beam = Annotated[int, Range(least=1, most=10_000)]
 Count = Annotated[int, Range(least=1, most=10**9)]
 CountOrZero = Annotated[int, Range(least=0, most=10**9)]

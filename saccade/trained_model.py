@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from saccade.align.options import AlignOptions
-from saccade.decode.engines.options import ExportOptions
+from saccade.decode.engines.options import EngineOptions, ExportOptions
 from saccade.decode.options import (
     DEFAULT_SEARCH,
     Constraints,
-    EngineOptions,
     EnsembleOptions,
     RerankingModels,
+    RerankingOptions,
     Search,
     TooLong,
 )
@@ -75,26 +75,32 @@ class Model(FileWork):
     ) -> "list[Translation]":
         """Translate each text. A Translation has text, score, confidence, alignment, plot() and show().
 
-        `options` are the fields of Search, Constraints and EngineOptions: `beam=10, n_best=3, include=["cat"]`.
+        `options` are the fields of Search, Constraints, RerankingOptions and EngineOptions:
+        `beam=10, n_best=3, include=["cat"], channel="fr-en", prior="fr-lm"`.
         """
         from saccade.decode.engines.choice import EngineRequest
+        from saccade.decode.reranking import rerank_by
 
-        search, for_all, engine_options = share_options(options, search, Constraints(), EngineOptions())
+        groups = share_options(options, search, Constraints(), RerankingOptions(), EngineOptions())
+        search, for_all, rerankers, engine_options = groups
         if for_all != Constraints():
             if constraints is not None:
                 raise TypeError("give constraints=…, or prefix, outline, include and exclude, not both")
             constraints = for_all
-        engine = self.engines.choose(EngineRequest(search, engine_options, isinstance(constraints, Constraints)))
+        search_all = rerankers.search_all(search)
+        rank = rerank_by(rerankers, self.translator, search) if rerankers.reranks else iter
+        engine = self.engines.choose(EngineRequest(search_all, engine_options, isinstance(constraints, Constraints)))
         advance = count_up(progress, len(texts))
-        return self.translator.translate(
+        found = self.translator.translate(
             texts,
-            search,
+            search_all,
             constraints=constraints,
             too_long=too_long,
             batch_tokens=batch_tokens,
             progress=advance,
             engine=engine,
         )
+        return list(rank(iter(found)))
 
     def fast_paths(self, search: Search = DEFAULT_SEARCH, **options: Any) -> list[FastPath]:
         """The fast paths that `translate` takes with these options, and the reason where one is not taken."""

@@ -15,12 +15,12 @@ from saccade.comparison.options import CompareOptions
 from saccade.data import TextPair
 from saccade.data.inputs import list_pairs, name_pairs
 from saccade.decode.cluster.options import ClusterOptions
-from saccade.decode.engines.options import ExportOptions
+from saccade.decode.engines.options import EngineOptions, ExportOptions
 from saccade.decode.options import (
-    EngineOptions,
     EnsembleOptions,
     FileOptions,
     RerankingModels,
+    RerankingOptions,
     ScoreOptions,
 )
 from saccade.decode.shortlist.options import ShortlistOptions
@@ -139,7 +139,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
         FileOptions,
         saccade.Search,
         saccade.Constraints,
-        RerankingModels,
+        RerankingOptions,
         EnsembleOptions,
         EngineOptions,
         ClusterOptions,

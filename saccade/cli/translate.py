@@ -9,13 +9,13 @@ import typer
 from saccade.cli.console import progress_bar, put, say
 from saccade.cli.options import Device, ModelFolder, command
 from saccade.decode.cluster.options import ClusterOptions
+from saccade.decode.engines.options import EngineOptions
 from saccade.decode.options import (
     DEFAULT_SEARCH,
     Constraints,
-    EngineOptions,
     EnsembleOptions,
     FileOptions,
-    RerankingModels,
+    RerankingOptions,
     Search,
 )
 from saccade.trained_model import load
@@ -39,7 +39,7 @@ def translate(
     options: FileOptions,
     search: Search = DEFAULT_SEARCH,
     constraints: Constraints,
-    rerankers: RerankingModels,
+    rerankers: RerankingOptions,
     ensemble: EnsembleOptions,
     engine: EngineOptions,
     cluster: ClusterOptions,

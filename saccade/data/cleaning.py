@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Annotated, Literal, NamedTuple, Self
+from typing import Annotated, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,6 @@ _JAPANESE = frozenset({"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA"})  # i
 
 _LengthRatio = Annotated[float, Range(least=1)]
 _ShareOfLetters = Annotated[float, Range(least=0.5, most=1)]
-SideName = Literal["source", "target"]
 Scripts = tuple[frozenset[str], frozenset[str]]  # of the source, of the target
 
 
@@ -173,26 +172,25 @@ def _has_control(text: str) -> bool:
 @dataclass(frozen=True)
 class Split:
     """Pairs are held out by their source, whole groups at a time: no held-out source is seen in training, not even one
-    that differs only in case or white space. Where all pairs have the same source (a model of targets alone), they are
-    held out by their target. The choice depends on the pairs and the seed, not on the order of the pairs."""
+    that differs only in case or white space. The choice depends on the pairs and the seed, not on the order of the
+    pairs."""
 
     seed: int
     held_out: frozenset[int]
-    side: SideName = "source"
 
     @classmethod
     def of(
         cls, pairs: Iterable[HasTexts], *, seed: int = 1, share: float = 0.05, most: int = 2000, name: str = "the pairs"
     ) -> Self:
         """Hold out about `share` of the pairs, at least 1 and at most `most`; `name` is for error messages."""
-        groups, count = TextGroups(seed, most), 0
+        groups, count = SourceGroups(seed, most), 0
         for count, pair in enumerate((pair for pair in pairs if not is_empty(pair)), 1):
-            groups.add(count - 1, TextPair(pair.source, pair.target))
-        return cls(seed, *groups.choose(np.ones(count, bool), share=share, most=most, name=name))
+            groups.add(count - 1, pair.source)
+        return cls(seed, groups.choose(np.ones(count, bool), share=share, most=most, name=name))
 
     def __contains__(self, pair: HasTexts) -> bool:
         """Tell whether the pair is held out. An empty pair never is."""
-        return not is_empty(pair) and text_key(getattr(pair, self.side), self.seed) in self.held_out
+        return not is_empty(pair) and text_key(pair.source, self.seed) in self.held_out
 
     def judge(self, pair: TextPair, elsewhere: frozenset[int] = frozenset()) -> Verdict:
         """Tell whether the pair is held out here, or a text on either side is a held-out source `elsewhere`."""
@@ -202,44 +200,36 @@ class Split:
         return Verdict.HELD_OUT_ELSEWHERE if is_elsewhere else Verdict.KEPT
 
 
-class TextGroups:
-    """The places of pairs with the same text, for a `Split`. Only the groups with the smallest keys are in memory,
+class SourceGroups:
+    """The places of pairs with the same source, for a `Split`. Only the groups with the smallest keys are in memory,
     which does not grow with the corpus: twice as many as are needed if each is a single pair, since some are too large.
     """
 
     def __init__(self, seed: int, most: int) -> None:
-        self._seed, self._most = seed, 2 * most + 100
-        self._bounds = [1 << 64, 1 << 64]
-        self._groups: list[defaultdict[int, array[int]]] = [defaultdict(lambda: array("q")) for _ in "st"]
+        self._seed, self._most, self._bound = seed, 2 * most + 100, 1 << 64
+        self._groups: defaultdict[int, array[int]] = defaultdict(lambda: array("q"))
 
-    def add(self, place: int, pair: TextPair) -> None:
-        self._add(0, place, pair.source)
-        if len(self._groups[0]) == 1:  # targets matter only as long as all sources are alike
-            self._add(1, place, pair.target)
-
-    def _add(self, side: int, place: int, text: str) -> None:
-        groups = self._groups[side]
-        if (key := text_key(text, self._seed)) < self._bounds[side]:
-            groups[key].append(place)
-            if len(groups) == 2 * self._most:  # a key that is among the smallest in the end was below the bound always
-                for large in sorted(groups)[self._most :]:
-                    del groups[large]
-                self._bounds[side] = max(groups) + 1
+    def add(self, place: int, source: str) -> None:
+        if (key := text_key(source, self._seed)) < self._bound:
+            self._groups[key].append(place)
+            # A key that is among the smallest in the end was below the bound always.
+            if len(self._groups) == 2 * self._most:
+                for large in sorted(self._groups)[self._most :]:
+                    del self._groups[large]
+                self._bound = max(self._groups) + 1
 
     def choose(
         self, kept: npt.NDArray[np.bool_], *, share: float, most: int, name: str, unit: str = "pair"
-    ) -> tuple[frozenset[int], SideName]:
-        """Choose the keys to hold out of the pairs that are `kept`, and tell the side they belong to."""
+    ) -> frozenset[int]:
+        """Choose the keys to hold out of the pairs that are `kept`."""
         total = int(kept.sum())
-        sources, targets = (
-            {key: count for key, places in side.items() if (count := int(kept[np.frombuffer(places, np.int64)].sum()))}
-            for side in self._groups
-        )
-        counts = targets if len(sources) == 1 and total > 1 else sources
+        sizes = ((key, int(kept[np.frombuffer(places, np.int64)].sum())) for key, places in self._groups.items())
+        counts = {key: count for key, count in sizes if count}
         if len(counts) < 2:
+            alike, needed = ("all of one source", "sources") if unit == "pair" else ("all alike", f"different {unit}s")
             raise UserError(
-                f"{name}: {plural(total, unit)}{', all alike' * (total > 1)}; expected at least 2 that differ, to "
-                f"hold one out for validation: give more {unit}s, or a validation file (--valid)"
+                f"{name}: {plural(total, unit)}{f', {alike}' * (total > 1)}; expected at least 2 {needed}, to hold one "
+                f"out for validation: give more {unit}s, or a validation file (--valid)"
             )
         room = max(1, min(most, round(share * total), total - 1))  # at least one pair is left to train on
         held_out = []
@@ -248,7 +238,7 @@ class TextGroups:
                 held_out.append(group)
                 room -= count
         smallest = min(counts, key=lambda group: (counts[group], group))
-        return frozenset(held_out or [smallest]), "source" if counts is sources else "target"
+        return frozenset(held_out or [smallest])
 
 
 def text_key(text: str, seed: int) -> int:

@@ -26,8 +26,8 @@ from saccade.data.cleaning import (
     LeftOut,
     ScriptRule,
     Scripts,
+    SourceGroups,
     Split,
-    TextGroups,
     Verdict,
 )
 from saccade.data.sources import PairSource, TextPair, add_tag
@@ -231,7 +231,7 @@ class Survey:
         """At most `most` pairs will be held out; 0: none."""
         self.first: list[TextPair] = []
         self.drawn = Sample[tuple[int, TextPair]](sample)
-        self._seed, self._groups = seed, TextGroups(seed, most)
+        self._seed, self._groups = seed, SourceGroups(seed, most)
 
         def observe(place: int, pair: TextPair, verdict: Verdict) -> None:
             if len(self.first) < first:
@@ -240,7 +240,7 @@ class Survey:
                 if sample:
                     self.drawn.add((place, pair))
                 if most:
-                    self._groups.add(place, pair)
+                    self._groups.add(place, pair.source)
 
         self.selection = Selection.of(pairs, cleaning, observe)
 
@@ -248,8 +248,7 @@ class Survey:
         """Choose which of the pairs to train on are held out instead."""
         kept = self.selection.verdicts == Verdict.KEPT
         pairs = self.selection.pairs
-        chosen = self._groups.choose(kept, share=share, most=most, name=str(pairs), unit=pairs.unit)
-        return Split(self._seed, *chosen)
+        return Split(self._seed, self._groups.choose(kept, share=share, most=most, name=str(pairs), unit=pairs.unit))
 
     def sample(self, share: float, split: Split, elsewhere: frozenset[int]) -> Iterator[TextPair]:
         """Return a share of all pairs, at most the whole sample, without those that are left out or held out."""

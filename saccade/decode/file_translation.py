@@ -18,9 +18,10 @@ from saccade.align.attention import NO_ATTENTION
 from saccade.data import read_lines
 from saccade.data.sources import get_text
 from saccade.data.text_files import display_name, is_read_once, line_error
+from saccade.decode.batch_sizes import CHUNK
 from saccade.decode.explaining import search_paths
 from saccade.decode.long_texts import SplitText
-from saccade.decode.options import Constraints, FileOptions, RerankingModels, Search
+from saccade.decode.options import Constraints, FileOptions, RerankingOptions, Search
 from saccade.decode.parts import Engine
 from saccade.decode.reranking import Rank, rerank_by
 from saccade.decode.search.loop import OnStep
@@ -43,7 +44,7 @@ def translate_file(
     options: FileOptions,
     search: Search,
     constraints: Constraints,
-    rerankers: RerankingModels,
+    rerankers: RerankingOptions,
     *,
     command: Mapping[str, Any],
     lines: Iterable[str] | None = None,
@@ -185,7 +186,7 @@ class FileTranslation:
         translator: Translator,
         options: FileOptions,
         search: Search,
-        rerankers: RerankingModels,
+        rerankers: RerankingOptions,
         engine: Engine | None,
     ) -> None:
         self.translator, self.options, self.search, self.engine = translator, options, search, engine
@@ -193,8 +194,9 @@ class FileTranslation:
             require_shortlist(translator.model, translator.shortlist)
         self.add_tag = translator.tagger(options.tag)
         self.rerank: Rank | None = None  # all hypotheses of the search
-        if options.reranks(rerankers):
-            self.rerank = rerank_by(options, rerankers, translator, search)
+        self.search_all = rerankers.search_all(search)
+        if rerankers.reranks:
+            self.rerank = rerank_by(rerankers, translator, search, chunk=options.chunk or CHUNK)
         self.dictionary = {} if options.dictionary is None else read_dictionary(options.dictionary)
         self.say_once = cache(lambda note: say(f"saccade: {note}"))
 
@@ -218,11 +220,11 @@ class FileTranslation:
                     say(f"saccade: line {record.number}: {note}")
                 yield self.add_tag(record.text), record.constraints
 
-        options, search = self.options, self.search
+        options = self.options
         shows_attention = options.jsonl or options.heatmap or options.plot is not None or options.replaces_unknown
         results = self.translator.translate_stream(
             items(),
-            search if self.rerank is None else replace(search, n_best=search.beam),
+            self.search_all,
             record=options.tree is not None,
             batch_tokens=options.batch_tokens,
             weights=self.rerank is None and shows_attention,

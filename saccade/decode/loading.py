@@ -84,6 +84,16 @@ def load(folder: Path | str, *, device: str | torch.device = "auto", trust_code:
         return model_folder.open_model(Path(folder), partial(_build, device=device))
 
 
+def load_translator(folder: Path | str, *, device: str | torch.device = "auto", trust_code: bool = False) -> Translator:
+    """The same, of a model that reads a source."""
+    translator = load(folder, device=device, trust_code=trust_code)
+    if not translator.model.reads_source:
+        raise UserError(
+            f"{folder}: a language model, which reads no source; `saccade lm` scores and writes texts with it"
+        )
+    return translator
+
+
 def load_vocabularies(folder: Path | str) -> Vocabularies:
     """The vocabularies of a model folder, or of a folder with vocabularies only."""
     folder = Path(folder)

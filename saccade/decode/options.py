@@ -30,7 +30,6 @@ LengthNorm = Literal["wu", "mean", "none"]
 Average = Literal["probabilities", "log-probabilities"]
 DecodingPrecision = Literal["auto", "fp32", "bf16", "fp16"]
 Metric = Literal["chrf", "bleu"]
-EngineName = Literal["auto", "torch", "ctranslate2"]
 TooLong = Literal["keep", "split", "split-or-refuse", "refuse"]
 """Translate a long text whole ("keep"); split it into sentences, and translate a sentence that is still too long whole
 ("split") or refuse the text ("split-or-refuse"); or refuse the text at once ("refuse")."""
@@ -47,7 +46,6 @@ _json: Callable[..., Any] = partial(option, group="JSON")
 _unknown: Callable[..., Any] = partial(option, group="Unknown words")
 _choice: Callable[..., Any] = partial(option, group="Choosing among the hypotheses")
 _ensemble: Callable[..., Any] = partial(option, group="Ensemble")
-_engine: Callable[..., Any] = partial(option, group="Engine")
 
 Out = Annotated[
     Path | None, Help("Write to this file at the end. Repeat an interrupted command to continue where it stopped.")
@@ -235,31 +233,44 @@ class EnsembleOptions(Checked):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EngineOptions(Checked):
-    """What searches for translations. `auto` is CTranslate2 on a CPU, where it finds the same, and else PyTorch."""
-
-    engine: EngineName = _engine("auto", "What translates: torch, ctranslate2 (on a CPU), or auto, the faster one.")
-    int8: bool = _engine(False, "Calculate with 8-bit numbers in CTranslate2: faster, but the text may differ.")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.int8 and self.engine == "torch":
-            raise OptionError("int8", "is for CTranslate2; give it without --engine torch")
-
-
-@dataclass(frozen=True, kw_only=True)
 class RerankingModels(Checked):
     """Models that judge the hypotheses of another model."""
 
     right_to_left: Path | None = _choice(None, "A model trained with data.right_to_left.")
     channel: Path | None = _choice(None, "A model for the reverse direction, for log p(source | translation).")
-    prior: Path | None = _choice(None, "A model of the targets alone, trained with one fixed source.")
-    prior_source: str = _choice("", "The fixed source that the --prior model was trained with.")
+    prior: Path | None = _choice(None, "A language model (saccade lm train) of the targets, for log p(translation).")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RerankingOptions(RerankingModels):
+    """How one of all hypotheses is chosen, in place of the best of the search."""
+
+    rerank_weights: Path | str | None = _choice(
+        None,
+        "Reranking weights: a file written by `saccade rerank`, or model=1,length=0,channel=0.5.",
+        metavar="FILE|NAME=WEIGHT,…",
+    )
+    mbr: Metric | None = _choice(
+        None, "Choose the hypothesis most similar to the others by chrF or BLEU (minimum Bayes risk)."
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if (self.prior is None) != (self.prior_source == ""):
-            raise OptionError("prior", "MODEL and --prior-source TEXT, its fixed source, go together; give both")
+        others = (self.right_to_left, self.channel, self.prior, self.rerank_weights)
+        if self.mbr is not None and any(other is not None for other in others):
+            raise OptionError("mbr", f"{self.mbr} and reranking models each choose a translation; give one of them")
+
+    @property
+    def reranks(self) -> bool:
+        return self != RerankingOptions()
+
+    def search_all(self, search: Search) -> Search:
+        """The search for what is ranked again: all hypotheses."""
+        if not self.reranks:
+            return search
+        if search.beam == 1:
+            raise OptionError("beam", "1 finds one hypothesis, and there is nothing to choose from; give 10, say")
+        return replace(search, n_best=search.beam)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -302,12 +313,6 @@ class FileOptions(Checked):
     dictionary: Path | None = _unknown(
         None, "Replace unknown tokens by the translations in this file: word TAB translation."
     )
-    mbr: Metric | None = _choice(
-        None, "Choose the hypothesis most similar to the others by chrF or BLEU (minimum Bayes risk)."
-    )
-    rerank_weights: str | None = _choice(
-        None, "Reranking weights: a file written by `saccade rerank`, or model=1,length=0,channel=0.5."
-    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -315,10 +320,6 @@ class FileOptions(Checked):
             raise OptionError("jsonl", "is for programs and --heatmap for people; give one of them")
         if self.plot is not None and self.plot.suffix not in FIGURES:
             raise OptionError("plot", f"{self.plot}: expected a name that ends in {', '.join(FIGURES)}")
-
-    def reranks(self, models: RerankingModels) -> bool:
-        """Whether all hypotheses are ranked again, and not only the best of the search is used."""
-        return self.mbr is not None or self.rerank_weights is not None or models != RerankingModels()
 
     @property
     def replaces_unknown(self) -> bool:

@@ -7,10 +7,17 @@ Reranking uses a weighted sum of the scores of several models:
     model           log p(y|x) per token of y, by the model that wrote it
     right_to_left   the same, by a model that writes from the other end (Liu 2016)
     channel         log p(x|y) per token of x, by a model of the other direction: does y say all that x says? (Yee 2019)
-    prior           log p(y) per token of y, by a model that was trained to write targets of one fixed source
+    prior           log p(y) per word of y, by a language model of the targets: is y a sentence that people write?
     length          words of y per word of x
 
-All are means, so that one set of weights fits short and long texts.
+All are means, so that one set of weights fits short and long texts. With `channel` and `prior`, this is decoding by a
+noisy channel (Yee 2019), p(y|x) ∝ p(x|y) p(y), together with the direct model. The prior's mean is per word, not per
+token of the prior: n-grams of words, of characters and networks of any subwords have a common scale, so that a tuned
+weight keeps its meaning; and a rare word counts as one, in however many pieces the prior reads it. The end of y counts
+as a word.
+
+Deviations from Yee (2019): each model has a weight of its own, log p(x|y) and log p(y) are not divided by the same
+length, and only whole hypotheses are ranked, not their beginnings during the search.
 
 Minimum Bayes risk chooses not the most probable translation, but the one most similar to all others (Kumar 2004):
 
@@ -31,19 +38,25 @@ from numpy.typing import NDArray
 
 from saccade import config, files
 from saccade.decode.batch_sizes import CHUNK
-from saccade.decode.loading import load
-from saccade.decode.options import FileOptions, Metric, RerankingModels, Search
+from saccade.decode.language_models import TextNetwork, load_language_model
+from saccade.decode.loading import load_translator
+from saccade.decode.options import Metric, RerankingModels, RerankingOptions, Search
 from saccade.decode.scoring import BATCH_TOKENS, TextPair, score_pairs
 from saccade.decode.translation import Translation
 from saccade.decode.translator import Translator
 from saccade.errors import UserError, check_same_length
 from saccade.metrics import Counts, score_pairwise
+from saccade.ngrams.scores import TextModel, TextScore
 from saccade.text import Tokeniser, words
+from saccade.text.tokeniser import ENOUGH_TOKENS
 
 Weighing = Literal["count", "probability"]
 Rank = Callable[[Iterator[Translation]], Iterator[Translation]]
 Features = NDArray[np.float64]  # (candidates, features)
 
+_MOST_UNKNOWN = 0.5  # share of tokens
+_SURE = -1.0  # log p per token of a translation that is no mere guess
+_MOST_CAPITALS = 0.05  # share of a vocabulary; names in a lower-case corpus are fewer
 _GRID = {
     "length": (-1.0, -0.5, -0.2, -0.1, 0.0, 0.1, 0.2, 0.5, 1.0),
     "": (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0),
@@ -80,8 +93,7 @@ class Reranker:
     translator: Translator
     right_to_left: Translator | None = None
     channel: Translator | None = None
-    prior: Translator | None = None
-    prior_source: str = ""  # the text that the prior was trained to continue
+    prior: TextModel | None = None
     weights: Mapping[str, float] = field(default_factory=dict)
     batch_tokens: int = BATCH_TOKENS
 
@@ -92,6 +104,8 @@ class Reranker:
             raise UserError(
                 f"right_to_left: both models begin at the {side}; train one with data.right_to_left={needed}"
             )
+        if self.prior is not None:
+            _check_prior(self.prior, self.translator.vocabularies.target)
         if self.weights and set(self.weights) != set(self.names):
             raise UserError(
                 f"weights for {', '.join(self.weights)}, but the scores are {', '.join(self.names)}; expected one "
@@ -128,7 +142,9 @@ class Reranker:
             _check_known("channel", self.channel.vocabularies.target, sources)
             columns.append(self._means(self.channel, [(c.text, x) for c, x in zip(candidates, sources, strict=True)]))
         if self.prior is not None:
-            columns.append(self._means(self.prior, [(self.prior_source, c.text) for c in candidates]))
+            scores = list(self.prior.score_texts(c.text for c in candidates))
+            _check_language([score for score, mean in zip(scores, columns[0], strict=True) if mean >= _SURE])
+            columns.append([score.log_probability / score.words for score in scores])
         rows = np.array(columns).T
         ends = np.cumsum([1 + len(result.alternatives) for result in results])
         return np.split(rows, ends[:-1]) if results else []
@@ -137,7 +153,8 @@ class Reranker:
         self, results: Sequence[Translation], references: Sequence[str], metric: Metric = "chrf"
     ) -> RerankingWeights:
         """The weights whose choices score best on these references. One weight after another is set to the best of a
-        few values, as long as that helps; the weight of `model` stays 1."""
+        few values, as long as that helps; the weight of `model` stays 1. If the order of the search itself is better,
+        all weights are 0, which keeps it."""
         check_same_length(results=results, references=references)
         if metric not in get_args(Metric):
             raise UserError(f"weights are tuned for {' or '.join(get_args(Metric))}, got {metric!r}")
@@ -161,6 +178,8 @@ class Reranker:
                 if max(scores) > reached + 1e-9:
                     reached, best = max(scores), trials[int(np.argmax(scores))]
         original, sizes = counts.scores(starts)[metric], {"sentences": len(results), "candidates": len(pairs)}
+        if reached < original:
+            best, reached = dict.fromkeys(self.names, 0.0), original
         return RerankingWeights(weights=best, metric=metric, before=original, after=reached, **sizes)
 
     def _means(self, model: Translator, pairs: Sequence[TextPair]) -> list[float]:
@@ -168,10 +187,33 @@ class Reranker:
         return [score.mean for score in scores]
 
 
+def _check_language(scores: Sequence[TextScore]) -> None:
+    """Check the translations of which the translator is sure: the output of a bad model may be in no language."""
+    tokens, unknown = sum(each.tokens for each in scores), sum(each.unknown for each in scores)
+    if tokens >= ENOUGH_TOKENS and unknown > _MOST_UNKNOWN * tokens:
+        raise UserError(
+            f"prior: {unknown / tokens:.0%} of the tokens of the translations are unknown to the language model; "
+            "expected one that was trained on this language, with the same capitals and spaces: saccade lm train TEXT"
+        )
+
+
+def _check_prior(prior: TextModel, written: Tokeniser) -> None:
+    if isinstance(prior, TextNetwork) and prior.block is not None:
+        raise UserError(
+            f"prior: a language model of blocks of {prior.block} tokens, in which lines continue one another; expected "
+            "one that reads each line by itself: train it without --block"
+        )
+    if prior.lower and written.capital_share() > _MOST_CAPITALS:
+        raise UserError(
+            "prior: a language model of texts in lower case (--lower), and the model that translates writes capitals; "
+            "train the prior without --lower"
+        )
+
+
 def _check_known(name: str, tokeniser: Tokeniser, sources: Iterable[str]) -> None:
     """Check the sources alone: the output of a bad model may be in no language."""
     unknown = tokeniser.unknown_share({*sources})
-    if unknown is not None and unknown > 0.5:
+    if unknown is not None and unknown > _MOST_UNKNOWN:
         raise UserError(
             f"{name}: {unknown:.0%} of the source tokens are unknown to the model; was it trained on these two "
             "languages, in the right direction?"
@@ -199,30 +241,30 @@ def minimise_risk(result: Translation, utility: Metric = "chrf", *, weigh: Weigh
 
 
 def load_reranker(translator: Translator, models: RerankingModels, weights: dict[str, float] | None = None) -> Reranker:
-    names = ("right_to_left", "channel", "prior")
-    folders = {name: folder for name in names if (folder := getattr(models, name)) is not None}
-    others: dict[str, Any] = {name: load(folder, device=translator.device) for name, folder in folders.items()}
-    return Reranker(translator=translator, prior_source=models.prior_source, weights=weights or {}, **others)
+    device, others = translator.device, dict[str, Any]()
+    for name in ("right_to_left", "channel"):
+        if (folder := getattr(models, name)) is not None:
+            others[name] = load_translator(folder, device=device)
+    if models.prior is not None:
+        others["prior"] = load_language_model(models.prior, TextNetwork, device=device)
+    return Reranker(translator=translator, weights=weights or {}, **others)
 
 
-def rerank_by(options: FileOptions, models: RerankingModels, translator: Translator, search: Search) -> Rank:
-    """A function that ranks all hypotheses of the search again and keeps the best."""
-    if options.mbr is not None and (options.rerank_weights is not None or models != RerankingModels()):
-        raise UserError(f"--mbr {options.mbr} and reranking models each choose a translation; give one of them")
-    if search.beam == 1:
-        raise UserError("--beam 1 finds one hypothesis, and there is nothing to choose from; give --beam 10, say")
+def rerank_by(options: RerankingOptions, translator: Translator, search: Search, *, chunk: int = CHUNK) -> Rank:
+    """A function that ranks all hypotheses of the search again and keeps the n best."""
     if options.mbr is not None:
         weigh: Weighing = "count" if search.sample else "probability"
         rank: Rank = partial(map, partial(minimise_risk, utility=options.mbr, weigh=weigh))
     else:
         weights = None if options.rerank_weights is None else read_weights(options.rerank_weights)
-        rank = partial(load_reranker(translator, models, weights).rerank_stream, chunk=options.chunk or CHUNK)
+        rank = partial(load_reranker(translator, options, weights).rerank_stream, chunk=chunk)
     others = search.n_best - 1
     return lambda results: (replace(best, alternatives=best.alternatives[:others]) for best in rank(results))
 
 
-def read_weights(text: str) -> dict[str, float]:
+def read_weights(file: Path | str) -> dict[str, float]:
     """From a file of `saccade rerank`, or from "model=1,length=0"."""
+    text = str(file)
     if Path(text).is_file() or "=" not in text:
         return RerankingWeights.load(Path(text)).weights
     try:

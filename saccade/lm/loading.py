@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from saccade import model_folder
+from saccade.decode.language_models import load_language_model
 from saccade.lm.network_model import NetworkModel
 from saccade.ngrams import ngram_model
 from saccade.ngrams.ngram_model import NgramModel
@@ -12,9 +12,7 @@ load_ngrams = ngram_model.load
 
 def load(folder: str | Path, *, device: str = "auto", trust_code: bool = False) -> NgramModel | NetworkModel:
     """The model of a folder that `saccade lm train` wrote."""
-    if model_folder.load_config(Path(folder)).model == ngram_model.MODEL:
-        return load_ngrams(folder)
-    return load_network(folder, device=device, trust_code=trust_code)
+    return load_language_model(Path(folder), NetworkModel, device=device, trust_code=trust_code)
 
 
 def load_network(folder: str | Path, *, device: str = "auto", trust_code: bool = False) -> NetworkModel:

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from saccade.decode.options import Search
-from saccade.ranges import Checked, Count, Help, OptionError, Range, VocabularySize, option
-from saccade.train.data_options import BlockLength
+from saccade.ranges import BlockLength, Checked, Count, Help, OptionError, Range, VocabularySize, option
 
 Unit = Literal["word", "char", "subword"]
 Order = Annotated[int, Range(least=1, most=12)]

@@ -41,6 +41,10 @@ class NgramModel(TextModel):
         self._ids = {word: place for place, word in enumerate([*SPECIAL, *self.words]) if place >= len(SPECIAL)}
         self._split = text_splitter(settings)
 
+    @property
+    def lower(self) -> bool:
+        return self.settings.lower
+
     def split(self, text: str) -> list[str]:
         """The words, or the characters, that are predicted."""
         return self._split(text)

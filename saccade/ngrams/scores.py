@@ -72,6 +72,11 @@ class TextModel(ABC):
     def score_tokens(self, texts: Iterable[str]) -> Iterator[TokenProbabilities]:
         """The log-probability of each token of each text, in order."""
 
+    @property
+    @abstractmethod
+    def lower(self) -> bool:
+        """Whether it reads every text in lower case."""
+
     def score_texts(self, texts: Iterable[str]) -> Iterator[TextScore]:
         """One score per text, in order."""
         return map(TextScore.of, self.score_tokens(texts))

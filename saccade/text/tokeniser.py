@@ -48,7 +48,7 @@ none: (k, k), where word k is the next one."""
 _T = TypeVar("_T")
 Kind = Literal["unigram", "bpe", "char", "word"]
 _AT_SPACES = re.compile(r" [^ ]*|[^ ]+")  # as sentencepiece splits: each word with the space before it
-_ENOUGH_TOKENS = 50  # to tell whether a vocabulary was trained on other texts
+ENOUGH_TOKENS = 50  # to tell whether a vocabulary was trained on other texts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,7 +181,12 @@ class Tokeniser:
     def unknown_share(self, texts: Iterable[str]) -> float | None:
         """Return the share of unknown tokens; None if there are too few tokens to tell."""
         unknown = [self.is_unknown(token) for text in texts for token in self.encode(text)]
-        return sum(unknown) / len(unknown) if len(unknown) >= _ENOUGH_TOKENS else None
+        return sum(unknown) / len(unknown) if len(unknown) >= ENOUGH_TOKENS else None
+
+    def capital_share(self) -> float:
+        """Return the share of the vocabulary that has a capital letter."""
+        pieces = [piece for token, piece in enumerate(self.pieces) if token > EOS and not self.is_unknown(token)]
+        return sum(piece != piece.lower() for piece in pieces) / max(1, len(pieces))
 
     def tokens(self, ids: Iterable[int], shown: Mapping[str, str] | None = None) -> list[str]:
         """Return the tokens in sentencepiece's notation: ▁ for a space, <0xE2> for a byte. `shown` has the texts that

@@ -14,6 +14,7 @@ from saccade.errors import UserError
 from saccade.names import hub_name, is_stdin, task_name
 from saccade.ranges import (
     BetweenZeroAndOne,
+    BlockLength,
     Checked,
     Count,
     CountOrZero,
@@ -27,7 +28,6 @@ from saccade.text import Placeholders, Policy
 
 _Auto = Literal["auto"]
 _Lengths = tuple[Length, Length]
-BlockLength = Annotated[int, Range(least=2, most=1_000_000)]
 _NO_LIMIT = 1 << 40  # tokens: blocks are cut from texts of any length
 
 

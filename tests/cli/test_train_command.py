@@ -165,7 +165,7 @@ def test_train_uses_another_vocabulary_and_validation_pairs(
         ("a\tb\nd\tdéjà\n".encode("latin-1"), "p.tsv:2: byte 4 of the line is 0xE9, which is not UTF-8"),
         (b"", "p.tsv:1: the file is empty"),
         (b"a\tb\n", "p.tsv: 1 pair; expected at least 2"),
-        (b"a\tb\n" * 9, "p.tsv: 9 pairs, all alike"),
+        (b"a\tb\n" * 9, "p.tsv: 9 pairs, all of one source"),
         (b"a\tb\n" + b"x" * (1 << 20) + b"\ty\n", "p.tsv:2: more than 262,144 bytes without a line end"),
         (b"\n\t\n\n", "p.tsv: 0 pairs"),
         (gzip.compress(b"a\tb\n" * 99)[:-9], "p.tsv:"),

@@ -9,6 +9,7 @@ from running import Run
 
 from saccade.data import TextPair
 from saccade.decode import Reranker, Search, Translator, minimise_risk, save
+from saccade.ngrams.ngram_model import load
 
 
 @pytest.fixture
@@ -66,6 +67,27 @@ def test_rerank_tunes_weights_that_translate_uses(
     assert code == 0 and len(out.splitlines()) == 3
 
 
+def test_noisy_channel_with_a_language_model(
+    run: Run, saccade: Run, model_folder: Path, learnt: Translator, lines: Path, pairs: list[TextPair], tmp_path: Path
+) -> None:
+    tsv, weights, french, prior = (tmp_path / name for name in ("pairs.tsv", "weights.json", "fr.txt", "fr-lm"))
+    tsv.write_text("".join(f"{pair.source}\t{pair.target}\n" for pair in pairs), encoding="utf-8")
+    french.write_text("".join(f"{pair.target}\n" for pair in pairs), encoding="utf-8")
+    assert saccade("lm", "train", french, "--out", prior, "--order", "3").code == 0
+    judges = ("--channel", model_folder, "--prior", prior)
+    code, out, _ = run("rerank", model_folder, tsv, *judges, "--beam", "4", "--out", weights)
+    tuned = json.loads(weights.read_text())["weights"]
+    assert code == 0 and [*tuned] == ["model", "length", "channel", "prior"] and "prior" in out
+    command = ("translate", model_folder, lines, *judges, "--beam", "4")
+    code, out, _ = run(*command, "--rerank-weights", weights, "--jsonl")
+    reranker = Reranker(translator=learnt, channel=learnt, prior=load(prior), weights=tuned)
+    found = learnt.translate(["the black cat sleeps", "", "a big dog"], Search(beam=4, n_best=4))
+    expected = [(each.text, pytest.approx(each.score)) for each in reranker.rerank(found)]
+    assert code == 0 and [(each["text"], each["score"]) for each in map(json.loads, out.splitlines())] == expected
+    code, out, err = run("translate", model_folder, lines, "--prior", prior, "--rerank-weights", weights)
+    assert code == 2 and out == "" and "the scores are model, length, prior" in err and err.count("\n") == 1
+
+
 def test_reranking_explains_a_mistake_in_one_line(
     run: Run, model_folder: Path, other: Path, lines: Path, tmp_path: Path
 ) -> None:
@@ -74,7 +96,8 @@ def test_reranking_explains_a_mistake_in_one_line(
         (("--mbr", "chrf", "--beam", "1"), "nothing to choose"),
         (("--mbr", "chrf", "--channel", model_folder), "give one of them"),
         (("--right-to-left", model_folder), "both models begin at the left"),
-        (("--prior", model_folder), "--prior-source"),
+        (("--prior", model_folder), "a model that translates, not a language model; `saccade lm train` makes these"),
+        (("--prior", tmp_path / "none"), "no such folder"),
         (("--channel", tmp_path / "none"), "no such folder"),
         (
             ("--channel", model_folder, "--rerank-weights", "model=1"),

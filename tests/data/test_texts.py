@@ -117,5 +117,5 @@ def test_a_file_without_text_says_what_is_expected(tmp_path: Path) -> None:
         list(TextFiles(str(tmp_path / "empty.txt")))
     (tmp_path / "blank.txt").write_text("\n\n  \n")
     data = Data(pairs=str(tmp_path / "blank.txt"), contents="text")
-    with pytest.raises(UserError, match=r"0 texts; expected at least 2 that differ, .*: give more texts"):
+    with pytest.raises(UserError, match=r"0 texts; expected at least 2 different texts, .*: give more texts"):
         load_dataset(data, tmp_path / "run", seed=1)

@@ -12,7 +12,8 @@ from saccade.data.storage import StoredFile
 from saccade.decode import Translator
 from saccade.decode.cluster.part_folder import PartFolder
 from saccade.decode.cluster.replica import CorpusJob, Replica, as_row
-from saccade.decode.options import DEFAULT_SEARCH, Constraints, EngineOptions, FileOptions, RerankingModels, Search
+from saccade.decode.engines.options import EngineOptions
+from saccade.decode.options import DEFAULT_SEARCH, Constraints, FileOptions, RerankingOptions, Search
 from saccade.journal import describe_command
 from saccade.trained_model import Model
 
@@ -23,7 +24,7 @@ CASES: dict[str, dict[str, Any]] = {
     "objects": {"jsonl": True},
     "constraints of each line": {"constraints_file": "asked.jsonl"},
     "constraints of all lines": {"constraints": Constraints(include=("chien",))},
-    "minimum Bayes risk": {"mbr": "chrf"},
+    "minimum Bayes risk": {"rerankers": RerankingOptions(mbr="chrf")},
 }
 
 
@@ -38,6 +39,7 @@ def make(tmp_path: Path, learnt: Translator) -> Callable[..., tuple[Replica, lis
     def make(
         search: Search = DEFAULT_SEARCH,
         constraints: Constraints = Constraints(),  # noqa: B008
+        rerankers: RerankingOptions = RerankingOptions(),  # noqa: B008
         command: dict[str, Any] | None = None,
         **options: Any,
     ) -> tuple[Replica, list[InputPart]]:
@@ -58,7 +60,7 @@ def make(tmp_path: Path, learnt: Translator) -> Callable[..., tuple[Replica, lis
             options=FileOptions(chunk=2, **options),
             search=search,
             constraints=constraints,
-            rerankers=RerankingModels(),
+            rerankers=rerankers,
         )
         with job.file.open() as stream:
             return Replica(job), list(cut_lines(stream, "in.txt", 4))
@@ -73,8 +75,9 @@ def test_parts_are_the_whole(make: Any, learnt: Translator, tmp_path: Path, case
         result = replica(as_row(part))
         assert result["lines"] == part.lines and result["error"] == ""
     joined = b"".join(replica.job.output.file(part).read() for part in parts)
-    whole = {name: value for name, value in case.items() if name not in ("search", "constraints")}
-    for group in (case.get("search", DEFAULT_SEARCH), case.get("constraints", Constraints())):
+    whole = {name: value for name, value in case.items() if name not in ("search", "constraints", "rerankers")}
+    groups = DEFAULT_SEARCH, Constraints(), RerankingOptions()
+    for group in map(case.get, ("search", "constraints", "rerankers"), groups):
         whole |= vars(group)
     if "constraints_file" in whole:
         whole["constraints_file"] = tmp_path / "asked.jsonl"

@@ -1,16 +1,22 @@
 """Reranking by weighted sums, with default, given and tuned weights."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from saccade.data import TextPair
 from saccade.decode import Reranker, RerankingWeights, Search, Translation, Translator, score_pairs
+from saccade.decode.language_models import TextNetwork
 from saccade.errors import UserError
 from saccade.models import MODELS
+from saccade.models.elman1990 import Elman1990
+from saccade.ngrams.scores import TextModel
 from saccade.text import Policy, Vocabularies, words
 
 FIVE = Search(beam=5, n_best=5)
@@ -25,14 +31,20 @@ def channel(untrained: Any, vocabularies: Vocabularies) -> Translator:
     return Translator(untrained("bahdanau2014"), vocabularies, "cpu")
 
 
-def test_score_is_the_weighted_sum_of_features(learnt: Translator, channel: Translator) -> None:
+@pytest.fixture(scope="module")
+def prior(untrained: Any, vocabularies: Vocabularies) -> TextModel:
+    size = len(vocabularies.target)
+    network = Elman1990(Elman1990.PRESETS["tiny"], size, size).eval()
+    return TextNetwork(Translator(network, vocabularies, "cpu"))
+
+
+def test_score_is_the_weighted_sum_of_features(learnt: Translator, channel: Translator, prior: TextModel) -> None:
     weights = {"model": 1.0, "length": 0.5, "right_to_left": 0.3, "channel": 2.0, "prior": 0.7}
     reranker = Reranker(
         translator=learnt,
         right_to_left=turned(learnt),
         channel=channel,
-        prior=channel,
-        prior_source="text",
+        prior=prior,
         weights=weights,
     )
     results = learnt.translate(["the black cat sleeps", "", "a dog eats"], FIVE)
@@ -45,13 +57,11 @@ def test_score_is_the_weighted_sum_of_features(learnt: Translator, channel: Tran
         if not before.source:
             continue
         for result in after.n_best:
-            pairs = [(result.source, result.text), (result.text, result.source), ("text", result.text)]
-            (right,), (back,), (alone,) = (
-                score_pairs(model, [pair])
-                for model, pair in zip((turned(learnt), channel, channel), pairs, strict=True)
-            )
+            (right,) = score_pairs(turned(learnt), [(result.source, result.text)])
+            (back,) = score_pairs(channel, [(result.text, result.source)])
+            (alone,) = prior.score_texts([result.text])
             expected = np.mean(result.token_log_probs) + 0.5 * len(words(result.text)) / len(words(result.source))
-            expected += 0.3 * right.mean + 2 * back.mean + 0.7 * alone.mean
+            expected += 0.3 * right.mean + 2 * back.mean + 0.7 * alone.log_probability / alone.words
             assert result.score == pytest.approx(expected, abs=1e-4)
     streamed = [*reranker.rerank_stream(iter(results), chunk=2)]
     assert [[result.text for result in few.n_best] for few in streamed] == [
@@ -95,6 +105,34 @@ def test_tuning_improves_the_metric(learnt: Translator, tmp_path: Path) -> None:
     assert RerankingWeights.load(tmp_path / "weights.json") == tuned
     with pytest.raises(UserError, match="chrf or bleu, got 'ter'"):
         reranker.tune(drawn, references, "ter")  # type: ignore[arg-type]
+
+
+@settings(deadline=None, max_examples=30)
+@given(orders=st.lists(st.permutations(range(5)), min_size=3, max_size=3))
+def test_tuned_weights_never_score_below_the_search(learnt: Translator, orders: list[list[int]]) -> None:
+    """Whatever the order in which the search puts the hypotheses, and however bad the models that judge them are."""
+    texts = ["le chat dort", "le chat", "un chien mange", "le chat noir dort", "chat chat chat"]
+    results = []
+    for order in orders:
+        first, *others = [
+            Translation(
+                source="the cat",
+                text=texts[place],
+                tokens=(),
+                score=-rank,
+                log_prob=-1.0,
+                token_log_probs=(-float(place),),
+                ended=True,
+            )
+            for rank, place in enumerate(order)
+        ]
+        results.append(replace(first, alternatives=tuple(others)))
+    reranker = Reranker(translator=learnt, right_to_left=turned(learnt))
+    tuned = reranker.tune(results, ["le chat dort", "le chat noir dort", "un chien mange"])
+    assert tuned.after >= tuned.before
+    chosen = replace(reranker, weights=tuned.weights).rerank(results)
+    if not any(tuned.weights.values()):
+        assert [each.text for each in chosen] == [each.text for each in results]
 
 
 def test_channel_does_not_score_the_tag(learnt: Translator) -> None:

@@ -10,7 +10,8 @@ from saccade.data.storage import StoredFile
 from saccade.decode import Translator
 from saccade.decode.cluster.part_folder import PartFolder, join_parts
 from saccade.decode.cluster.replica import CorpusJob, Replica, as_row
-from saccade.decode.options import DEFAULT_SEARCH, Constraints, EngineOptions, FileOptions, RerankingModels
+from saccade.decode.engines.options import EngineOptions
+from saccade.decode.options import DEFAULT_SEARCH, Constraints, FileOptions, RerankingOptions
 from saccade.errors import UserError
 from saccade.journal import describe_command
 
@@ -41,7 +42,7 @@ def translate(table: Any, tmp_path: Path, learnt: Translator, suffix: str = ".pa
         options=FileOptions(chunk=2, **options),
         search=DEFAULT_SEARCH.with_options(n_best=2),
         constraints=Constraints(),
-        rerankers=RerankingModels(),
+        rerankers=RerankingOptions(),
     )
     with source.open() as stream:
         parts: list[InputPart] = list(cut_rows(stream, table.num_rows, 2))

@@ -123,7 +123,9 @@ class CoOccurrences:
             chunks.append((chunk, keys, places))
         known = cls(_merge([keys for _, keys, _ in chunks]), width)
         blocks = []
-        for chunk, keys, places in chunks:
+        chunks.reverse()
+        while chunks:  # they are as large as the blocks: each chunk is freed as soon as its blocks exist
+            chunk, keys, places = chunks.pop()
             entries = known._find(keys)[places]
             ends = np.cumsum([group.links for group in chunk])
             for group, of_group in zip(chunk, np.split(entries, ends[:-1]), strict=True):

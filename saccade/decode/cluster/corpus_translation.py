@@ -21,8 +21,9 @@ from saccade.decode.batch_sizes import choose_chunk
 from saccade.decode.cluster.options import ClusterOptions
 from saccade.decode.cluster.part_folder import PartFolder, join_parts
 from saccade.decode.cluster.replica import CorpusJob, Replica, as_row
+from saccade.decode.engines.options import EngineOptions
 from saccade.decode.file_translation import FileTranslation, check_constraint_count, check_options, read_constraints
-from saccade.decode.options import Constraints, EngineOptions, FileOptions, RerankingModels, Search
+from saccade.decode.options import Constraints, FileOptions, RerankingOptions, Search
 from saccade.decode.translator import Translator
 from saccade.errors import Progress, UserError, count_up, plural, say
 from saccade.journal import describe_command
@@ -41,7 +42,7 @@ def translate_corpus(
     options: FileOptions,
     search: Search,
     constraints: Constraints,
-    rerankers: RerankingModels,
+    rerankers: RerankingOptions,
     engine: EngineOptions,
     cluster: ClusterOptions,
     *,

@@ -14,8 +14,9 @@ from saccade.data.parts import InputPart, read_part
 from saccade.data.storage import StoredFile
 from saccade.decode.cluster.part_folder import PartFolder
 from saccade.decode.engines.choice import EngineChoice, EngineRequest
+from saccade.decode.engines.options import EngineOptions
 from saccade.decode.file_translation import FileTranslation, RecordFile, explain_search
-from saccade.decode.options import Constraints, EngineOptions, FileOptions, RerankingModels, Search
+from saccade.decode.options import Constraints, FileOptions, RerankingOptions, Search
 from saccade.decode.translator import Translator
 from saccade.errors import UserError
 from saccade.journal import DirectOutput, describe_command, explain_changes
@@ -37,7 +38,7 @@ class CorpusJob:
     options: FileOptions
     search: Search
     constraints: Constraints
-    rerankers: RerankingModels
+    rerankers: RerankingOptions
 
     @property
     def writes_table(self) -> bool:

@@ -1,7 +1,6 @@
 """Which engine searches for translations, and why."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,7 +8,8 @@ from typing import Any, NamedTuple
 from saccade.decode.engines.comparison import LEAST_IDENTICAL, read_comparison
 from saccade.decode.engines.conversion import why_not_exported
 from saccade.decode.engines.engine import CTranslate2Engine
-from saccade.decode.options import Constraints, EngineOptions, FileOptions, RerankingModels, Search
+from saccade.decode.engines.options import EngineOptions
+from saccade.decode.options import Constraints, FileOptions, RerankingOptions, Search
 from saccade.decode.translator import Translator
 from saccade.errors import UserError
 from saccade.fast_paths import FastPath
@@ -33,12 +33,11 @@ class EngineRequest(NamedTuple):
         file_options: FileOptions,
         search: Search,
         constraints: Constraints,
-        rerankers: RerankingModels,
+        rerankers: RerankingOptions,
         options: EngineOptions,
     ) -> "EngineRequest":
         """The request of `saccade translate` with these options."""
-        if file_options.reranks(rerankers):
-            search = replace(search, n_best=search.beam)
+        search = rerankers.search_all(search)
         return cls(search, options, constraints != Constraints(), file_options.tree is not None)
 
 

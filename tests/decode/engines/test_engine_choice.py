@@ -13,7 +13,8 @@ from saccade.decode import Constraints, Search, Translator
 from saccade.decode.engines import choice
 from saccade.decode.engines.choice import EngineChoice, EngineRequest
 from saccade.decode.engines.comparison import FOLDER, RECORD, ExportRecord
-from saccade.decode.options import DEFAULT_SEARCH, EngineOptions, FileOptions, RerankingModels
+from saccade.decode.engines.options import EngineOptions
+from saccade.decode.options import DEFAULT_SEARCH, FileOptions, RerankingOptions
 from saccade.errors import UserError
 from saccade.ranges import OptionError
 
@@ -90,15 +91,15 @@ def test_int8_and_torch_contradict_each_other() -> None:
 
 
 def test_the_options_of_a_file_decide(learnt: Translator, tmp_path: Path) -> None:
-    def explain(options: FileOptions, constraints: Constraints, rerankers: RerankingModels) -> str | None:
+    def explain(options: FileOptions, constraints: Constraints, rerankers: RerankingOptions) -> str | None:
         request = EngineRequest.for_file(options, DEFAULT_SEARCH, constraints, rerankers, AUTO)
         return EngineChoice(learnt).explain(request).reason
 
-    assert explain(FileOptions(), Constraints(), RerankingModels()) is None
-    assert "tree" in str(explain(FileOptions(tree=tmp_path / "tree"), Constraints(), RerankingModels()))
-    assert "words" in str(explain(FileOptions(), Constraints(include=("chat",)), RerankingModels()))
-    assert "differ" in str(explain(FileOptions(mbr="chrf"), Constraints(), RerankingModels()))
-    assert "differ" in str(explain(FileOptions(), Constraints(), RerankingModels(channel=tmp_path)))
+    assert explain(FileOptions(), Constraints(), RerankingOptions()) is None
+    assert "tree" in str(explain(FileOptions(tree=tmp_path / "tree"), Constraints(), RerankingOptions()))
+    assert "words" in str(explain(FileOptions(), Constraints(include=("chat",)), RerankingOptions()))
+    assert "differ" in str(explain(FileOptions(), Constraints(), RerankingOptions(mbr="chrf")))
+    assert "differ" in str(explain(FileOptions(), Constraints(), RerankingOptions(channel=tmp_path)))
 
 
 def test_changed_weights_are_converted_again(model_folder: Path) -> None:
