@@ -215,6 +215,24 @@ def ngrams() -> str:
     return table(["order", "n-grams", "perplexity", "without unknown words"], rows, right=True)
 
 
+def pretraining() -> str:
+    """BLEU and chrF of systems with and without pre-training, and their updates."""
+    found = json.loads((RESULTS / "pretraining.json").read_text(encoding="utf-8"))
+    rows = []
+    for name, one in found["systems"].items():
+        *texts, pairs = (f"{step['updates']:,}" for step in one["steps"])
+        scores = [f"{one[part][metric]:.1f}" for part in ("test", "valid") for metric in ("bleu", "chrf")]
+        rows.append([name, texts[0] if texts else "0", pairs, f"{one['parameters']:,}", *scores])
+    counts, made = found["data"], found["provenance"]
+    head = ["", "updates on texts", "on pairs", "parameters", "BLEU", "chrF", "BLEU, validation", "chrF, validation"]
+    return table(head, rows, right=True) + (
+        f"\n\n{counts['pairs']:,} pairs, {counts['texts']:,} texts; scored on {counts['test']:,} pairs that no system "
+        f"saw, and on the {counts['valid']} pairs of validation. Batches of {found['options']['tokens']:,} tokens, "
+        f"one run each with seed {made['seed']}; {made['machine']['cpu']}, one thread, torch "
+        f"{made['versions']['torch']}, {made['date'][:10]}."
+    )
+
+
 def word_vectors() -> str:
     """Word vectors beside gensim's: the median speed, and the mean correlations with their intervals."""
     found = json.loads((RESULTS / "word-vectors.json").read_text(encoding="utf-8"))

@@ -24,10 +24,12 @@ from saccade.evaluation.options import EvaluateOptions
 from saccade.public_data.options import GetOptions
 from saccade.ranges import Help, describe_option, field_hints, find_metadata
 from saccade.tour import TourOptions
+from saccade.train.pretraining import PretrainingRequest
 from saccade.train.request import TrainingRequest
 
 OPTIONS = {
     "saccade train": TrainingRequest,
+    "saccade pretrain": PretrainingRequest,
     "saccade translate": FileOptions,
     "saccade translate (reranking)": RerankingOptions,
     "saccade translate (engine)": EngineOptions,
@@ -79,7 +81,10 @@ def _parameters(call: Callable[..., Any]) -> Iterator[str]:
         if parameter.kind is kinds.KEYWORD_ONLY and not starred:
             starred = True
             yield "*"
-        if parameter.kind is kinds.VAR_KEYWORD:
+        if parameter.kind is kinds.VAR_POSITIONAL:
+            starred = True
+            yield f"*{name}"
+        elif parameter.kind is kinds.VAR_KEYWORD:
             yield f"**{name}"
         elif parameter.default is kinds.empty:
             yield name

@@ -58,6 +58,7 @@ PAGES = (
     "docs/words.md",
     "docs/language-models.md",
     "docs/scoring.md",
+    "docs/pretraining.md",
 )
 PAPERS = "../saccade/attention/papers.py"
 NEW_PAGE = """# {name}
@@ -286,6 +287,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "scaling-estimate": scaling_tables.estimate,
     "word-vectors": measured.word_vectors,
     "ngrams": measured.ngrams,
+    "pretraining": measured.pretraining,
     "reranking": measured.reranking,
     "zoo": partial(zoo, MODELS, "the source"),
     "zoo-languages": partial(zoo, LANGUAGE_MODELS, "the words before"),

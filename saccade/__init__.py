@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from saccade.api import list_attentions as list_attentions
     from saccade.api import list_models as list_models
     from saccade.api import list_tasks as list_tasks
+    from saccade.api import pretrain as pretrain
     from saccade.api import run_tour as run_tour
     from saccade.attention import ATTENTIONS as ATTENTIONS
     from saccade.attention import Attention as Attention

@@ -18,6 +18,7 @@ from saccade.provenance import recording_call
 from saccade.public_data.options import GetOptions
 from saccade.ranges import change_options, share_options
 from saccade.tour import TourOptions
+from saccade.train.pretraining import PretrainingRequest, pretrain_model
 from saccade.train.request import TrainingRequest, train_model
 from saccade.trained_model import Model, load
 
@@ -46,9 +47,7 @@ def fit(
     DataFrame. `options` are the options of `saccade train`: `out="my-model", budget="10m"`. After each validation,
     `progress` is called with the number of updates so far.
     """
-    if isinstance(settings, Mapping):
-        settings = [f"{key}={json.dumps(value)}" for key, value in settings.items()]
-    options |= {"settings": settings, "targets": None if targets is None else str(targets)}
+    options |= {"settings": _as_assignments(settings), "targets": None if targets is None else str(targets)}
     if not isinstance(pairs, str | Path):
         pairs = _save_pairs(pairs, options)
     outcome = train_model(change_options(TrainingRequest(pairs=str(pairs)), options), progress=progress)
@@ -57,6 +56,35 @@ def fit(
     if not outcome.finished:
         raise UserError(f"{outcome.folder}: {outcome.reason}; call fit(…, resume=True) to continue")
     return load(outcome.folder, device=device)
+
+
+@recording_call
+def pretrain(
+    *texts: str | Path,
+    settings: Mapping[str, Any] | Sequence[str] = (),
+    progress: Progress | None = None,
+    **options: Any,
+) -> Path:
+    """Train a model to restore corrupted texts, one per line, and return its folder: `fit(pairs, init_from=folder)`
+    starts from it.
+
+    `options` are the options of `saccade pretrain`: `pairs="pairs.tsv", out="pretrained", budget="30m"`. After each
+    validation, `progress` is called with the number of updates so far.
+    """
+    options |= {"settings": _as_assignments(settings)}
+    request = change_options(PretrainingRequest(texts=tuple(map(str, texts))), options)
+    outcome = pretrain_model(request, progress=progress)
+    if outcome.diverged:
+        raise outcome.error()
+    if not outcome.finished:
+        raise UserError(f"{outcome.folder}: {outcome.reason}; call pretrain(…, resume=True) to continue")
+    return outcome.folder
+
+
+def _as_assignments(settings: Mapping[str, Any] | Sequence[str]) -> Sequence[str]:
+    if isinstance(settings, Mapping):
+        return [f"{key}={json.dumps(value)}" for key, value in settings.items()]
+    return settings
 
 
 def _save_pairs(pairs: Any, options: dict[str, Any]) -> Path:

@@ -34,9 +34,16 @@ def load_members(folder: Path, device: str, *, trust_code: bool, ensemble: Ensem
     from saccade.decode.ensemble import combine
     from saccade.decode.loading import load_translator
     from saccade.device import limit_threads
+    from saccade.model_folder import PRETRAINED, load_config
 
     folders = [folder, *ensemble.ensemble]
     translators = {str(place): load_translator(place, device=device, trust_code=trust_code) for place in folders}
+    for name in translators:
+        if PRETRAINED in load_config(Path(name)).extra:
+            say(
+                f"{name}: pre-trained on texts, so it restores its input and does not translate; train it on pairs: "
+                f"saccade train PAIRS --init-from {name}"
+            )
     translator = translators[str(folder)]
     if len(folders) > 1:
         translator = combine(translators, average=ensemble.average, weights=ensemble.shares)

@@ -35,6 +35,7 @@ from saccade.errors import UserError
 from saccade.files import parse_json
 
 FORMAT = 1
+PRETRAINED = "pretrained"  # among the extra values of a model that has learnt to restore texts, and nothing else yet
 
 _VERSIONS = {"format": FORMAT, "saccade": __version__}
 _CONFIG, _WEIGHTS = "config.json", "model.safetensors"

@@ -122,6 +122,7 @@ CLI_IMPORTS = {
     "saccade.provenance": {"recorded_command"},
     "saccade.trained_model": {"TEN_HYPOTHESES", "load"},  # `load` is saccade.load
     "saccade.train.request": {"TrainingRequest", "train_model"},  # which saccade.fit calls, too
+    "saccade.train.pretraining": {"PretrainingRequest", "pretrain_model"},  # which saccade.pretrain calls, too
     "saccade.tour": {"TourOptions"},
     "saccade.align.options": None,
     "saccade.comparison.options": None,

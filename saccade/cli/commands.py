@@ -12,6 +12,7 @@ from saccade.cli.get import get
 from saccade.cli.list import attentions, models, tasks
 from saccade.cli.lm import app as lm
 from saccade.cli.options import Command, common_options
+from saccade.cli.pretrain import pretrain
 from saccade.cli.rerank import rerank
 from saccade.cli.score import score
 from saccade.cli.shortlist import shortlist
@@ -31,6 +32,7 @@ app = typer.Typer(
 app.command("try")(try_)
 MODEL_COMMANDS: list[Command] = [
     train,
+    pretrain,
     sweep,
     translate,
     score,

@@ -14,7 +14,7 @@ from torch import Tensor
 from saccade.data.background import build_ahead
 from saccade.data.corpus import PairWindow, Places, WindowSource
 from saccade.data.shapes import MOST_SHAPES, BatchShape, ShapePlan
-from saccade.data.texts import TextForm
+from saccade.data.texts import WindowForm
 from saccade.errors import plural
 from saccade.text import BOS, EOS, PAD
 
@@ -176,7 +176,7 @@ class Batches:
     In the first `both_directions` epochs, half of the pairs go from target to source, in batches of their own: pairs of
     odd index in odd epochs, the others in even ones. Two epochs have every pair in both directions.
 
-    `form` makes of a window of texts what is learnt from it (`saccade.data.texts`).
+    `form` makes of a window of texts what is learnt from it (`saccade.data.texts`, `saccade.data.corruption`).
     """
 
     def __init__(
@@ -188,7 +188,7 @@ class Batches:
         shapes: int = MOST_SHAPES,
         pinned: bool = False,
         both_directions: int = 0,
-        form: TextForm | None = None,
+        form: WindowForm | None = None,
     ) -> None:
         self.pairs, self.draw, self.form = pairs, pairs.window, form
         self.tokens, self.seed = tokens, seed

@@ -4,14 +4,15 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from saccade.errors import UserError
 from saccade.text import HasTexts
 
 Fields = tuple[str, str]
+PairSide = Literal["source", "target"]
 DEFAULT_FIELDS: Fields = ("source", "target")
 
 Mark = tuple[int, ...]
@@ -70,17 +71,27 @@ class ListedPairs(PairSource):
 
 
 @dataclass(frozen=True)
-class ReversedPairs(PairSource):
+class DerivedPairs(PairSource):
+    """Pairs that are made of other pairs, one of each."""
+
     pairs: PairSource
 
+    @property
+    @abstractmethod
+    def change(self) -> str:
+        """What is done to the other pairs, in a word."""
+
+    @abstractmethod
+    def derive(self, pair: TextPair) -> TextPair: ...
+
     def __str__(self) -> str:
-        return f"{self.pairs}, reversed"
+        return f"{self.pairs}, {self.change}"
 
     def marked(self, mark: Mark | None = None) -> MarkedPairs:
-        return ((mark, TextPair(pair.target, pair.source)) for mark, pair in self.pairs.marked(mark))
+        return ((mark, self.derive(pair)) for mark, pair in self.pairs.marked(mark))
 
     def digest(self) -> str:
-        return f"reversed {self.pairs.digest()}"
+        return f"{self.change} {self.pairs.digest()}"
 
     def size(self) -> int:
         return self.pairs.size()
@@ -88,8 +99,18 @@ class ReversedPairs(PairSource):
     def version(self) -> tuple[int, ...]:
         return self.pairs.version()
 
-    def in_memory(self) -> PairSource:
-        return ReversedPairs(self.pairs.in_memory())
+    def in_memory(self) -> Self:
+        return replace(self, pairs=self.pairs.in_memory())
+
+
+@dataclass(frozen=True)
+class ReversedPairs(DerivedPairs):
+    @property
+    def change(self) -> str:
+        return "reversed"
+
+    def derive(self, pair: TextPair) -> TextPair:
+        return TextPair(pair.target, pair.source)
 
 
 def is_empty(pair: HasTexts) -> bool:

@@ -1,20 +1,21 @@
 """Texts instead of pairs: what language models learn from.
 
 Until batches are cut, a text is a pair of two equal sides, so that reading, cleaning, holding out, vocabularies, caches
-and streams serve texts as they serve pairs. `TextForm` then makes of each window what the model learns: targets without
-sources. By default, each line is a text. In blocks, the lines follow one another, and a line ends with `LINE_END`.
+and streams serve texts as they serve pairs. A form then makes of each window what the model learns: `TextForm`, targets
+without sources; `saccade.data.corruption.Corruption`, sources that are corrupted targets. By default, each line is a
+text. In blocks, the lines follow one another, and a line ends with `LINE_END`.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 import numpy as np
 
 from saccade.data.corpus import PairWindow, Side
 from saccade.data.formats import PairFiles
-from saccade.data.sources import ListedPairs, Mark, MarkedPairs, TextPair
+from saccade.data.sources import DerivedPairs, ListedPairs, Mark, MarkedPairs, PairSide, TextPair
 from saccade.data.text_files import File, marked_lines
 
 LINE_END = "␤"  # a line end inside a text; texts are lines
@@ -61,6 +62,34 @@ class ListedTexts(ListedPairs):
 
 
 @dataclass(frozen=True)
+class SideTexts(DerivedPairs):
+    """The texts on one side of pairs."""
+
+    side: PairSide
+    unit: ClassVar[str] = "text"
+
+    @property
+    def change(self) -> str:
+        return f"{self.side}s"
+
+    def derive(self, pair: TextPair) -> TextPair:
+        text: str = getattr(pair, self.side)
+        return TextPair(text, text)
+
+
+class WindowForm(Protocol):
+    """What is learnt from a window of texts. It depends on the seed and the window's place alone."""
+
+    @property
+    def block(self) -> int | None:
+        """The tokens of a text that continues across lines; None: each line is a text."""
+
+    def __call__(self, window: PairWindow, seed: int, epoch: int, number: int, /) -> PairWindow: ...
+    def longest_sides(self, sides: tuple[int, int], /) -> tuple[int, int]:
+        """The most tokens of a source and of a target, of texts whose sides have so many."""
+
+
+@dataclass(frozen=True)
 class TextForm:
     """What is learnt from a window of texts: each of them or, with `block`, so many tokens at a time. The blocks of
     another epoch are cut at other places."""
@@ -73,7 +102,6 @@ class TextForm:
         return replace(window, source=_blank(len(window.target.lengths)))
 
     def longest_sides(self, sides: tuple[int, int]) -> tuple[int, int]:
-        """The most tokens of a source and of a target, of texts whose sides have so many."""
         return 0, sides[1] if self.block is None else self.block - 1
 
     def _cut(self, window: PairWindow, random: np.random.Generator) -> PairWindow:

@@ -17,7 +17,7 @@ import torch
 from saccade import config, tasks
 from saccade.attention.table import build as build_attention
 from saccade.errors import plural
-from saccade.model_folder import ModelConfig
+from saccade.model_folder import PRETRAINED, ModelConfig
 from saccade.models.table import find_model
 from saccade.text import Policy
 from saccade.train.data_options import Data
@@ -60,9 +60,10 @@ def choose_recipe(
     `model` is the user's choice, `initial` a model to train further; `minutes` and `updates` limit the training."""
     requested = config.override({}, settings).get("model")
     requested = requested if isinstance(requested, dict) else {}
-    reasons = [f"{plural(facts.pairs, 'pair')} of about {facts.mean_words:.0f} source words"]
+    items = ("text", "words") if facts.texts else ("pair", "source words")
+    reasons = [f"{plural(facts.pairs, items[0])} of about {facts.mean_words:.0f} {items[1]}"]
     if initial is not None:
-        chosen, reason = _train_further(data, facts, initial)
+        chosen, reason = _train_further(data, facts, initial, updates)
         reasons.append(reason)
     else:
         chosen, choices = _choose(data, facts, model, requested.get("preset"), minutes, updates)
@@ -82,7 +83,7 @@ def choose_recipe(
         reasons[-1] += "; as requested: " + ", ".join(f"{key} {value}" for key, value in sizes.items())
     if train.r_drop:
         reasons.append(f"R-Drop with weight {train.r_drop:g} against overfitting: each batch is computed twice")
-    if train.judge == "loss":
+    if train.judge == "loss" != facts.judge:
         reasons.append("there is little time for validations, so the best model is chosen by its loss (train.judge)")
     if train.judge == facts.judge == "exact":
         reasons.append("texts are single words, so the best model is chosen by exact matches (train.judge)")
@@ -104,14 +105,23 @@ def _refuses_r_drop(chosen: Recipe, settings: Sequence[str]) -> bool:
     return any(has_sampled_attention(build_attention(name, query_dim=8, memory_dim=8, width=8)) for name in names)
 
 
-def _train_further(data: Data, facts: Facts, initial: ModelConfig) -> tuple[Recipe, str]:
-    """Keep the model and its settings; smaller steps, so that the first of them do not undo what was learnt."""
-    settings = config.from_dict(find_model(initial.model).config_type, initial.config, "config.json", "config")
-    usual = plan_training(initial.model, ModelPlan(settings, "", usual_schedule(initial.model)), facts, data.vocabulary)
-    train = replace(usual, lr=usual.lr * _FURTHER)
-    recipe = Recipe(data=data, model=initial.model, settings=settings, train=train)
-    share = f"{_FURTHER:g} of the usual learning rate"
-    return recipe, f"{initial.model} trained further: its vocabulary and settings, and {share}"
+def _train_further(data: Data, facts: Facts, initial: ModelConfig, updates: int | None) -> tuple[Recipe, str]:
+    """Keep the model and its settings. After pairs, smaller steps, so that the first of them do not undo what was
+    learnt. After texts, the steps and the dropout that suit these pairs: translation is yet to be learnt."""
+    name = initial.model
+    settings = config.from_dict(find_model(name).config_type, initial.config, "config.json", "config")
+    plan, is_pretrained = ModelPlan(settings, "", usual_schedule(name)), PRETRAINED in initial.extra
+    if is_pretrained:
+        dropout = list_plans(name, None, facts, "all")[0].settings.dropout
+        plan = plan._replace(settings=replace(settings, dropout=dropout))
+    train = plan_training(name, plan, facts, data.vocabulary)
+    if is_pretrained and updates is not None:
+        plan, train = _adapt(plan, name, facts, data.vocabulary, tokens=train.batch_tokens, updates=updates)
+    if not is_pretrained:
+        train = replace(train, lr=train.lr * _FURTHER)
+    rate = f"dropout {plan.settings.dropout:g}" if is_pretrained else f"{_FURTHER:g} of the usual learning rate"
+    reason = f"{name} {'pre-trained on texts' if is_pretrained else 'trained further'}: its vocabulary and settings"
+    return Recipe(data=data, model=name, settings=plan.settings, train=train), f"{reason}, and {rate}"
 
 
 def _choose(
@@ -124,6 +134,8 @@ def _choose(
     plans = list_plans(name, preset, facts, "all" if data.joint else "target")
     if not facts.cuda:
         plans = [plan for plan in plans if _suits_cpu(plan, minutes)]
+    if facts.texts:  # the corruption differs in each epoch, so that little is learnt by heart
+        plans = [plan for plan in plans if not plan.schedule.r_drop]
     plan, train, pace = plans[0], plan_training(name, plans[0], facts, data.vocabulary), []
     if minutes is not None:
         within = _within(minutes, name, plans, facts, data.vocabulary)

@@ -7,9 +7,11 @@ from typing import Annotated, Literal
 
 from saccade import tasks
 from saccade.data import Cleaning, Fields, PairFiles, PairSource, open_pairs
+from saccade.data.corruption import Corruption
 from saccade.data.formats import has_named_fields
 from saccade.data.shapes import MOST_SHAPES
-from saccade.data.texts import TextFiles, TextForm
+from saccade.data.sources import PairSide
+from saccade.data.texts import SideTexts, TextFiles, TextForm, WindowForm
 from saccade.errors import UserError
 from saccade.names import hub_name, is_stdin, task_name
 from saccade.ranges import (
@@ -40,6 +42,7 @@ class WeightedCorpus(Checked):
     fields: Annotated[Fields | None, Help("As data.fields.")] = None
     reverse: Annotated[bool, Help("Learn to translate from target to source.")] = False
     tag: Annotated[str | None, Help("A word before each source that tells the model what to do, such as <fr>.")] = None
+    side: Annotated[PairSide | None, Help("Learn the texts of one side of the pairs; for contents = 'text'.")] = None
     weight: Annotated[float, Range(above=0, most=1_000_000), Help("Number of passes over this corpus per epoch.")] = 1.0
     valid: Annotated[str | None, Help("As data.valid; tagged and reversed like the training pairs.")] = None
     valid_targets: Annotated[str | None, Help("As data.valid_targets.")] = None
@@ -53,6 +56,7 @@ class WeightedCorpus(Checked):
 
     def __str__(self) -> str:
         parts = [self.pairs, "reversed" if self.reverse else "", f"tagged {self.tag}" if self.tag else ""]
+        parts.append(f"{self.side}s" if self.side else "")
         return ", ".join(part for part in (*parts, f"{self.weight:g} times" if self.weight != 1 else "") if part)
 
     @property
@@ -64,20 +68,24 @@ class WeightedCorpus(Checked):
         assert self.task is not None
         return tasks.task(self.task).pairs(count, seed=1, split=split, words=self.words or words)
 
-    def open(self, form: TextForm | None = None) -> PairSource:
+    def open(self, form: WindowForm | None = None) -> PairSource:
         """The pairs, or the texts that are learnt in a `form`."""
-        if form is not None:
+        if form is not None and self.side is None:
             return TextFiles.of(self.pairs, form.block)
-        return open_pairs(self.pairs, self.targets, fields=self.fields, reverse=self.reverse)
+        return self._one_side(open_pairs(self.pairs, self.targets, fields=self.fields, reverse=self.reverse))
 
-    def open_valid(self, form: TextForm | None = None) -> PairSource | None:
+    def _one_side(self, pairs: PairSource) -> PairSource:
+        """The texts on the side that is learnt, or the pairs if both are."""
+        return pairs if self.side is None else SideTexts(pairs, self.side)
+
+    def open_valid(self, form: WindowForm | None = None) -> PairSource | None:
         if self.valid is None:
             return None
-        if form is not None:
+        if form is not None and self.side is None:
             return TextFiles.of(self.valid, form.block)
         alike = _has_names(self.valid) or not _has_names(self.pairs)  # a plain TSV may go with pairs in any form
         fields = self.fields if alike and self.valid_targets is None else None
-        return open_pairs(self.valid, self.valid_targets, fields=fields, reverse=self.reverse)
+        return self._one_side(open_pairs(self.valid, self.valid_targets, fields=fields, reverse=self.reverse))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,8 +97,10 @@ class Data(Checked):
     fields: Annotated[Fields | None, Help("Names of the source's and target's fields, or column numbers.")] = None
     corpora: tuple[WeightedCorpus, ...] = ()  # several corpora to mix, instead of data.pairs
     contents: Annotated[
-        Literal["pairs", "text"], Help("What the files contain: pairs, or text, which a language model learns.")
+        Literal["pairs", "text"],
+        Help("What the files contain: pairs, or text, for language models and for pre-training."),
     ] = "pairs"
+    noise: Corruption | None = None  # corrupt the texts, and learn to restore them: pre-training
     block: Annotated[
         BlockLength | None,
         Help("Learn blocks of so many tokens across the lines; none: each line is a text."),
@@ -164,9 +174,14 @@ class Data(Checked):
 
     def _check_contents(self) -> None:
         if self.contents == "pairs":
-            if self.block is not None:
-                raise OptionError("block", "is for a text: set contents = 'text', or leave it out")
+            sides = [corpus.side for corpus in self.corpora if corpus.side is not None]
+            of_text = {"block": self.block, "noise": self.noise, "corpora": sides}
+            if given := [name for name, value in of_text.items() if value]:
+                what = "has a side, which is" if given[0] == "corpora" else "is"
+                raise OptionError(given[0], f"{what} for a text: set contents = 'text', or leave it out")
             return
+        if self.noise is not None:
+            self._check_noise()
         of_pairs = {
             "targets": self.targets,
             "fields": self.fields,
@@ -179,13 +194,24 @@ class Data(Checked):
         }
         if given := [name for name, value in of_pairs.items() if value]:
             raise OptionError("contents", f"are a text, which has one side: leave {given[0]} out")
-        if unreadable := [c.pairs for c in self.all_corpora if c.task is not None or hub_name(c.pairs) is not None]:
-            raise OptionError("contents", f"are a text, but {unreadable[0]} has pairs: give a file of text")
+        whole = [corpus.pairs for corpus in self.all_corpora if corpus.side is None and hub_name(corpus.pairs)]
+        if unreadable := [*whole, *(corpus.pairs for corpus in self.all_corpora if corpus.task is not None)]:
+            raise OptionError("contents", f"are a text, but {unreadable[0]} has pairs: give a file")
+
+    def _check_noise(self) -> None:
+        if self.block is not None:
+            raise OptionError("block", "is for language models; pre-training restores lines: leave block or noise out")
+        if self.right_to_left:
+            raise OptionError("noise", "restores texts from left to right: leave right_to_left out")
+        if not self.vocabulary.byte_fallback:
+            raise OptionError("noise", "hides tokens by <unk>, which must not be in a text: leave byte_fallback true")
 
     @property
-    def form(self) -> TextForm | None:
+    def form(self) -> WindowForm | None:
         """How texts are learnt; None: pairs are."""
-        return TextForm(self.block) if self.contents == "text" else None
+        if self.contents == "pairs":
+            return None
+        return TextForm(self.block) if self.noise is None else self.noise
 
     @property
     def most_tokens(self) -> int:

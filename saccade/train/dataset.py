@@ -23,7 +23,7 @@ from saccade.data import (
 )
 from saccade.data.cache import TaskPairs
 from saccade.data.selection import SelectedPairs, Survey
-from saccade.data.texts import ListedTexts, TextForm
+from saccade.data.texts import ListedTexts, WindowForm
 from saccade.decode import load_vocabularies
 from saccade.errors import UserError
 from saccade.text import Placeholders, Vocabularies, words
@@ -40,7 +40,7 @@ _SAMPLE = 1_000  # pairs, to see whether a borrowed vocabulary knows their token
 class Dataset:
     vocabularies: Vocabularies
     corpus: Corpus | Mixture | Stream  # for batches …
-    form: TextForm | None  # … and what they make of it, if it has texts
+    form: WindowForm | None  # … and what they make of it, if it has texts
     valid: Sequence[TextPair]
     valid_corpus: Corpus
     longest_source: int  # words of the longest training source
@@ -280,6 +280,11 @@ def _borrow(data: Data, place: Path) -> Vocabularies:
         if tag not in vocabularies.source.tags:
             names = ", ".join(vocabularies.source.tags) or "none"
             raise UserError(f"data.vocab_from: the vocabulary of {place} has no tag {tag}; its tags: {names}")
+    if data.noise is not None and not (vocabularies.joint and vocabularies.target.policy.byte_fallback):
+        raise UserError(
+            f"data.vocab_from: the vocabulary of {place} has two sides or unknown words; pre-training needs a joint "
+            "one that spells unknown characters in bytes: leave vocab_from out"
+        )
     if data.both_directions and not vocabularies.joint:
         raise UserError(f"data.vocab_from: {place} has two vocabularies, but data.both_directions needs a joint one")
     kinds = vocabularies.placeholders.kinds if vocabularies.placeholders is not None else ()

@@ -75,7 +75,7 @@ def list_plans(name: str, preset: Any, facts: Facts, tie: str) -> list[ModelPlan
     kind, usual = find_model(name), usual_schedule(name)
     if isinstance(preset, str) and preset in kind.PRESETS:
         return [ModelPlan(kind.PRESETS[preset], f"preset {preset}", usual)]
-    dropout = 0.1 if facts.pairs > 500_000 else 0.3 if facts.pairs > 5_000 else 0.2
+    dropout = 0.1 if facts.pairs > 500_000 or facts.texts else 0.3 if facts.pairs > 5_000 else 0.2
     dropout = 0.0 if facts.rule else 0.4 if name == "wu2019" else dropout
 
     def plan(preset: str, schedule: Schedule = usual, size: str = "", **changes: Any) -> ModelPlan:

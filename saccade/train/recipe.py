@@ -57,17 +57,22 @@ def recipe_of(mapping: Mapping[str, Any], where: str) -> Recipe:
 
 
 def _check_contents(tables: _Tables, model: str, *, reads_source: bool) -> None:
-    """Pairs are for models that read a source, and texts for language models."""
+    """Pairs and corrupted texts are for models that read a source, and texts for language models."""
     is_text = tables.data.contents == "text"
+    if tables.data.noise is not None and not reads_source:
+        raise UserError(
+            f"{model} is a language model, which reads no corrupted text: saccade lm train TEXT --model {model} trains "
+            f"it; pre-training is for {', '.join(MODELS)}"
+        )
     if not is_text and not reads_source:
         raise UserError(
             f"{model} is a language model, which reads no source: saccade lm train TEXT --model {model} trains it on a "
             "text"
         )
-    if is_text and reads_source:
+    if is_text and reads_source and tables.data.noise is None:
         raise UserError(
-            f"{model} translates, so it needs pairs: saccade train PAIRS --model {model}; the models of texts are "
-            f"{', '.join(LANGUAGE_MODELS)}"
+            f"{model} translates, so it needs pairs: saccade train PAIRS --model {model}; saccade pretrain TEXT "
+            f"--model {model} prepares it for them; the models of texts are {', '.join(LANGUAGE_MODELS)}"
         )
     if is_text and tables.train.judge != "loss":
         raise UserError(f"train.judge: {tables.train.judge} compares with a reference; set it to loss for a text")

@@ -1,6 +1,7 @@
 """Translation as a learner: pairs of texts, cross-entropy, and BLEU, chrF or exact matches of greedy translations.
 
-A language model is a translator that reads no source: it learns from texts, and is judged by its loss."""
+A language model is a translator that reads no source: it learns from texts, and is judged by its loss. So is a model
+that is pre-trained, which reads corrupted texts."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -20,6 +21,7 @@ from saccade.align.aligner import CHOICE_PAIRS, Aligner
 from saccade.align.attention import AlignmentHead, Layer
 from saccade.data import Stream
 from saccade.data.batching import Batch, Batches
+from saccade.data.corruption import Corruption
 from saccade.data.prefetching import choose_processes, prefetch_windows
 from saccade.data.sources import hash_pairs
 from saccade.decode import load_vocabularies, loading
@@ -34,7 +36,7 @@ from saccade.models import Seq2Seq, build_model
 from saccade.models.capturing import why_not_captured
 from saccade.models.fast_paths import list_fast_paths
 from saccade.text import Vocabularies
-from saccade.train import losses
+from saccade.train import losses, restoration
 from saccade.train.dataset import load_dataset
 from saccade.train.distributed import Workers, join_workers
 from saccade.train.guidance import load_alignment_guide
@@ -119,6 +121,9 @@ class TranslationLearner(Learner[Batch]):
             self.usage = 'import saccade\nsaccade.lm.load("this folder").score(["..."]).perplexity'
         paper = self.model.paper
         self.about = f"{paper.authors} ({paper.year}): *{paper.title}*."
+        if self.noise is not None:
+            self.title = f"{recipe.model}, pre-trained on {recipe.data.name}"
+            self.about, self.usage = f"{self.about} {restoration.describe(self.noise)}", restoration.USAGE
         is_guided = training.guided or recipe.data.alignments
         self.guide = load_alignment_guide(recipe, self.model, dataset) if is_guided else None
         self.needs_each_loss = losses.has_sampled_attention(self.model)  # for the baseline of REINFORCE
@@ -129,6 +134,11 @@ class TranslationLearner(Learner[Batch]):
             )
         reinforce = self.objective(TrainingState()).reinforce
         losses.refuse_untrainable_attention(self.model, self.trial_batch((2, 2), 1), reinforce)
+
+    @property
+    def noise(self) -> Corruption | None:
+        """How texts are corrupted, if the model is pre-trained."""
+        return self.dataset.form if isinstance(self.dataset.form, Corruption) else None
 
     def _build_model(self, *, is_new: bool) -> Seq2Seq[Any, Any]:
         recipe, vocabularies = self.recipe, self.dataset.vocabularies
@@ -214,7 +224,9 @@ class TranslationLearner(Learner[Batch]):
         return Validation(scores=scores, sample=f"{pairs[0].source} → {texts[0]}")
 
     def _sample(self, translator: Translator) -> str | None:
-        """What a language model writes; a text by another model would have to be translated first."""
+        """What a language model writes, or a pre-trained model restores; another model would have to translate."""
+        if self.noise is not None:
+            return restoration.show_restoration(translator, self.dataset.valid_corpus, self.noise)
         if translator.model.reads_source:
             return None
         (text,) = translator.translate([""], _SAMPLE)
@@ -255,7 +267,7 @@ class TranslationLearner(Learner[Batch]):
 
     def save(self, folder: Path, model: nn.Module, *, best: Mapping[str, Any], card: str) -> None:
         assert isinstance(model, Seq2Seq)
-        extra: dict[str, Any] = {"best": best}
+        extra: dict[str, Any] = {"best": best, **(restoration.extra_values(self.noise) if self.noise else {})}
         if self.dataset.form is None:
             extra["longest_trained"] = self.dataset.longest_source
         elif self.dataset.form.block is not None:
@@ -264,6 +276,8 @@ class TranslationLearner(Learner[Batch]):
 
     def finish(self, folder: Path) -> list[str]:
         """Fit the confidence of the best model, and choose which of its attention heads aligns words."""
+        if self.noise is not None:
+            return [f"train it on pairs: saccade train PAIRS --init-from {folder}"]
         if not self.model.reads_source:
             return []
         translator = loading.load(folder, device=next(self.model.parameters()).device)

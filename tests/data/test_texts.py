@@ -103,7 +103,7 @@ def test_a_text_becomes_a_dataset(tmp_path: Path, block: int | None) -> None:
         ({"contents": "pairs", "block": 8}, "block is for a text: set contents = 'text', or leave it out"),
         ({"targets": "b.txt"}, "contents are a text, which has one side: leave targets out"),
         ({"both_directions": 2}, "contents are a text, which has one side: leave both_directions out"),
-        ({"pairs": "task:copy"}, "contents are a text, but task:copy has pairs: give a file of text"),
+        ({"pairs": "task:copy"}, "contents are a text, but task:copy has pairs: give a file"),
     ],
 )
 def test_settings_of_pairs_are_not_for_texts(options: dict[str, Any], message: str) -> None:
