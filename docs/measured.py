@@ -233,6 +233,22 @@ def pretraining() -> str:
     )
 
 
+def hops() -> str:
+    """The accuracy of classifiers, and the overlap of their hops: means of the seeds, with the lowest and highest."""
+    found = json.loads((RESULTS / "hops.json").read_text(encoding="utf-8"))
+    rows = []
+    for system, runs in found["systems"].items():
+        overlaps = [run["overlap"] for run in runs if "overlap" in run]
+        rows.append([system, _range([run["accuracy"] for run in runs], 1), _range(overlaps, 2) if overlaps else "–"])
+    made, seeds = found["provenance"], len(next(iter(found["systems"].values())))
+    place = f"{found['updates']:,} updates, {seeds} seeds, {made['machine']['cpu']}, torch {made['versions']['torch']}"
+    return table(["", "accuracy", "overlap"], rows, right=True) + f"\n\n{place}. {made['date'][:10]}."
+
+
+def _range(values: Sequence[float], digits: int) -> str:
+    return f"{fmean(values):.{digits}f} ({min(values):.{digits}f}–{max(values):.{digits}f})"
+
+
 def word_vectors() -> str:
     """Word vectors beside gensim's: the median speed, and the mean correlations with their intervals."""
     found = json.loads((RESULTS / "word-vectors.json").read_text(encoding="utf-8"))

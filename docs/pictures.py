@@ -2,7 +2,8 @@
 
 saccade.png, at the head of the READMEs: left, the heatmap of the run in try-shown.json; right, BLEU by source length
 over the seeds of try.json. multi30k-by-length.png, in docs/results.md: BLEU by source length over the seeds of
-scores.json. Lines are means of the seeds, and bands their ranges.
+scores.json. Lines are means of the seeds, and bands their ranges. hops.png, in docs/labelling.md: two heatmaps in
+hops.json.
 """
 
 import json
@@ -36,6 +37,7 @@ def draw_all(folder: Path = IMAGES) -> None:
     matplotlib.use("Agg")
     draw_try(folder / "saccade.png")
     draw_multi30k(folder / "multi30k-by-length.png")
+    draw_hops(folder / "hops.png")
 
 
 def draw_try(path: Path) -> None:
@@ -75,6 +77,20 @@ def draw_multi30k(path: Path) -> None:
         labels = [label for label, (sentences, _) in seeds[0].items() if sentences >= FEWEST]
         draw_seeds(axes, [[seed[label][1] for label in labels] for seed in seeds], title, colour, marker)
     label_lengths(axes, labels, highest=50)
+    figure.savefig(path, dpi=100, metadata={"Software": None})
+    pyplot.close(figure)
+
+
+def draw_hops(path: Path) -> None:
+    from matplotlib import pyplot
+
+    shown = json.loads((RESULTS / "hops.json").read_text(encoding="utf-8"))["shown"]
+    titles = ("without the penalty", "with the penalty")
+    figure, both = pyplot.subplots(1, 2, figsize=(11, 2.9), layout="constrained")
+    for axes, title, (_, read) in zip(both, titles, sorted(shown.items(), reverse=True), strict=True):
+        hops = [f"hop {number}" for number in range(1, len(read["weights"]) + 1)]
+        plot_heatmap(read["weights"], read["words"], hops, axes)
+        axes.set(xlabel=title, ylabel="")
     figure.savefig(path, dpi=100, metadata={"Software": None})
     pyplot.close(figure)
 

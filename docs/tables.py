@@ -28,6 +28,7 @@ from saccade.attention import ATTENTIONS, Bias, Normaliser, Score, Window, descr
 from saccade.attention.part import Part
 from saccade.data import Cleaning
 from saccade.decode import Constraints, Search
+from saccade.labels.settings import LabelConfig, LabelData
 from saccade.models import ALL_MODELS, LANGUAGE_MODELS, MODELS, Seq2Seq
 from saccade.public_data.table import PUBLIC_SETS, PublicSet, find_set
 from saccade.tasks import TASKS
@@ -59,6 +60,7 @@ PAGES = (
     "docs/language-models.md",
     "docs/scoring.md",
     "docs/pretraining.md",
+    "docs/labelling.md",
 )
 PAPERS = "../saccade/attention/papers.py"
 NEW_PAGE = """# {name}
@@ -287,6 +289,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "scaling-estimate": scaling_tables.estimate,
     "word-vectors": measured.word_vectors,
     "ngrams": measured.ngrams,
+    "hops": measured.hops,
+    "keys-labels-data": partial(keys, LabelData, "data"),
+    "keys-labels-model": partial(keys, LabelConfig, "model"),
     "pretraining": measured.pretraining,
     "reranking": measured.reranking,
     "zoo": partial(zoo, MODELS, "the source"),

@@ -12,6 +12,7 @@ from saccade.lazy import import_on_first_use
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from saccade import labels as labels
     from saccade import lm as lm
     from saccade import words as words
     from saccade.api import compare as compare

@@ -16,16 +16,17 @@ from saccade.decode.options import DEFAULT_SEARCH, Search
 from saccade.errors import Bar, Progress, Say, UserError, as_bar, say
 from saccade.provenance import recording_call
 from saccade.public_data.options import GetOptions
-from saccade.ranges import change_options, share_options
+from saccade.ranges import OptionError, change_options, share_options
 from saccade.tour import TourOptions
 from saccade.train.pretraining import PretrainingRequest, pretrain_model
-from saccade.train.request import TrainingRequest, train_model
+from saccade.train.request import TrainingRequest, list_settings, train_model
 from saccade.trained_model import Model, load
 
 if TYPE_CHECKING:
     from saccade.comparison.result import Comparison
     from saccade.data.inputs import Pairs
     from saccade.public_data.getting import FetchedData
+    from saccade.train.loop import Outcome
 
 VOCABULARY = 8000  # size of each vocabulary for which `list_models` counts parameters
 
@@ -47,7 +48,9 @@ def fit(
     DataFrame. `options` are the options of `saccade train`: `out="my-model", budget="10m"`. After each validation,
     `progress` is called with the number of updates so far.
     """
-    options |= {"settings": _as_assignments(settings), "targets": None if targets is None else str(targets)}
+    if (kind := options.get("kind", "translate")) != "translate":
+        raise OptionError("kind", f"is {kind}: saccade.labels.train(…, kind={kind!r}) returns its model")
+    options |= {"settings": list_settings(settings), "targets": None if targets is None else str(targets)}
     if not isinstance(pairs, str | Path):
         pairs = _save_pairs(pairs, options)
     outcome = train_model(change_options(TrainingRequest(pairs=str(pairs)), options), progress=progress)
@@ -71,7 +74,7 @@ def pretrain(
     `options` are the options of `saccade pretrain`: `pairs="pairs.tsv", out="pretrained", budget="30m"`. After each
     validation, `progress` is called with the number of updates so far.
     """
-    options |= {"settings": _as_assignments(settings)}
+    options |= {"settings": list_settings(settings)}
     request = change_options(PretrainingRequest(texts=tuple(map(str, texts))), options)
     outcome = pretrain_model(request, progress=progress)
     if outcome.diverged:
@@ -81,10 +84,13 @@ def pretrain(
     return outcome.folder
 
 
-def _as_assignments(settings: Mapping[str, Any] | Sequence[str]) -> Sequence[str]:
-    if isinstance(settings, Mapping):
-        return [f"{key}={json.dumps(value)}" for key, value in settings.items()]
-    return settings
+def run_training(request: TrainingRequest) -> "Outcome":
+    """Train what the request asks for: a model that translates, a classifier or a tagger."""
+    if request.kind == "translate":
+        return train_model(request)
+    from saccade.labels.training import train_labels
+
+    return train_labels(request)
 
 
 def _save_pairs(pairs: Any, options: dict[str, Any]) -> Path:

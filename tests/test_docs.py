@@ -155,7 +155,7 @@ def commands() -> dict[tuple[str, str], set[str]]:
     calls: dict[tuple[str, str], set[str]] = {}
     for line in bash_lines():
         for program, subcommand, rest in re.findall(
-            r"(?:^|[|&;] *)(saccade|make) +((?:words|lm) +\S+|\S+)([^|;&]*)", line
+            r"(?:^|[|&;] *)(saccade|make) +((?:words|lm|labels) +\S+|\S+)([^|;&]*)", line
         ):
             calls.setdefault((program, subcommand), set()).update(re.findall(r"(?<!\S)--[a-z][a-z0-9-]+", rest))
     return calls

@@ -19,7 +19,7 @@ LAYERS = [
     {"__main__"},
     {"cli"},
     {"api"},
-    {"comparison", "explorer", "serve", "tour", "lm", "words"},
+    {"comparison", "explorer", "serve", "tour", "lm", "words", "labels"},
     {"train"},
     {"trained_model"},
     {"file_work"},
@@ -121,7 +121,8 @@ CLI_IMPORTS = {
     "saccade.errors": {"Progress", "UserError", "count_up", "plural", "printable", "say"},
     "saccade.provenance": {"recorded_command"},
     "saccade.trained_model": {"TEN_HYPOTHESES", "load"},  # `load` is saccade.load
-    "saccade.train.request": {"TrainingRequest", "train_model"},  # which saccade.fit calls, too
+    "saccade.api": {"run_training"},  # which calls what trains a request of this kind
+    "saccade.train.request": {"TrainingRequest"},
     "saccade.train.pretraining": {"PretrainingRequest", "pretrain_model"},  # which saccade.pretrain calls, too
     "saccade.tour": {"TourOptions"},
     "saccade.align.options": None,
@@ -132,6 +133,7 @@ CLI_IMPORTS = {
     "saccade.decode.shortlist.options": None,
     "saccade.evaluation.options": None,
     "saccade.public_data.options": None,
+    "saccade.labels.options": None,
     "saccade.lm.options": None,
     "saccade.words.options": None,
 }

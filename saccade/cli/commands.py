@@ -9,6 +9,7 @@ from saccade.cli.data import data
 from saccade.cli.evaluate import evaluate
 from saccade.cli.export import export
 from saccade.cli.get import get
+from saccade.cli.labels import app as labels
 from saccade.cli.list import attentions, models, tasks
 from saccade.cli.lm import app as lm
 from saccade.cli.options import Command, common_options
@@ -49,4 +50,5 @@ for function in (get, data, *MODEL_COMMANDS, *LISTS):
     app.command()(function)
 app.add_typer(words, name="words")
 app.add_typer(lm, name="lm")
+app.add_typer(labels, name="labels")
 app.callback()(common_options)

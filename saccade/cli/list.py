@@ -35,6 +35,11 @@ def models(as_json: Json = False) -> None:
         about = f"{row['year']}  {row['paper']}\nparameters with {of} of 8,000: {sizes}"
         side = "the source" if row["reads_source"] else "the words before"
         print_entry(row["name"], f"reads {side} through {row['reads']}", about)
+    print_entry(
+        "",
+        "for labels (--kind classify or tag): recurrent, cheng2016, transformer, convolution or words, read by "
+        "lin2017, mean, last or any attention, such as recurrent+lin2017",
+    )
 
 
 def tasks(as_json: Json = False) -> None:

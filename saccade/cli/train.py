@@ -5,9 +5,10 @@ from typing import Annotated, Any
 
 import typer
 
+from saccade.api import run_training
 from saccade.cli.console import put
 from saccade.cli.options import command
-from saccade.train.request import TrainingRequest, train_model
+from saccade.train.request import TrainingRequest
 
 
 @command
@@ -20,9 +21,11 @@ def train(
 
     Given only pairs, chooses the model, vocabulary, size and schedule, explains the choice, and saves it as a recipe.
 
+    With --kind classify or tag, learns to label texts or words instead.
+
     Example: [bold]saccade train pairs.tsv --out my-model --budget 30m[/]
     """
-    report(train_model(request), as_json)
+    report(run_training(request), as_json)
 
 
 def report(outcome: Any, as_json: bool) -> None:

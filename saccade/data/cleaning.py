@@ -180,13 +180,20 @@ class Split:
 
     @classmethod
     def of(
-        cls, pairs: Iterable[HasTexts], *, seed: int = 1, share: float = 0.05, most: int = 2000, name: str = "the pairs"
+        cls,
+        pairs: Iterable[HasTexts],
+        *,
+        seed: int = 1,
+        share: float = 0.05,
+        most: int = 2000,
+        name: str = "the pairs",
+        unit: str = "pair",
     ) -> Self:
-        """Hold out about `share` of the pairs, at least 1 and at most `most`; `name` is for error messages."""
+        """Hold out about `share` of the pairs, at least 1 and at most `most`. Error messages say `name` and `unit`."""
         groups, count = SourceGroups(seed, most), 0
         for count, pair in enumerate((pair for pair in pairs if not is_empty(pair)), 1):
             groups.add(count - 1, pair.source)
-        return cls(seed, groups.choose(np.ones(count, bool), share=share, most=most, name=name))
+        return cls(seed, groups.choose(np.ones(count, bool), share=share, most=most, name=name, unit=unit))
 
     def __contains__(self, pair: HasTexts) -> bool:
         """Tell whether the pair is held out. An empty pair never is."""

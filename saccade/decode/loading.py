@@ -3,12 +3,13 @@
 import dataclasses
 import math
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from saccade import config, files, model_folder, names
@@ -29,6 +30,8 @@ CARD = "README.md"
 _NOT_TRANSLATORS = {
     "mikolov2013": "word vectors, not a model that translates; `saccade words` reads them",
     "chen1998": "n-grams, not a model that translates; `saccade lm` reads them",
+    "classifier": "a classifier, not a model that translates; `saccade labels` reads it",
+    "tagger": "a tagger, not a model that translates; `saccade labels` reads it",
 }
 _CONSTRUCTORS = (torch.empty, torch.zeros, torch.ones, torch.full, torch.rand, torch.randn, torch.arange)
 _FREE_VALUES = 1 << 20  # that any model may allocate, however few weights are stored
@@ -124,10 +127,10 @@ def _build(stored: StoredModel, device: str | torch.device) -> Translator:
 
     trusted = any(names.outside({"model": described.model, "config": described.config}))
     # The initial weights are replaced at once: drawing them must not change the caller's random numbers.
-    with torch.random.fork_rng(devices=[]), nullcontext() if trusted else _limit_resources(stored):
+    with torch.random.fork_rng(devices=[]), limit_resources(stored, trusted=trusted):
         model = model_class(settings, len(vocabularies.source), len(vocabularies.target))
     accelerate_linear_layers(model)
-    _set_weights(model, stored.tensors(), folder)
+    set_weights(model, stored.tensors(), folder)
     fields = [field.name for field in dataclasses.fields(_TranslatorSettings)]
     values = {name: described.extra[name] for name in fields if name in described.extra}
     extra = {**vars(config.from_dict(_TranslatorSettings, values, where=where, at="extra"))}
@@ -137,8 +140,12 @@ def _build(stored: StoredModel, device: str | torch.device) -> Translator:
 
 
 @contextmanager
-def _limit_resources(stored: StoredModel) -> Iterator[None]:
-    """Refuse settings that need far more memory or time than the stored weights."""
+def limit_resources(stored: StoredModel, *, trusted: bool = False) -> Iterator[None]:
+    """Refuse settings that need far more memory or time than the stored weights, unless code of the user is `trusted`
+    to need them."""
+    if trusted:
+        yield
+        return
     folder, shapes = stored.folder, stored.shapes()
     values = sum(map(math.prod, shapes.values()))
     for name, size in stored.config.config.items():
@@ -176,7 +183,7 @@ def _misfit(folder: Path, reason: str) -> UserError:
     )
 
 
-def _set_weights(model: Seq2Seq[Any, Any], tensors: Mapping[str, torch.Tensor], folder: Path) -> None:
+def set_weights(model: nn.Module, tensors: Mapping[str, torch.Tensor], folder: Path) -> None:
     expected = model.state_dict()
     for name in sorted(expected.keys() | tensors.keys()):
         stored, needed = (tuple(side[name].shape) if name in side else None for side in (tensors, expected))

@@ -10,10 +10,12 @@ from saccade.tasks.drawing import SPLITS as SPLITS
 from saccade.tasks.drawing import Pair as Pair
 from saccade.tasks.drawing import Sense as Sense
 from saccade.tasks.drawing import Task as Task
+from saccade.tasks.entities import Entities as Entities
 from saccade.tasks.g2p import G2P as G2P
 from saccade.tasks.numbers import Addition as Addition
 from saccade.tasks.numbers import Numbers as Numbers
 from saccade.tasks.phrasebook import Phrasebook as Phrasebook
+from saccade.tasks.sentiment import Sentiment as Sentiment
 from saccade.tasks.sequences import Sequences as Sequences
 from saccade.tasks.verses import Verses as Verses
 
@@ -29,6 +31,8 @@ TASKS: Mapping[str, Task] = Registry[Task]("task") | {
     "reverse": Sequences(order="reverse"),
     "sort": Sequences(order="sort"),
     "addition": Addition(),
+    "sentiment": Sentiment(),
+    "entities": Entities(),
 }
 
 

@@ -114,11 +114,15 @@ class RuleTask(Task):
     def draw(self, random: Random, words: Lengths, belongs: Callable[[str], bool]) -> Pair | None:
         """Draw a pair, or None where it does not fit. `belongs` tells whether the split owns a content."""
 
+    def owner(self, content: str) -> str:
+        """The split that owns a content."""
+        return split_of(content)
+
     def _pairs(self, count: int, random: Random, split: str, words: Lengths, error: UserError) -> Iterator[Pair]:
         seen: set[str] = set()
         for _ in range(count):
             for _ in range(PATIENCE):
-                pair = self.draw(random, words, lambda content: split_of(content) == split)
+                pair = self.draw(random, words, lambda content: self.owner(content) == split)
                 if pair is not None and pair.source not in seen:
                     break
             else:

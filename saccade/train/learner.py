@@ -46,7 +46,9 @@ B_co = TypeVar("B_co", bound=LearnerBatch, covariant=True)
 class BatchStream(Protocol[B_co]):
     """Batches whose order is determined by the seed and the position. Each iteration yields the rest of an epoch."""
 
-    epoch: int  # from 1
+    @property
+    def epoch(self) -> int:
+        """From 1."""
 
     @property
     def epochs(self) -> float:

@@ -39,6 +39,9 @@ class _Tables:
 
 def recipe_of(mapping: Mapping[str, Any], where: str) -> Recipe:
     """Read the tables. `[model]` has a `name`, perhaps a `preset` to start from, and settings of the model."""
+    data = mapping.get("data")
+    if isinstance(data, Mapping) and "kind" in data:
+        raise UserError(f"{where}: a recipe for labels (data.kind = {data['kind']!r}): saccade train --kind reads it")
     tables = config.from_dict(_Tables, mapping, where)
     if not tables.data.name:
         raise UserError(f"{where}: data.pairs: missing; expected a file of pairs, or task:NAME")
@@ -58,6 +61,8 @@ def recipe_of(mapping: Mapping[str, Any], where: str) -> Recipe:
 
 def _check_contents(tables: _Tables, model: str, *, reads_source: bool) -> None:
     """Pairs and corrupted texts are for models that read a source, and texts for language models."""
+    if tables.train.judge in ("accuracy", "f1"):
+        raise UserError(f"train.judge: {tables.train.judge} is for labels; expected bleu, chrf, exact or loss")
     is_text = tables.data.contents == "text"
     if tables.data.noise is not None and not reads_source:
         raise UserError(

@@ -5,10 +5,10 @@ Importing this module loads neither torch nor numpy, so that `saccade --help` is
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from saccade import config
 from saccade.errors import Progress, Say, UserError, say
@@ -18,6 +18,9 @@ from saccade.ranges import BetweenZeroAndOne, Checked, Help, OptionError
 if TYPE_CHECKING:
     from saccade.train.loop import Outcome
     from saccade.train.recipe import Recipe
+
+LabelKind = Literal["classify", "tag"]
+TrainingKind = Literal["translate", "classify", "tag"]
 
 _BUDGET = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)")
 _SECONDS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400}
@@ -35,7 +38,12 @@ class TrainingRequest(Checked):
         ),
     ]
     targets: Annotated[str | None, Help("The targets of two parallel files.", argument=True)] = None
-    model: Annotated[str | None, Help("A name that `saccade models` lists, or my_module:Class.")] = None
+    kind: Annotated[
+        TrainingKind, Help("translate; classify: the target is a label of the source; tag: it is a tag for each word.")
+    ] = "translate"
+    model: Annotated[
+        str | None, Help("A name that `saccade models` lists, my_module:Class, or, for labels, ENCODER+READER.")
+    ] = None
     out: Annotated[Path | None, Help("Folder for the model (default: runs/NAME).")] = None
     budget: Annotated[
         str | None, Help("When to stop: after a time (10m, 2h), a number of updates (5000) or of epochs (20 epochs).")
@@ -90,6 +98,13 @@ class TrainingRequest(Checked):
         yield from (f"{key}={json.dumps(str(value))}" for key, value in options.items() if value is not None)
         if self.budget is not None:
             yield from (f"train.{key}={value}" for key, value in parse_budget(self.budget).items())
+
+
+def list_settings(settings: Mapping[str, Any] | Sequence[str]) -> Sequence[str]:
+    """Settings as KEY=VALUE, which Python code may also give as a mapping."""
+    if isinstance(settings, Mapping):
+        return [f"{key}={json.dumps(value)}" for key, value in settings.items()]
+    return settings
 
 
 def parse_budget(budget: str | int) -> dict[str, float]:

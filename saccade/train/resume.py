@@ -7,13 +7,14 @@ out stays as it was.
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar, cast
 
 from saccade import config
 from saccade.data.text_files import is_read_once
 from saccade.errors import UserError
 from saccade.train.data_options import Data
 from saccade.train.recipe import Recipe, load_saved_recipe, recipe_of
+from saccade.train.training_options import Training
 
 _PATHS = {"data.pairs", "data.targets", "data.valid", "data.valid_targets", "data.vocab_from", "train.init_from"}
 _ONE_CORPUS = ("pairs", "targets", "fields")  # keys that data.corpora replaces
@@ -39,7 +40,24 @@ def recipe_to_resume(
         tables["data"] = {key: value for key, value in tables["data"].items() if key not in replaced}
     if isinstance(model, Mapping) and ("preset" in model or model.get("name", saved.model) != saved.model):
         tables["model"] = {"name": saved.model}  # the requested one has settings of its own
-    wanted = recipe_of(_merged(tables, requested), where)
+    wanted = recipe_of(merge(tables, requested), where)
+    data = replace(saved.data, processes=wanted.data.processes)
+    return replace(refuse_changes(out, saved, wanted), data=data)
+
+
+class RunRecipe(Protocol):
+    """The recipe of any learner."""
+
+    @property
+    def train(self) -> Training: ...
+    def to_dict(self) -> dict[str, Any]: ...
+
+
+AnyRecipe = TypeVar("AnyRecipe", bound=RunRecipe)
+
+
+def refuse_changes(out: Path, saved: AnyRecipe, wanted: AnyRecipe) -> AnyRecipe:
+    """The saved recipe with the wanted budget; anything else that differs is refused."""
     conflicts = [text for key, text in differences(saved, wanted) if not _may_change(key)]
     if conflicts:
         more = f" (and {len(conflicts) - _MOST_NAMED} more)" if len(conflicts) > _MOST_NAMED else ""
@@ -48,8 +66,8 @@ def recipe_to_resume(
             f"{'; '.join(conflicts[:_MOST_NAMED])}{more}; type the command that began the run, or give another --out"
         )
     changes = {key: value for key, value in vars(wanted.train).items() if _may_change(f"train.{key}")}
-    data = replace(saved.data, processes=wanted.data.processes)
-    return replace(saved, data=data, train=replace(saved.train, **changes))
+    changed: Any = replace(cast(Any, saved), train=replace(saved.train, **changes))
+    return cast(AnyRecipe, changed)
 
 
 def _may_change(key: str) -> bool:
@@ -57,7 +75,7 @@ def _may_change(key: str) -> bool:
     return key.startswith("train.max_") or key in ("train.patience", "data.processes")
 
 
-def differences(saved: Recipe, wanted: Recipe) -> Iterator[tuple[str, str]]:
+def differences(saved: RunRecipe, wanted: RunRecipe) -> Iterator[tuple[str, str]]:
     """The dotted keys that differ, each with a text that names both values. What "auto" decided is no difference."""
     before, after = flatten(saved.to_dict()), flatten(wanted.to_dict())
     for key in {**before, **after}:
@@ -81,11 +99,11 @@ def _data_as_saved(
     return data
 
 
-def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+def merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     merged = dict(base)
     for key, value in changes.items():
         inner = merged.get(key)
-        merged[key] = _merged(inner, value) if isinstance(inner, Mapping) and isinstance(value, Mapping) else value
+        merged[key] = merge(inner, value) if isinstance(inner, Mapping) and isinstance(value, Mapping) else value
     return merged
 
 

@@ -22,6 +22,7 @@ _Auto = Literal["auto"]
 _Place = Annotated[int, Range(least=-1_000, most=1_000)]  # in a list, from 0, or from its end by -1
 _Precision = Literal["auto", "fp32", "bf16", "fp16"]
 _Schedule = Literal["constant", "inverse-sqrt", "cosine", "linear", "staircase", "plateau"]
+_Judge = Literal["bleu", "chrf", "exact", "loss", "accuracy", "f1"]
 _ScheduledSampling = Literal["linear", "exponential", "inverse-sigmoid"]
 _Threads = Annotated[int, Range(least=1, most=1_000)] | Literal["auto"] | None
 MEASURED = ("tokens", "threads")  # what the run decides once, when it begins, if it is "auto"
@@ -75,7 +76,7 @@ class Training(Checked):
     max_minutes: Annotated[NotNegative | None, Help("Maximum minutes of updates and validations.")] = None
     check_every: Annotated[Count, Help("Updates between validations; each also saves the run.")] = 500
     patience: Annotated[Count, Help("Validations without a better score before the run ends.")] = 10
-    judge: Annotated[Literal["bleu", "chrf", "exact", "loss"], Help("The metric that chooses the best model.")] = "bleu"
+    judge: Annotated[_Judge, Help("The metric that chooses the best model; accuracy or f1 is for labels.")] = "bleu"
     judge_on: Annotated[Count, Help("Number of validation sentences to translate for the metric.")] = 200
     precision: Annotated[_Precision, Help("Number format; auto: bf16 on a GPU that has it, else fp32.")] = "auto"
     compile: Annotated[bool, Help("Compile the forward pass with torch.compile.")] = False

@@ -32,6 +32,8 @@ QUICK = (
     "reverse",
     "sort",
     "addition",
+    "sentiment",
+    "entities",
 )
 every_task = pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in TASKS]
