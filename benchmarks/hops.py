@@ -2,8 +2,8 @@
 
     python benchmarks/hops.py [--seeds 1 2 3] [--updates 1000]
 
-Trains each system with each seed, scores it on the test split, and measures how much the hops of lin2017 overlap there,
-with the penalty and without. The weights of one sentence are kept for a figure. The result is written to --out, with
+Trains each system with each seed, scores it on the validation and test splits, and measures how much the hops of lin2017
+overlap on the test split, with the penalty and without. The weights of one sentence are kept for a figure. The result is written to --out, with
 the machine, the versions and the commit.
 """
 
@@ -25,10 +25,12 @@ DEFAULT = "recurrent+lin2017"
 SYSTEMS: dict[str, tuple[str, dict[str, Any]]] = {
     DEFAULT: ("recurrent+lin2017", {}),
     "recurrent+lin2017, with the paper's penalty of 1": ("recurrent+lin2017", {"model.penalty": 1.0}),
+    "recurrent+lin2017, with a penalty of 0.1": ("recurrent+lin2017", {"model.penalty": 0.1}),
     WITHOUT_PENALTY: ("recurrent+lin2017", {"model.penalty": 0.0}),
     "recurrent+bahdanau2014": ("recurrent+bahdanau2014", {}),
     "recurrent+mean": ("recurrent+mean", {}),
     "recurrent+last": ("recurrent+last", {}),
+    "cheng2016+mean": ("cheng2016+mean", {}),
     "words+mean": ("words+mean", {}),
 }
 SHOWN = "although the stew was not bad, the ballet was tedious and awful."
@@ -43,6 +45,7 @@ def main() -> None:
     given = parser.parse_args()
     made = provenance(None, f"python benchmarks/hops.py --updates {given.updates}")
     texts = [pair.source for pair in task(TASK).pairs(SENTENCES, seed=1, split="test")]
+    valid = [(pair.source, pair.target) for pair in task(TASK).pairs(SENTENCES * 5, seed=1, split="valid")]
     systems: dict[str, list[dict[str, Any]]] = {}
     shown: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -54,6 +57,7 @@ def main() -> None:
                     f"task:{TASK}", out=out, model=model, budget=str(given.updates), settings=settings
                 )
                 run: dict[str, Any] = {"seed": seed, "accuracy": trained.evaluate(f"task:{TASK}").accuracy}
+                run["valid"] = trained.evaluate(valid).accuracy
                 if model.endswith("lin2017"):
                     run["overlap"] = fmean(trained.attend(text).overlap for text in texts)
                 if name in (DEFAULT, WITHOUT_PENALTY) and seed == given.seeds[0]:
