@@ -2,9 +2,9 @@
 
     python benchmarks/hops.py [--seeds 1 2 3] [--updates 1000]
 
-Trains each system with each seed, scores it on the validation and test splits, and measures how much the hops of lin2017
-overlap on the test split, with the penalty and without. The weights of one sentence are kept for a figure. The result is written to --out, with
-the machine, the versions and the commit.
+Trains each system with each seed, scores it on the validation and test splits, and measures how much the hops of
+lin2017 overlap on the test split, with the penalty and without. The weights of one sentence are kept for a figure. The
+result is written to --out, with the machine, the versions and the commit.
 """
 
 import argparse
