@@ -239,10 +239,11 @@ def hops() -> str:
     rows = []
     for system, runs in found["systems"].items():
         overlaps = [run["overlap"] for run in runs if "overlap" in run]
-        rows.append([system, _range([run["accuracy"] for run in runs], 1), _range(overlaps, 2) if overlaps else "–"])
+        accuracies = (_range([run[part] for run in runs], 1) for part in ("valid", "accuracy"))
+        rows.append([system, *accuracies, _range(overlaps, 2) if overlaps else "–"])
     made, seeds = found["provenance"], len(next(iter(found["systems"].values())))
     place = f"{found['updates']:,} updates, {seeds} seeds, {made['machine']['cpu']}, torch {made['versions']['torch']}"
-    return table(["", "accuracy", "overlap"], rows, right=True) + f"\n\n{place}. {made['date'][:10]}."
+    return table(["", "validation", "test", "overlap"], rows, right=True) + f"\n\n{place}. {made['date'][:10]}."
 
 
 def _range(values: Sequence[float], digits: int) -> str:
