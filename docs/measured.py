@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
@@ -213,6 +214,44 @@ def ngrams() -> str:
         for order, run in found["orders"].items()
     ]
     return table(["order", "n-grams", "perplexity", "without unknown words"], rows, right=True)
+
+
+def character_models() -> str:
+    """Language models of characters: the loss of each."""
+    runs = _language_models("shakespeare-cpu")
+    rows = [
+        [name, f"{run['parameters']:,}", f"{run['loss']:.3f}", f"{run['loss'] / math.log(2):.2f}"] for name, run in runs
+    ]
+    head = ["", "parameters, or n-grams", "loss per character", "bits per character"]
+    return f"{table(head, rows, right=True)}\n\n{_measured_on(runs[-1][1])}"
+
+
+def word_models() -> str:
+    """Language models of words: the perplexity of each, alone and mixed with the longest n-grams."""
+    runs = _language_models("europarl-cpu")
+    rows = []
+    for name, run in runs:
+        mixed = f"{run['mixed_perplexity']:.1f}" if "mixed_perplexity" in run else "–"
+        rows.append([name, f"{run['parameters']:,}", f"{run['perplexity']:.1f}", mixed])
+    head = ["", "parameters, or n-grams", "perplexity", "mixed with 5-grams"]
+    return f"{table(head, rows, right=True)}\n\n{_measured_on(runs[-1][1])}"
+
+
+def _language_models(group: str) -> list[tuple[str, Run]]:
+    """The runs of one text on one machine, each with the name of its row"""
+    found = json.loads((RESULTS / "language-models.json").read_text(encoding="utf-8"))
+    runs = []
+    for name, run in found.items():
+        if name.startswith(f"{group}-"):
+            model, *kind = name.removeprefix(f"{group}-").split("-")
+            runs.append((f"{kind[0]}-grams" if model == "chen1998" else ", ".join([f"`{model}`", *kind]), run))
+    return runs
+
+
+def _measured_on(run: Run) -> str:
+    made = run["provenance"]
+    place = made["machine"]["gpu"] or f"one thread of {made['machine']['cpu']}"
+    return f"{place}, torch {made['versions']['torch']}, seed {made['seed']}. {made['date'][:10]}."
 
 
 def pretraining() -> str:

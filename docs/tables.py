@@ -289,6 +289,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "scaling-estimate": scaling_tables.estimate,
     "word-vectors": measured.word_vectors,
     "ngrams": measured.ngrams,
+    "character-models": measured.character_models,
+    "word-models": measured.word_models,
     "hops": measured.hops,
     "keys-labels-data": partial(keys, LabelData, "data"),
     "keys-labels-model": partial(keys, LabelConfig, "model"),

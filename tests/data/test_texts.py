@@ -1,5 +1,7 @@
 """Texts are read as pairs of two equal sides, and learnt line by line or in blocks."""
 
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -119,3 +121,20 @@ def test_a_file_without_text_says_what_is_expected(tmp_path: Path) -> None:
     data = Data(pairs=str(tmp_path / "blank.txt"), contents="text")
     with pytest.raises(UserError, match=r"0 texts; expected at least 2 different texts, .*: give more texts"):
         load_dataset(data, tmp_path / "run", seed=1)
+
+
+@pytest.mark.parametrize("block", [None, 8])
+def test_a_streamed_text_has_every_token_once_per_epoch(tmp_path: Path, block: int | None) -> None:
+    lines = [f"{number:04d} and so on" for number in range(200)]
+    (tmp_path / "text.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    letters = Policy(kind="char", size=100, byte_fallback=False)
+    data = Data(pairs=str(tmp_path / "text.txt"), contents="text", block=block, vocabulary=letters)
+    counts = []
+    for streaming in (False, True):
+        chosen = replace(data, streaming=streaming, buffer=30)
+        dataset = load_dataset(chosen, tmp_path / f"run-{streaming}", seed=1)
+        batches = Batches(dataset.corpus, tokens=200, form=dataset.form)
+        for _ in range(2):
+            written = [token for batch in batches for token in batch.target_out[batch.target_readable].tolist()]
+            counts.append(Counter(written))
+    assert counts[0] == counts[1] == counts[2] == counts[3]
