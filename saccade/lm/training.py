@@ -1,5 +1,6 @@
 """From a text to a language model in a folder: n-grams, which are counted, or a network, which is trained."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -26,7 +27,7 @@ from saccade.train.distributed import join_workers
 from saccade.train.log import Log
 from saccade.train.loop import Outcome
 from saccade.train.recipe import Recipe
-from saccade.train.request import parse_budget
+from saccade.train.request import list_settings, parse_budget
 from saccade.train.resume import recipe_to_resume
 from saccade.train.run import claim_folder, refuse_used_folder
 from saccade.train.translation import train as train_network
@@ -36,11 +37,18 @@ _KINDS: dict[Unit | None, Kind] = {"word": "word", "char": "char", "subword": "u
 
 
 @recording_call
-def train(text: str | Path, *, log: Log | None = None, **options: Any) -> NgramModel | NetworkModel:
+def train(
+    text: str | Path,
+    *,
+    settings: Mapping[str, Any] | Sequence[str] = (),
+    log: Log | None = None,
+    **options: Any,
+) -> NgramModel | NetworkModel:
     """Learn a language model from a text with one sentence per line, save it, and load it.
 
     `options` are the options of `saccade lm train`: `out="en-lm", order=3`, or `model="radford2018", budget="10m"`.
     """
+    options |= {"settings": list_settings(settings)}
     chosen = change_options(LanguageTraining(text=str(text)), options)
     result = train_language_model(chosen, log=log)
     if isinstance(result, NgramModel):
