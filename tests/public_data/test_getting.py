@@ -195,7 +195,7 @@ def test_originals_that_arrived_are_not_fetched_again(web: Web, get: Get, out: P
         ({"content": b"<html>"}, "neither a zip nor a tar.gz archive"),
         ({"content": zipped()[:-40]}, "damaged"),
         ({"content": zipped(), "announced": 10}, "longer than the 10 bytes that were announced"),
-        ({"content": zipped(1)}, "1 pair; expected at least 2 that differ"),
+        ({"content": zipped(1)}, "1 pair; expected at least 2 sources"),
     ],
     ids=["missing", "a page", "truncated", "too long", "too few"],
 )
