@@ -139,15 +139,7 @@ def measure(run: LanguageRun, data: Path, folder: Path) -> tuple[dict[str, Any],
         size, best = sum(p.numel() for p in model.translator.model.parameters()), _best(folder / run.name)
     loss = -float(logs.mean())
     record = {"parameters": size, "tokens": len(logs), "unknown": unknown, "loss": loss, "perplexity": math.exp(loss)}
-    if (block := run.shared.get("block")) is not None and run.model in NETWORKS:
-        record["loss_by_position"] = _by_position(-logs, block - 1)  # the block's last token is read, not scored
     return record | {"seconds": round(seconds, 1), "best": best, "provenance": made}, Probabilities(logs)
-
-
-def _by_position(losses: NDArray[np.float64], length: int) -> list[float]:
-    """The mean loss of the first, the second … token of all whole blocks"""
-    whole = losses[: len(losses) // length * length].reshape(-1, length)
-    return [round(float(loss), 4) for loss in whole.mean(0)]
 
 
 def prepare(run: LanguageRun, data: Path, folder: Path) -> tuple[Path, Path]:

@@ -54,9 +54,6 @@ def test_models_are_trained_scored_and_recorded(
     assert network["parameters"] > 0 and network["tokens"] == ngrams["tokens"]
     assert network["perplexity"] == pytest.approx(math.exp(network["loss"]))
     assert str(tmp_path) not in out.read_text(encoding="utf-8") and network["provenance"]["seed"] == 1
-    if group == "shakespeare-cpu":
-        by_position = network["loss_by_position"]
-        assert len(by_position) == 63 and sum(by_position) / 63 == pytest.approx(network["loss"], abs=0.1)
-    else:
-        assert network["mixed_perplexity"] < network["perplexity"]
+    assert ("mixed_perplexity" in network) == (group == "europarl-cpu")
+    assert network.get("mixed_perplexity", 0) < network["perplexity"]
     assert capsys.readouterr().out.count("provenance") == 0
