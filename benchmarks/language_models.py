@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from saccade import lm
 from saccade.data.text_files import read_lines
+from saccade.data.texts import LINE_END
 from saccade.ngrams.ngram_model import NgramModel
 from saccade.provenance import provenance
 from saccade.text.words import splitter
@@ -139,7 +140,17 @@ def measure(run: LanguageRun, data: Path, folder: Path) -> tuple[dict[str, Any],
         size, best = sum(p.numel() for p in model.translator.model.parameters()), _best(folder / run.name)
     loss = -float(logs.mean())
     record = {"parameters": size, "tokens": len(logs), "unknown": unknown, "loss": loss, "perplexity": math.exp(loss)}
+    if (block := run.shared.get("block")) is not None and run.model in NETWORKS:
+        record["loss_by_position"] = _by_position(model, lines, block - 1)  # a block's first token is the start symbol
     return record | {"seconds": round(seconds, 1), "best": best, "provenance": made}, Probabilities(logs)
+
+
+def _by_position(model: lm.TextModel, lines: Sequence[str], length: int) -> list[float]:
+    """The mean loss of the first, the second … token of all whole blocks, when the lines are one text"""
+    (scores,) = model.score_tokens([LINE_END.join(lines)])
+    losses = -scores.log_probs
+    whole = losses[: len(losses) // length * length].reshape(-1, length)
+    return [round(float(loss), 4) for loss in whole.mean(0)]
 
 
 def prepare(run: LanguageRun, data: Path, folder: Path) -> tuple[Path, Path]:

@@ -44,7 +44,7 @@ def test_models_are_trained_scored_and_recorded(
     (tmp_path / "text.txt").write_text("".join(f"{sentence}\n" for sentence in SENTENCES), encoding="utf-8")
     small = {"embedding": 8, "hidden": 8, "order": 3, "direct": False}
     monkeypatch.setitem(language_models.LISTED["runs"][f"{group}-bengio2003"], "settings", small)
-    monkeypatch.setitem(language_models.LISTED["shared"][group], "budget", "3")
+    monkeypatch.setitem(language_models.LISTED["shared"][group], "budget", "60")
     out = tmp_path / "results.json"
     arguments = ["--data", str(tmp_path), "--only", f"{group}-chen1998-5", f"{group}-bengio2003", "--device", "cpu"]
     monkeypatch.setattr(sys, "argv", ["language_models.py", *arguments, "--out", str(out)])
@@ -54,6 +54,10 @@ def test_models_are_trained_scored_and_recorded(
     assert network["parameters"] > 0 and network["tokens"] == ngrams["tokens"]
     assert network["perplexity"] == pytest.approx(math.exp(network["loss"]))
     assert str(tmp_path) not in out.read_text(encoding="utf-8") and network["provenance"]["seed"] == 1
+    if group == "shakespeare-cpu":
+        by_position = network["loss_by_position"]
+        assert len(by_position) == 63 and sum(by_position) / 63 == pytest.approx(network["loss"], abs=0.05)
+        assert by_position[0] > network["loss"]  # nothing was read before
     assert ("mixed_perplexity" in network) == (group == "europarl-cpu")
     assert network.get("mixed_perplexity", 0) < network["perplexity"]
     assert capsys.readouterr().out.count("provenance") == 0
