@@ -3,7 +3,8 @@
 saccade.png, at the head of the READMEs: left, the heatmap of the run in try-shown.json; right, BLEU by source length
 over the seeds of try.json. multi30k-by-length.png, in docs/results.md: BLEU by source length over the seeds of
 scores.json. Lines are means of the seeds, and bands their ranges. hops.png, in docs/labelling.md: two heatmaps in
-hops.json.
+hops.json. language-models.png, in docs/language-models.md: the loss by the characters read before, in
+language-models.json.
 """
 
 import json
@@ -25,6 +26,12 @@ ON_MULTI30K = {  # rows of benchmarks/rows.toml
     "multi30k-cho2014": ("cho2014: one vector", "#0072b2", "o"),
     "multi30k-sutskever2014": ("sutskever2014: one vector", "#8066b0", "v"),
 }
+ON_SHAKESPEARE = {  # runs of benchmarks/language_models.toml
+    "bengio2003": ("bengio2003: a window of 8 characters", "#8066b0", "v"),
+    "elman1990-lstm": ("elman1990, LSTM", "#009e73", "^"),
+    "radford2018": ("radford2018", "#c24e00", "s"),
+}
+READ_BEFORE = [(0, 1), (1, 2), (2, 3), (3, 5), (5, 9), (9, 17), (17, 33), (33, 63)]  # places in a block
 FEWEST = 50  # sentences in a range that is drawn
 
 
@@ -38,6 +45,7 @@ def draw_all(folder: Path = IMAGES) -> None:
     draw_try(folder / "saccade.png")
     draw_multi30k(folder / "multi30k-by-length.png")
     draw_hops(folder / "hops.png")
+    draw_positions(folder / "language-models.png")
 
 
 def draw_try(path: Path) -> None:
@@ -91,6 +99,24 @@ def draw_hops(path: Path) -> None:
         hops = [f"hop {number}" for number in range(1, len(read["weights"]) + 1)]
         plot_heatmap(read["weights"], read["words"], hops, axes)
         axes.set(xlabel=title, ylabel="")
+    figure.savefig(path, dpi=100, metadata={"Software": None})
+    pyplot.close(figure)
+
+
+def draw_positions(path: Path) -> None:
+    from matplotlib import pyplot
+
+    found = json.loads((RESULTS / "language-models.json").read_text(encoding="utf-8"))
+    figure, axes = pyplot.subplots(figsize=(6.5, 3.8), layout="constrained")
+    for run, (title, colour, marker) in ON_SHAKESPEARE.items():
+        by_position = found[f"shakespeare-cpu-{run}"]["loss_by_position"]
+        means = [fmean(by_position[first:end]) for first, end in READ_BEFORE]
+        axes.plot(range(len(means)), means, color=colour, marker=marker, label=title)
+    labels = [f"{first}" if end == first + 1 else f"{first}–{end - 1}" for first, end in READ_BEFORE]
+    axes.set_xticks(range(len(labels)), labels)
+    axes.set(xlabel="characters read before", ylabel="loss per character")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False)
     figure.savefig(path, dpi=100, metadata={"Software": None})
     pyplot.close(figure)
 
