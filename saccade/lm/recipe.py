@@ -76,6 +76,8 @@ def choose_recipe(options: LanguageTraining, facts: TextFacts, *, cuda: bool) ->
     requested = config.override({}, options.settings).get("model")
     if isinstance(requested, dict) and "preset" in requested:
         preset, chosen["model"] = requested["preset"], {"name": options.model}
+    if options.block is not None and "longest" in model:  # a position for each token of a block
+        chosen["model"]["longest"] = max(model["longest"], options.block)
     recipe = recipe_of(config.override(chosen, options.settings), "--set")
     units = "characters" if unit == "char" else f"{unit}s"
     read = plural(facts.lines, "line") if options.block is None else f"blocks of {options.block} tokens"

@@ -10,8 +10,8 @@ which trains without a long warm-up (Radford 2019): before each function and onc
 N(0, 0.02²); those that add to the residual sum from 1/√(2 · layers) of it, also as in the successor.
 
 Options beyond the paper: any named attention, RMSNorm, a ReLU or gated feed-forward network, other positions,
-stochastic depth. The default of 256 positions is short; texts are cut into blocks of `block` tokens, and later
-positions share the last vector, so generating more needs rotary or sinusoidal positions, or more learned ones.
+stochastic depth. Positions beyond the learned ones share the last vector, so longer texts need rotary or sinusoidal
+positions, or more learned ones (`longest`).
 """
 
 from dataclasses import dataclass
