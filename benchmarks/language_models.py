@@ -80,6 +80,7 @@ class LanguageRun:
             valid=str(valid),
             budget=budget,
             settings=tuple(settings),
+            resume=out.exists(),
         )
 
 
@@ -90,6 +91,7 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--updates", type=int)
     parser.add_argument("--lr", type=float)
+    parser.add_argument("--models", type=Path, help="keep the models in this folder, and continue interrupted ones")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks/results/language-models.json")
     given = parser.parse_args()
     names = [name for name in LISTED["runs"] if any(fnmatchcase(name, pattern) for pattern in given.only)]
@@ -97,10 +99,11 @@ def main() -> None:
         parser.error(f"--only: no run is called {' or '.join(given.only)}")
     is_trial = given.updates is not None or given.lr is not None
     ngrams: dict[str, Probabilities] = {}
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = given.models or Path(temporary)
         for name in names:
             run = LanguageRun(name, given.device, given.updates, given.lr)
-            record, probabilities = measure(run, given.data, Path(folder))
+            record, probabilities = measure(run, given.data, folder)
             mixed_with = name.rsplit(run.model, 1)[0]
             if run.model not in NETWORKS:
                 ngrams[mixed_with] = probabilities
@@ -158,7 +161,7 @@ def prepare(run: LanguageRun, data: Path, folder: Path) -> tuple[Path, Path]:
     place = folder / "-".join(run.name.split("-")[:2])
     files = place / "train.txt", place / "valid.txt"
     if not place.exists():
-        place.mkdir()
+        place.mkdir(parents=True)
         for path, lines in zip(files, _split(run, data), strict=True):
             path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return files
