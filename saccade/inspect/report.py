@@ -16,7 +16,7 @@ from saccade.align.links import weight_matrix
 from saccade.errors import UserError
 from saccade.files import write_atomically
 from saccade.inspect.cells import CIVIDIS, escaped, ink, percent, shown, steps
-from saccade.inspect.chart import Interval, interval_chart, line_chart
+from saccade.inspect.chart import DARK, LIGHT, STYLE, Chart, Interval, interval_chart, line_chart
 from saccade.text.words import TextUnit, UnitChoice
 
 Cell = str | float | None
@@ -27,13 +27,11 @@ _LEGENDS: Mapping[TextUnit, str] = {
     "piece": "Rows are pieces of the target, columns pieces of the source (▁ is a space)",
 }
 
-# Line colours after Okabe & Ito (distinct for the colour-blind), each with a contrast of 3 or more.
-_STYLE = """
-:root{color-scheme:light dark;--paper:#fff;--ink:#1b1f24;--faint:#59626d;--rule:#d5dae0;--shade:#f1f3f6;--met:#00664a;
---unmet:#a83c00;--s0:#0072b2;--s1:#c85200;--s2:#008560;--s3:#b0527f;--s4:#8a6d00;--s5:#444b54}
-@media(prefers-color-scheme:dark){:root{--paper:#14171b;--ink:#e6e9ed;--faint:#a2abb6;--rule:#39414b;--shade:#1e2329;
---met:#4fd1a5;--unmet:#ff9d66;--s0:#5ab8f0;--s1:#ff8a4a;--s2:#3ccf9e;--s3:#ea9cc6;--s4:#e0c040;--s5:#c3cad3}}
-*{box-sizing:border-box}
+_STYLE = (
+    f""":root{{color-scheme:light dark;{LIGHT}}}
+@media(prefers-color-scheme:dark){{:root{{{DARK}}}}}
+{STYLE}"""
+    + """*{box-sizing:border-box}
 body{margin:0 auto;max-width:60rem;padding:1.5rem 1rem 4rem;background:var(--paper);color:var(--ink);
 font:1rem/1.5 system-ui,sans-serif;overflow-wrap:break-word}
 h1{font-size:1.7rem;line-height:1.2;margin:.5rem 0 1.5rem}h2{font-size:1.2rem;margin:2.5rem 0 .6rem}
@@ -48,13 +46,6 @@ td.number,th.number{text-align:end;white-space:nowrap}
 .legend{list-style:none;display:flex;flex-wrap:wrap;gap:.2rem 1.4rem;padding:0;margin:.4rem 0}
 .legend svg{vertical-align:middle}
 .chart{min-width:30rem;max-width:46rem}.chart svg{display:block;width:100%;height:auto}
-.chart text{fill:var(--ink);font:13px system-ui,sans-serif}.chart text.faint{fill:var(--faint);font-size:12px}
-.mid{text-anchor:middle}.end{text-anchor:end}.grid{stroke:var(--rule)}.axis{stroke:var(--ink);fill:none}
-.beyond{fill:var(--shade);shape-rendering:crispEdges}.line{fill:none;stroke:currentColor;stroke-width:2.5}
-.bar{fill:none;stroke:currentColor;stroke-width:7;stroke-linecap:round;opacity:.35}
-.each{fill:none;stroke:currentColor;stroke-width:1.5}
-.s0,.s1,.s2,.s3,.s4,.s5{fill:currentColor}.dot path,.dot circle{stroke:var(--paper)}
-.s0{color:var(--s0)}.s1{color:var(--s1)}.s2{color:var(--s2)}.s3{color:var(--s3)}.s4{color:var(--s4)}.s5{color:var(--s5)}
 table.heat{border-collapse:separate;border-spacing:1px}
 .heat th,.heat td{border:0;padding:0 .2rem;line-height:1.6rem}
 .heat thead th{writing-mode:vertical-rl;vertical-align:bottom;text-align:end;padding:.3rem 0;font-size:1rem;
@@ -79,11 +70,12 @@ summary{cursor:pointer;color:var(--faint);font-size:.875rem}
 tr,figure,dl.example{break-inside:avoid}.scroll{overflow:visible}
 .heat td,.bar,.beyond{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
 """
+)
 _STEPS = "\n".join(f".w{step}{{background:{colour};color:{ink(step)}}}" for step, colour in enumerate(CIVIDIS))
 
 # With this policy, the browser loads and runs nothing.
 _PAGE = Template("""<!DOCTYPE html>
-<html lang="en">
+<html lang="$language">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -149,8 +141,8 @@ class ComparedSentence:
 class Report:
     """Sections in the order of the calls; every method takes the section's heading first."""
 
-    def __init__(self, title: str) -> None:
-        self.title = title
+    def __init__(self, title: str, language: str = "en") -> None:
+        self.title, self.language = title, language
         self._sections: list[str] = []
 
     def text(self, heading: str, text: str) -> None:
@@ -190,7 +182,7 @@ class Report:
 
         `counts` are shown beneath the labels; `beyond` marks lengths beyond those in training.
         """
-        chart = line_chart(labels, lines, x=x, y=y, counts=counts, beyond=beyond)
+        chart = line_chart(labels, lines, x=x, y=y, counts=counts, beyond=beyond).html()
         columns: list[tuple[str, Sequence[Cell]]] = [(x, labels), *lines.items()]
         if counts is not None:
             columns.append(("n", counts))
@@ -200,7 +192,11 @@ class Report:
 
     def intervals(self, heading: str, rows: Mapping[str, Interval], *, x: str, note: str = "") -> None:
         """Add a chart with one row per system: the mean, its interval, and the value of each run."""
-        self._add(heading, f"<figure>{interval_chart(rows, x=x)}{_note(note)}</figure>")
+        self._add(heading, f"<figure>{interval_chart(rows, x=x).html()}{_note(note)}</figure>")
+
+    def chart(self, heading: str, chart: Chart, note: str = "") -> None:
+        """Add a chart of `saccade.inspect.chart`."""
+        self._add(heading, f"<figure>{chart.html()}{_note(note)}</figure>")
 
     def heatmap(
         self, heading: str, weights: object, source: Sequence[str], target: Sequence[str], note: str = ""
@@ -231,7 +227,7 @@ class Report:
 
     def html(self) -> str:
         body, style = "\n".join(self._sections), f"{_STYLE}{_STEPS}\n"
-        return _PAGE.substitute(title=escaped(self.title), body=body, style=style)
+        return _PAGE.substitute(title=escaped(self.title), body=body, style=style, language=self.language)
 
     def save(self, path: str | Path) -> None:
         """Write the file atomically."""

@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from saccade.inspect.chart import Interval, _ticks, interval_chart, line_chart
+from saccade.inspect.chart import Chart, Interval, Spot, _ticks, interval_chart, line_chart, scatter_chart
 
 LABELS = ["1–5", "6–10", "11–20"]
 
 
-def drawing(html: str) -> ElementTree.Element:
-    svg = re.search(r'<div class="chart">(<svg.*</svg>)</div>', html, re.DOTALL)
+def drawing(chart: Chart) -> ElementTree.Element:
+    svg = re.search(r'<div class="chart">(<svg.*</svg>)</div>', chart.html(), re.DOTALL)
     assert svg
     return ElementTree.fromstring(svg[1])
 
@@ -66,9 +66,9 @@ def test_counts_and_untrained_lengths_are_marked() -> None:
 
 
 def test_many_lines_and_unusual_names_are_drawn() -> None:
-    html = line_chart(["<a>"], {f"<b>&{n}": [float(n)] for n in range(9)}, x='"x"', y="'y'")
-    assert len(list(drawing(html).iter("title"))) == 9
-    assert "<b>" not in html
+    chart = line_chart(["<a>"], {f"<b>&{n}": [float(n)] for n in range(9)}, x='"x"', y="'y'")
+    assert len(list(drawing(chart).iter("title"))) == 9
+    assert "<b>" not in chart.html()
 
 
 @pytest.mark.parametrize(
@@ -95,3 +95,40 @@ def test_ticks_span_the_values_and_zero(first: float, second: float) -> None:
     assert ticks[-1] >= max(high, 0) - margin
     assert 0 in ticks
     assert 2 <= len(ticks) <= 8
+
+
+def test_intervals_of_lines_are_bands() -> None:
+    values = [Interval(2.0, 1.0, 3.0), Interval(4.0, 3.0, 5.0), None, 4.0]
+    svg = drawing(line_chart(["1", "2", "3", "4"], {"a": values, "b": [1.0] * 4}, x="x", y="y"))
+    (band,) = [path.get("d", "") for path in svg.iter("path") if path.get("class") == "band"]
+    heights = [float(y) for y in re.findall(r"[\d.]+ ([\d.]+)", band)]
+    assert len(heights) == 4 and heights[0] - heights[1] == pytest.approx(heights[3] - heights[2], abs=0.2)
+    assert "a, 1: 2" in [title.text for title in svg.iter("title")]
+
+
+def test_powers_of_ten_are_equally_far_apart() -> None:
+    svg = drawing(line_chart(LABELS, {"a": [1e-6, 1e-3, 1.0]}, x="x", y="y", powers=True))
+    line = next(path for path in svg.iter("path") if path.get("class") == "line")
+    heights = [float(y) for y in re.findall(r"[ML][\d.]+ ([\d.]+)", line.get("d", ""))]
+    assert heights[0] - heights[1] == pytest.approx(heights[1] - heights[2], abs=0.2) and heights[0] > heights[2]
+    with pytest.raises(ValueError, match="above 0"):
+        line_chart(LABELS, {"a": [1.0, 0.0, 1.0]}, x="x", y="y", powers=True)
+
+
+def test_points_of_groups_are_drawn_where_they_are() -> None:
+    groups = {"money": [Spot(1.0, 2.0, "bank"), Spot(-1.0, 2.0)], "river": [Spot(0.0, -2.0)]}
+    svg = drawing(scatter_chart(groups, x="first", y="second"))
+    places = [re.findall(r"[\d.]+", dot.get("transform", "")) for dot in svg.iter("g") if dot.get("class") == "dot"]
+    (right, top), (left, _), (middle, bottom) = [(float(x), float(y)) for x, y in places]
+    assert left < middle < right and top < bottom and right - middle == pytest.approx(middle - left, abs=0.2)
+    assert "bank" in [text.text for text in svg.iter("text")]
+
+
+def test_a_chart_is_a_file_of_its_own() -> None:
+    lines = {f"a long name, number {n} <b>": [1.0, 2.0, 3.0] for n in range(5)}
+    svg = ElementTree.fromstring(line_chart(LABELS, lines, x="词", y="BLEU").svg())
+    texts = [text.text for text in svg.iter("{http://www.w3.org/2000/svg}text")]
+    assert {*lines, "词"} <= set(texts)
+    height = float(svg.get("height", "0"))
+    heights = [float(str(text.get("y"))) for text in svg.iter("{http://www.w3.org/2000/svg}text") if text.text in lines]
+    assert len(set(heights)) > 1 and max(heights) < height  # the legend takes several lines, inside the drawing
