@@ -38,7 +38,7 @@ LAYERS = [
     {"text"},
     {"config"},
     {"ranges"},
-    {"device", "language", "loops", "names", "products", "provenance"},
+    {"device", "language", "loops", "names", "processes", "products", "provenance"},
     {"journal"},
     {"locking"},
     {"files"},
@@ -136,6 +136,7 @@ CLI_IMPORTS = {
     "saccade.public_data.options": None,
     "saccade.labels.options": None,
     "saccade.lm.options": None,
+    "saccade.study.options": None,
     "saccade.words.options": None,
 }
 

@@ -17,6 +17,7 @@ from saccade.cli.pretrain import pretrain
 from saccade.cli.rerank import rerank
 from saccade.cli.score import score
 from saccade.cli.shortlist import shortlist
+from saccade.cli.study import study
 from saccade.cli.sweep import sweep
 from saccade.cli.train import train
 from saccade.cli.translate import translate
@@ -46,7 +47,7 @@ MODEL_COMMANDS: list[Command] = [
     export,
 ]
 LISTS: list[Command] = [tasks, models, attentions]
-for function in (get, data, *MODEL_COMMANDS, *LISTS):
+for function in (study, get, data, *MODEL_COMMANDS, *LISTS):
     app.command()(function)
 app.add_typer(words, name="words")
 app.add_typer(lm, name="lm")

@@ -28,7 +28,8 @@ LIGHT = """--paper:#fff;--ink:#1b1f24;--faint:#59626d;--rule:#d5dae0;--shade:#f1
 --unmet:#a83c00;--s0:#0072b2;--s1:#c85200;--s2:#008560;--s3:#b0527f;--s4:#8a6d00;--s5:#444b54"""
 DARK = """--paper:#14171b;--ink:#e6e9ed;--faint:#a2abb6;--rule:#39414b;--shade:#1e2329;
 --met:#4fd1a5;--unmet:#ff9d66;--s0:#5ab8f0;--s1:#ff8a4a;--s2:#3ccf9e;--s3:#ea9cc6;--s4:#e0c040;--s5:#c3cad3"""
-STYLE = """.chart text{fill:var(--ink);font:13px system-ui,sans-serif}.chart text.faint{fill:var(--faint);font-size:12px}
+STYLE = """.chart text{fill:var(--ink);font:13px system-ui,sans-serif}
+.chart text.faint{fill:var(--faint);font-size:12px}
 .mid{text-anchor:middle}.end{text-anchor:end}.grid{stroke:var(--rule)}.axis{stroke:var(--ink);fill:none}
 .beyond{fill:var(--shade);shape-rendering:crispEdges}.line{fill:none;stroke:currentColor;stroke-width:2.5}
 .band{fill:currentColor;opacity:.16;stroke:none}
@@ -66,7 +67,8 @@ class Chart:
 
     def html(self) -> str:
         """For a page with STYLE and the colours: the legend is a list above the drawing."""
-        drawing = f'<svg viewBox="0 0 {_WIDTH} {self.height}" role="img" aria-label="{self.label}">{"".join(self.parts)}</svg>'
+        box = f'viewBox="0 0 {_WIDTH} {self.height}" role="img" aria-label="{self.label}"'
+        drawing = f"<svg {box}>{''.join(self.parts)}</svg>"
         legend = _legend(self.names) if self.names else ""
         return f'{legend}<div class="scroll" tabindex="0"><div class="chart">{drawing}</div></div>'
 

@@ -5,13 +5,10 @@ number of updates, so that a slow or busy machine takes longer and gets the same
 as many updates, since each takes half the time. Both are then evaluated on the same unseen sentences.
 """
 
-import multiprocessing
-import os
 import shutil
-import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -32,6 +29,7 @@ from saccade.evaluation.breakdowns import by_length
 from saccade.locking import entries, locked
 from saccade.metrics import Counts
 from saccade.models import MODELS
+from saccade.processes import single_threaded_processes
 from saccade.provenance import provenance
 from saccade.tasks import Pair, Phrasebook
 from saccade.text import Policy, words
@@ -102,28 +100,14 @@ def train_both(options: TourOptions, folder: Path, progress: Callable[[TourProgr
     folder.mkdir(parents=True, exist_ok=True)
     folders = {system: folder / model for system, model in SYSTEMS.items()}
     paces = {name: Pace(model=SYSTEMS[name], updates=SHARES[name] * options.updates) for name in SYSTEMS}
-    pool = ProcessPoolExecutor(
-        len(SYSTEMS), multiprocessing.get_context("spawn"), initializer=os.putenv, initargs=("OMP_NUM_THREADS", "1")
-    )
-    with pool:
-        # Ctrl-C reaches every process of a terminal. Processes started here ignore it, even while they still import;
-        # this process ends them and prints one message.
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-        try:
-            running = {system: pool.submit(train_and_evaluate, system, options, folders[system]) for system in SYSTEMS}
-        finally:
-            signal.signal(signal.SIGINT, before)
-        try:
-            while not all(future.done() for future in running.values()):
-                wait(running.values(), timeout=1.0, return_when=FIRST_COMPLETED)
-                progress(read_progress(folders, paces, {system for system, future in running.items() if future.done()}))
-                if any(future.done() and future.exception() for future in running.values()):
-                    break
-            results = {system: future.result() for system, future in running.items()}
-        except BaseException:
-            for process in multiprocessing.active_children():
-                process.terminate()
-            raise
+    with single_threaded_processes(len(SYSTEMS)) as pool:
+        running = {system: pool.submit(train_and_evaluate, system, options, folders[system]) for system in SYSTEMS}
+        while not all(future.done() for future in running.values()):
+            wait(running.values(), timeout=1.0, return_when=FIRST_COMPLETED)
+            progress(read_progress(folders, paces, {system for system, future in running.items() if future.done()}))
+            if any(future.done() and future.exception() for future in running.values()):
+                break
+        results = {system: future.result() for system, future in running.items()}
     return {
         "effort": asdict(options),
         "systems": results,
