@@ -64,7 +64,8 @@ def terminal_tables(result: StudyResult) -> list[StudyTable]:
 
 def number(value: float) -> str:
     """Three significant digits, and no fewer than those before the point."""
-    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.1e}" if 0 < abs(value) < 1e-3 else f"{value:.3g}"
+    text = f"{value:.0f}" if abs(value) >= 100 else f"{value:.1e}" if 0 < abs(value) < 1e-3 else f"{value:.3g}"
+    return text.replace("-", "−")
 
 
 def write_page(result: StudyResult, folder: Path, language: Language) -> None:
