@@ -22,8 +22,8 @@ INTRODUCTION = Bilingual(
     en="""# Studies
 
 Each study states the claim of a paper, sets thresholds for it before anything runs, trains small models on built-in
-data, and answers whether the claim holds there. A threshold holds if every seed meets it; a claim that holds in part, or
-not at all, is reported as such.
+data, and answers whether the claim holds there. A threshold holds if every seed meets it; a claim that holds in part,
+or not at all, is reported as such.
 
 ```bash
 saccade study word-order             # a minute to some minutes on two CPU cores; interrupted, it continues

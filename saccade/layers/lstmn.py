@@ -47,10 +47,10 @@ class MemoryNetwork(nn.Module):
     def step(self, x: Tensor, at: int | Tensor, tapes: Tapes) -> tuple[Tensor, Tapes]:
         """x (R, inputs) at positions `at` → h (R, width), the longer tapes"""
         query = torch.cat([x, tapes.last], -1)[:, None]
-        reading = self.attention(query, tapes.slots, at=at, history=tapes.history)
-        read, cell = reading.context.squeeze(1).chunk(2, -1)  # h̃, c̃
-        forget, enter, leave, candidate = (self.of_input(x) + self.of_state(read)).chunk(4, -1)
-        cell = torch.sigmoid(forget) * cell + torch.sigmoid(enter) * torch.tanh(candidate)
+        reading = self.attention(query, tapes.slots, at=at, history=tapes.history)  # equation 1
+        read, cell = reading.context.squeeze(1).chunk(2, -1)  # equation 2: h̃, c̃
+        forget, enter, leave, candidate = (self.of_input(x) + self.of_state(read)).chunk(4, -1)  # equation 3
+        cell = torch.sigmoid(forget) * cell + torch.sigmoid(enter) * torch.tanh(candidate)  # equation 4
         hidden = torch.sigmoid(leave) * torch.tanh(cell)
         state = torch.cat([hidden, cell], -1)[:, None]
         slot = self.attention.remember(hidden[:, None], values=state, at=at)

@@ -79,7 +79,8 @@ class AlignedRNN(Seq2Seq[Fixed, Moving]):
         self.output_dropout = make_dropout(config.at_output)
 
     def start(self, source: Tensor, readable: Tensor) -> tuple[Fixed, Moving]:
-        states, _ = self.encoder(self.embedding_dropout(self.embeddings.of_source(source)), readable)
+        embedded = self.embedding_dropout(self.embeddings.of_source(source))
+        states, _ = self.encoder(embedded, readable)  # equation 1
         return Fixed(F.pad(self.of_state(states), (0, 0, 0, 1)), F.pad(readable, (0, 1))), ()
 
     def step(self, token: Tensor, t: Tensor, fixed: Fixed, moving: Moving) -> tuple[Tensor, Moving]:

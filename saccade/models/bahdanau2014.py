@@ -134,7 +134,8 @@ class Bahdanau2014(Seq2Seq[Fixed, Moving]):
         return ["decoder.attention"]
 
     def start(self, source: Tensor, readable: Tensor) -> tuple[Fixed, Moving]:
-        annotations, ends = self.encoder(self.embedding_dropout(self.embeddings.of_source(source)), readable)
+        embedded = self.embedding_dropout(self.embeddings.of_source(source))
+        annotations, ends = self.encoder(embedded, readable)  # equation 1
         memory = self.decoder.attention.remember(self.layer_dropout(annotations), readable)
         last = self.decoder.unit.read(ends[-1])[..., -self.config.hidden :]  # with two directions, the backward one's
         return Fixed(memory), Moving(self.decoder.first(last, annotations, readable), None)  # equation 2

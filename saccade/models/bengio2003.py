@@ -75,6 +75,6 @@ class Bengio2003(LanguageModel[Moving]):
 
     def _read(self, windows: Tensor) -> Tensor:
         """(…, n − 1) words → [tanh(d + H x); x], of which equation 2 makes logits"""
-        vectors = self.embedding_dropout(self.embeddings.of_target(windows)).flatten(-2)
+        vectors = self.embedding_dropout(self.embeddings.of_target(windows)).flatten(-2)  # equation 1
         hidden = self.output_dropout(torch.tanh(self.of_window(vectors)))
         return torch.cat([hidden, vectors], -1) if self.config.direct else hidden

@@ -89,7 +89,8 @@ class Cheng2016(LanguageModel[Moving]):
     def step(self, token: Tensor, t: Tensor, fixed: Fixed, moving: Moving) -> tuple[Tensor, Moving]:
         hidden, moved = self.embedding_dropout(self.embeddings.of_target(token)), []
         for number, (layer, tapes) in enumerate(zip(self._layers, moving.tapes, strict=True)):
-            hidden, after = layer.step(self.layer_dropout(hidden) if number else hidden, t, tapes)
+            below = self.layer_dropout(hidden) if number else hidden
+            hidden, after = layer.step(below, t, tapes)  # equations 1 to 4
             moved.append(after)
         return self.embeddings.output(self._read(hidden)), Moving(tuple(moved))
 

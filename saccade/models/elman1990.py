@@ -70,7 +70,7 @@ class Elman1990(LanguageModel[Moving]):
 
     def step(self, token: Tensor, t: Tensor, fixed: Fixed, moving: Moving) -> tuple[Tensor, Moving]:
         last = self.embedding_dropout(self.embeddings.of_target(token))
-        output, states = self.recurrence.step(self.recurrence.lowest.of_input(last), moving.states)
+        output, states = self.recurrence.step(self.recurrence.lowest.of_input(last), moving.states)  # equation 1
         return self.embeddings.output(self._read(output)), Moving(states)
 
     def features(self, source: Tensor, readable: Tensor, target: Tensor) -> Tensor:

@@ -63,7 +63,7 @@ class Encoder(nn.Module):
 
     def forward(self, embedded: Tensor, readable: Tensor) -> Tensor:
         """embedded (B, S, q), readable (B, S): each sentence at the front → e (B, q)"""
-        columns = embedded.masked_fill(~readable[..., None], 0.0).transpose(1, 2)  # (B, q, S)
+        columns = embedded.masked_fill(~readable[..., None], 0.0).transpose(1, 2)  # equation 1 (B, q, S)
         left = readable.sum(1)  # columns of each sentence
         kernels = torch.split(self.kernels, list(self.widths), 1)
         longest, layer = columns.shape[-1], 0
@@ -122,7 +122,7 @@ class Kalchbrenner2013(Seq2Seq[Fixed, Moving]):
     def step(self, token: Tensor, t: Tensor, fixed: Fixed, moving: Moving) -> tuple[Tensor, Moving]:
         vector = fixed.vector.repeat_interleave(token.shape[0] // fixed.vector.shape[0], 0)
         last = self.embedding_dropout(self.embeddings.of_target(token))
-        state = self.unit(self.unit.of_input(last) + vector, moving.state)
+        state = self.unit(self.unit.of_input(last) + vector, moving.state)  # equation 4
         return self.embeddings.output(self._read(self.unit.read(state))), Moving(state)
 
     def forward(self, source: Tensor, readable: Tensor, target: Tensor) -> Tensor:

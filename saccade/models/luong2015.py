@@ -148,7 +148,8 @@ class Luong2015(Seq2Seq[Fixed, Moving]):
         return ["decoder.attention"]
 
     def start(self, source: Tensor, readable: Tensor) -> tuple[Fixed, Moving]:
-        annotations, ends = self.encoder(self.embedding_dropout(self.embeddings.of_source(source)), readable)
+        embedded = self.embedding_dropout(self.embeddings.of_source(source))
+        annotations, ends = self.encoder(embedded, readable)  # equation 1
         memory = self.decoder.attention.remember(self.layer_dropout(annotations), readable)
         return Fixed(memory), self.decoder.start(ends, annotations, readable)
 

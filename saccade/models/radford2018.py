@@ -134,7 +134,8 @@ class Radford2018(LanguageModel[Moving]):
         return tuple(empty_past(layer.attention, like) for layer in self._layers)
 
     def step(self, token: Tensor, t: Tensor, fixed: Fixed, moving: Moving) -> tuple[Tensor, Moving]:
-        states = Sum(placed(self.embeddings.of_target(token[:, None]), self.positions, self.dropout, at=t[:, None]))
+        embedded = self.embeddings.of_target(token[:, None])
+        states = Sum(placed(embedded, self.positions, self.dropout, at=t[:, None]))  # equation 1
         moved = []
         for layer, past in zip(self._layers, moving, strict=True):
             states, after = layer(states, t, past)
@@ -145,7 +146,7 @@ class Radford2018(LanguageModel[Moving]):
         states = Sum(placed(self.embeddings.of_target(target), self.positions, self.dropout))
         for layer in self._layers:
             states, _ = layer(states)
-        return states.normed_by(self.norm)[1]
+        return states.normed_by(self.norm)[1]  # equation 3, before E
 
     def why_state_grows(self) -> str | None:
         return self.why_no_shared_cache()

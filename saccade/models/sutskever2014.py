@@ -83,12 +83,13 @@ class Sutskever2014(Seq2Seq[Fixed, Moving]):
         self.output_dropout = make_dropout(config.at_output)
 
     def start(self, source: Tensor, readable: Tensor) -> tuple[Fixed, Moving]:
-        annotations, ends = self.encoder(self.embedding_dropout(self.embeddings.of_source(source)), readable)
-        return (), Moving(self.decoder.start(ends, annotations, readable))
+        embedded = self.embedding_dropout(self.embeddings.of_source(source))
+        annotations, ends = self.encoder(embedded, readable)  # equation 1
+        return (), Moving(self.decoder.start(ends, annotations, readable))  # equation 2
 
     def step(self, token: Tensor, t: Tensor, fixed: Fixed, moving: Moving) -> tuple[Tensor, Moving]:
         last = self.embedding_dropout(self.embeddings.of_target(token))
-        output, states = self.decoder.step(self.decoder.lowest.of_input(last), moving.states)
+        output, states = self.decoder.step(self.decoder.lowest.of_input(last), moving.states)  # equation 3
         return self.embeddings.output(self._read(output)), Moving(states)
 
     def forward(self, source: Tensor, readable: Tensor, target: Tensor) -> Tensor:

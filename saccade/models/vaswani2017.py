@@ -85,6 +85,8 @@ Moving = tuple[LayerMoving, ...]
 
 
 class EncoderLayer(nn.Module):
+    """Equation 2; equation 4 is the attention that `_site` builds by name."""
+
     def __init__(self, config: Config) -> None:
         super().__init__()
         self.attention = _site(config.encoder_attention, config)
@@ -102,6 +104,8 @@ class EncoderLayer(nn.Module):
 
 
 class DecoderLayer(nn.Module):
+    """Equation 3"""
+
     def __init__(self, config: Config) -> None:
         super().__init__()
         self.attention = _site(config.decoder_attention, config, causal=True)
@@ -205,7 +209,7 @@ class Vaswani2017(Seq2Seq[Fixed, Moving]):
         return self.embeddings.output(states.normed_by(self.decoder_norm)[1]).squeeze(1), tuple(moved)
 
     def forward(self, source: Tensor, readable: Tensor, target: Tensor) -> Tensor:
-        logits: Tensor = self.embeddings.output(self.features(source, readable, target))
+        logits: Tensor = self.embeddings.output(self.features(source, readable, target))  # equation 5
         return logits
 
     def features(self, source: Tensor, readable: Tensor, target: Tensor) -> Tensor:

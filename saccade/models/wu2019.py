@@ -152,7 +152,8 @@ class Wu2019(Seq2Seq[Places, Moving]):
         return ["decoder.jumps"]
 
     def start(self, source: Tensor, readable: Tensor) -> tuple[Places, Moving]:
-        annotations, _ = self.encoder(self.embedding_dropout(self.embeddings.of_source(source)), readable)
+        embedded = self.embedding_dropout(self.embeddings.of_source(source))
+        annotations, _ = self.encoder(embedded, readable)  # equation 1
         places = self.decoder.remember(self.layer_dropout(annotations), readable)
         state = annotations.new_zeros(source.shape[0], self.decoder.unit.size)
         # The start symbol is written at the first place, whatever it costs: β_0 is α_0.
@@ -165,7 +166,7 @@ class Wu2019(Seq2Seq[Places, Moving]):
         unit, sentences = self.decoder.unit, fixed.jumps.shape[0]
         after = _after(moving.before, _of_tokens(moving.outputs, token[:, None]))
         last = self.embedding_dropout(self.embeddings.of_target(token))
-        state = unit.advance(unit.of_input(last), moving.state)
+        state = unit.advance(unit.of_input(last), moving.state)  # equation 2
         states = self.layer_dropout(unit.read(state)).unflatten(0, (sentences, -1))  # (B, N, hidden)
         jumps, outputs = self._at_every_place(states, fixed)
         before = self.decoder.jumps.move(after, self.decoder.jumps.arrive(jumps.flatten(0, 1)))

@@ -1,102 +1,54 @@
-"""The Transformer against the equations of its file, written out word by word in numpy."""
+"""Each numbered equation of a paper's file is named beside the lines that compute it: "equation 3", or "equations
+3 to 5", in the docstring of a function or in a comment. Laws and transcriptions test that the lines compute it."""
 
-import math
-from collections.abc import Callable, Iterator
-from functools import partial
+import ast
+import io
+import re
+import tokenize
+from pathlib import Path
 
-import numpy as np
 import pytest
-from model_cases import TWO_DEEP, Case
-from transcribed import Array, Parameters, Transcription, affine, check, softmax
 
-HEADS, LAYERS = 2, 2
+import saccade
 
-
-def placed(embedding: Array, tokens: list[int]) -> list[Array]:
-    """(1) √d·E + PE"""
-    width = embedding.shape[1]
-    vectors = []
-    for place, token in enumerate(tokens):
-        vector = math.sqrt(width) * embedding[token]
-        for i in range(0, width, 2):
-            angle = place / 10000 ** (i / width)
-            vector[i] += math.sin(angle)
-            vector[i + 1] += math.cos(angle)
-        vectors.append(vector)
-    return vectors
+FILES = sorted((Path(saccade.__file__).parent / "models").glob("*.py"))
+NUMBERED = re.compile(r"^    \((\d+)\)", re.MULTILINE)
+NAMED = re.compile(r"[Ee]quations? (\d+(?:(?:, | and | to )\d+)*)")
 
 
-def layer_norm(p: Parameters, name: str, x: Array) -> Array:
-    centred = x - x.mean()
-    return np.asarray(centred / np.sqrt((centred**2).mean() + 1e-5) * p[f"{name}.weight"] + p[f"{name}.bias"])
+def equations(source: str) -> set[int]:
+    """The numbers in the docstring of a file."""
+    return {int(number) for number in NUMBERED.findall(ast.get_docstring(ast.parse(source), clean=False) or "")}
 
 
-def attended(p: Parameters, name: str, query: Array, memory: list[Array]) -> Array:
-    """(4), a head after another"""
-    q, k, v = (np.split(p[f"{name}.of_{side}.weight"], HEADS) for side in ("queries", "keys", "values"))
-    heads = []
-    for h in range(HEADS):
-        scores = [(q[h] @ query) @ (k[h] @ slot) / math.sqrt(len(q[h])) for slot in memory]
-        heads.append(sum(weight * (v[h] @ slot) for weight, slot in zip(softmax(np.array(scores)), memory)))
-    return np.asarray(p[f"{name}.of_output.weight"] @ np.concatenate(heads))
+def named_beside_code(source: str) -> set[int]:
+    """The numbers in the docstrings of functions and classes, and in comments."""
+    nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    texts = [ast.get_docstring(node) or "" for node in nodes]
+    texts += [token.string for token in tokens if token.type == tokenize.COMMENT]
+    return {number for text in texts for mention in NAMED.findall(text) for number in numbers(mention)}
 
 
-def self_attention(p: Parameters, name: str, xs: list[Array]) -> list[Array]:
-    return [attended(p, name, x, xs) for x in xs]
+def numbers(mention: str) -> set[int]:
+    """ "3 to 5 and 7" """
+    found: set[int] = set()
+    for first, last in re.findall(r"(\d+)(?: to (\d+))?", mention):
+        found |= set(range(int(first), int(last or first) + 1))
+    return found
 
 
-def causal_self_attention(p: Parameters, name: str, ys: list[Array]) -> list[Array]:
-    return [attended(p, name, y, ys[: i + 1]) for i, y in enumerate(ys)]
+@pytest.mark.parametrize(
+    "path", [file for file in FILES if equations(file.read_text(encoding="utf-8"))], ids=lambda p: p.stem
+)
+def test_every_equation_is_named_beside_its_code(path: Path) -> None:
+    source = path.read_text(encoding="utf-8")
+    stated, named = equations(source), named_beside_code(source)
+    assert stated == set(range(1, len(stated) + 1))
+    assert named == stated, f"not named beside code: {stated - named}; not stated: {named - stated}"
 
 
-def cross_attention(p: Parameters, name: str, xs: list[Array], ys: list[Array]) -> list[Array]:
-    return [attended(p, name, y, xs) for y in ys]
-
-
-def feed_forward(p: Parameters, name: str, xs: list[Array]) -> list[Array]:
-    return [affine(p, f"{name}.second", np.maximum(affine(p, f"{name}.first", x), 0)) for x in xs]
-
-
-Function = Callable[[list[Array]], list[Array]]
-
-
-def post_norm(p: Parameters, norm: str, xs: list[Array], f: Function) -> list[Array]:
-    return [layer_norm(p, norm, x + y) for x, y in zip(xs, f(xs))]
-
-
-def pre_norm(p: Parameters, norm: str, xs: list[Array], f: Function) -> list[Array]:
-    return [x + y for x, y in zip(xs, f([layer_norm(p, norm, x) for x in xs]))]
-
-
-Around = Callable[[Parameters, str, list[Array], Function], list[Array]]
-
-
-def vaswani2017(around: Around, p: Parameters, source: list[int], target: list[int]) -> Iterator[Array]:
-    xs = placed(p["embeddings.source.weight"], source)
-    for n in range(LAYERS):  # (2)
-        layer = f"encoder.{n}"
-        xs = around(p, f"{layer}.around.0.norm", xs, partial(self_attention, p, f"{layer}.attention.attention"))
-        xs = around(p, f"{layer}.around.1.norm", xs, partial(feed_forward, p, f"{layer}.feed_forward"))
-    if around is pre_norm:
-        xs = [layer_norm(p, "encoder_norm", x) for x in xs]
-    ys = placed(p["embeddings.target.weight"], target)
-    for n in range(LAYERS):  # (3)
-        layer = f"decoder.{n}"
-        ys = around(p, f"{layer}.around.0.norm", ys, partial(causal_self_attention, p, f"{layer}.attention.attention"))
-        ys = around(p, f"{layer}.around.1.norm", ys, partial(cross_attention, p, f"{layer}.cross.attention", xs))
-        ys = around(p, f"{layer}.around.2.norm", ys, partial(feed_forward, p, f"{layer}.feed_forward"))
-    if around is pre_norm:
-        ys = [layer_norm(p, "decoder_norm", y) for y in ys]
-    for y in ys:
-        yield p["embeddings.target.weight"] @ y  # (5)
-
-
-TRANSCRIPTIONS: dict[Case, Transcription] = {
-    Case("vaswani2017", TWO_DEEP | {"norm": "post", "tie": "all"}): partial(vaswani2017, post_norm),
-    Case("vaswani2017", TWO_DEEP | {"norm": "pre", "tie": "target"}): partial(vaswani2017, pre_norm),
-}
-
-
-@pytest.mark.parametrize("case", TRANSCRIPTIONS, ids=str)
-def test_logits_match_the_equations(case: Case) -> None:
-    check(case, TRANSCRIPTIONS[case])
+def test_mentions_are_read() -> None:
+    assert numbers("3") == {3} and numbers("1, 3 to 5 and 7") == {1, 3, 4, 5, 7}
+    source = '"""\n    (1) a = b\n    (2) b = c\n"""\ndef f():\n    """Equation 2"""\n    a = 1  # equation 1\n'
+    assert equations(source) == named_beside_code(source) == {1, 2}
