@@ -1,7 +1,7 @@
 """Refresh the generated tables of the READMEs and of docs/*.md: `python docs/tables.py`.
 
 A table stands between `<!-- table: NAME -->` and `<!-- end of table -->`. It is generated from the code or, in
-measured.py, results_tables.py, compared.py, speeds.py and scaling_tables.py, from benchmarks/results/*.json. A model
+measured.py, results_tables.py, compared.py, speeds.py, scaling_tables.py and story_tables.py, from benchmarks/results. A model
 without a page in docs/models/ gets one. tests/test_docs.py fails when a table is out of date.
 """
 
@@ -21,6 +21,7 @@ import results_tables
 import scaling_tables
 import signatures
 import speeds
+import story_tables
 from measured import table
 
 from saccade import config
@@ -31,6 +32,7 @@ from saccade.decode import Constraints, Search
 from saccade.labels.settings import LabelConfig, LabelData
 from saccade.models import ALL_MODELS, LANGUAGE_MODELS, MODELS, Seq2Seq
 from saccade.public_data.table import PUBLIC_SETS, PublicSet, find_set
+from saccade.study import STUDIES
 from saccade.tasks import TASKS
 from saccade.train.data_options import Data
 from saccade.train.training_options import Training
@@ -270,6 +272,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "speed-summary-zh": partial(speeds.summary, 1),
     "speed-gpu-targets": speeds.gpu_targets,
     "speed-cpu-targets": speeds.cpu_targets,
+    **{f"study-en-{name}": partial(story_tables.study_summary, name, "en") for name in STUDIES},
+    **{f"study-zh-{name}": partial(story_tables.study_summary, name, "zh") for name in STUDIES},
+    **{f"run-{name}": partial(story_tables.command_output, name) for name in story_tables.COMMANDS},
     **{f"speed-{name}": partial(speeds.contestants, name) for name in speeds.TABLES},
     **{f"speed-growth-{device}": partial(speeds.growth, device) for device in ("cuda", "cpu")},
     "speed-profiles": speeds.profiles,
@@ -305,7 +310,8 @@ TABLES: dict[str, Callable[[], str]] = {
 def refreshed() -> dict[Path, str]:
     """Each page with its tables as they should be. A name with a dot belongs to benchmarks/cost_tables.py."""
     pattern = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
-    pages = {ROOT / page: (ROOT / page).read_text(encoding="utf-8") for page in PAGES}
+    written = [*(ROOT / page for page in PAGES), *sorted((ROOT / "docs" / "story").rglob("*.md"))]
+    pages = {page: page.read_text(encoding="utf-8") for page in written}
     for name, kind in ALL_MODELS.items():
         page = ROOT / "docs" / "models" / f"{name}.md"
         command = f"{'train pairs.tsv' if kind.reads_source else 'lm train text.txt'} --model {name}"

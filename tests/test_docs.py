@@ -20,7 +20,8 @@ from saccade.train.recipe import recipe_of
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "docs"))
-import measured  # noqa: E402  (docs/ is not a package: its scripts are imported by path)
+import diagrams  # noqa: E402  (docs/ is not a package: its scripts are imported by path)
+import measured  # noqa: E402
 import pictures  # noqa: E402
 import tables  # noqa: E402
 
@@ -123,6 +124,12 @@ def test_the_file_tree_lists_every_package() -> None:
 def test_generated_tables_are_up_to_date() -> None:
     for page, text in tables.refreshed().items():
         assert page.read_text(encoding="utf-8") == text, f"{relative(page)} is out of date: run python docs/tables.py"
+
+
+def test_diagrams_are_up_to_date() -> None:
+    drawn = diagrams.build_diagrams()
+    kept = {path.name: path.read_text(encoding="utf-8") for path in diagrams.IMAGES.glob("*.svg")}
+    assert kept == drawn, "run python docs/diagrams.py"
 
 
 def test_pictures_are_drawn_from_the_results(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from saccade.lazy import import_on_first_use
 
 if TYPE_CHECKING:
+    from saccade.study.catalogue import STUDIES as STUDIES
     from saccade.study.catalogue import list_studies as list_studies
     from saccade.study.pages import markdown as markdown
     from saccade.study.pages import terminal_tables as terminal_tables

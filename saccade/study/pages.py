@@ -102,7 +102,7 @@ def markdown(result: StudyResult, language: Language, figure_paths: Sequence[str
     for item in (decision_table(result, language), *study.shown_in(result.runs, language)):
         parts.append(f"## {item.title}")
         if isinstance(item, StudyTable):
-            parts.append(_markdown_table(item.columns, item.rows))
+            parts.append(markdown_table(item.columns, item.rows))
         elif isinstance(item, StudyFigure):
             parts.append(f"![{item.title}]({next(paths)})")
         else:
@@ -110,13 +110,13 @@ def markdown(result: StudyResult, language: Language, figure_paths: Sequence[str
                 [row, *(f"{weight:.2f}" for weight in weights)]
                 for row, weights in zip(item.rows, item.weights, strict=True)
             ]
-            parts.append(_markdown_table(["", *item.columns], rows))
+            parts.append(markdown_table(["", *item.columns], rows))
         parts += [item.note] if item.note else []
     for name in ("method", "limits"):
         parts += [f"## {_TEXTS[name].within(language)}", getattr(study, name).within(language)]
     return "\n\n".join(parts).replace("```bash\n\n", "```bash\n").replace("\n\n```\n\n", "\n```\n\n") + "\n"
 
 
-def _markdown_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
+def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
     lines = [columns, ["---"] * len(columns), *([shown(cell) for cell in row] for row in rows)]
     return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
