@@ -48,7 +48,43 @@ def draw_helfen(either: Either) -> Diagram:
     return draw
 
 
-DIAGRAMS: Mapping[str, Callable[[Either], Diagram]] = {"helfen": draw_helfen}
+def draw_attention(either: Either) -> Diagram:
+    """One step of Bahdanau's decoder, from the bottom up."""
+    draw = Diagram(720, 430, either("One step of attention", "注意力的一步"))
+    words, weights = ["ich", "will", "dem", "Mann", "helfen"], [0.05, 0.1, 0.05, 0.1, 0.7]
+    context, state, after = (300, 120), (470, 60), (640, 60)
+    places = [(70 + 92 * place, 330) for place in range(len(words))]
+    draw.text((330, 30), either("the decoder", "解码器"), faint=True, left=True)
+    draw.text((490, 395), either("the words of the source", "源句的词"), faint=True, left=True)
+    for place, (word, weight) in enumerate(zip(words, weights, strict=True)):
+        draw.text((places[place][0], 395), word)
+        draw.arrow((places[place][0], 385), places[place], gap=20, start_gap=0)
+        score = (places[place][0], 235)
+        draw.weight(score, context, weight, gap=18)
+        draw.arrow(places[place], score, gap=20, colour="rule")
+        draw.circle(score, f"{weight:.2f}".removeprefix("0"), radius=19, colour=1)
+        if place:
+            draw.arrow(places[place - 1], (places[place][0], 324), gap=34, colour=0)
+            draw.arrow((places[place][0], 336), (places[place - 1][0], 336), gap=34, colour=0)
+    for place in range(len(words)):
+        draw.box(places[place], f"h{'₁₂₃₄₅'[place]}", size=(58, 38), colour=0)
+    draw.box(context, "cᵢ", size=(64, 38), colour=1)
+    draw.box(state, "sᵢ₋₁", size=(70, 40), colour=2)
+    draw.box(after, "sᵢ", size=(70, 40), colour=2)
+    draw.arrow(state, after, gap=38, colour=2)
+    draw.arrow(context, (604, 76), gap=12, start_gap=36, bend=-26, colour=1)
+    draw.arrow(state, (places[-1][0] + 20, 222), gap=8, start_gap=24, bend=-30, colour=2, dashed=True)
+    draw.text((560, 160), either("compares itself with", "和每个标注比较，"), small=True, faint=True, left=True)
+    draw.text((560, 178), either("each annotation", "打出分数"), small=True, faint=True, left=True)
+    draw.text((560, 235), either("weights, sum 1", "权重，和为 1"), small=True, faint=True, left=True)
+    draw.text((560, 330), either("annotations", "标注"), small=True, faint=True, left=True)
+    draw.text((170, 96), either("context: weighted mean", "上下文：加权平均"), small=True, faint=True)
+    draw.arrow(after, (640, 10), gap=0, start_gap=22, colour=2)
+    draw.text((676, 18), "yᵢ")
+    return draw
+
+
+DIAGRAMS: Mapping[str, Callable[[Either], Diagram]] = {"helfen": draw_helfen, "attention": draw_attention}
 
 
 def build_diagrams() -> Mapping[str, str]:

@@ -12,15 +12,18 @@ _STYLE = (
 text{{font:15px system-ui,sans-serif;fill:var(--ink);text-anchor:middle;dominant-baseline:central}}
 .small{{font-size:12.5px}}.faint{{fill:var(--faint)}}.strong{{font-weight:600}}.left{{text-anchor:start}}
 .box{{fill:var(--paper);stroke:currentColor;stroke-width:2}}.tint{{fill:currentColor;opacity:.1;stroke:none}}
-.arrow{{fill:none;stroke:currentColor;stroke-width:1.8;marker-end:url(#head)}}.line{{fill:none;stroke:currentColor}}
-.dashed{{stroke-dasharray:5 4}}#head path{{fill:context-stroke}}
+.arrow{{fill:none;stroke:currentColor;stroke-width:1.8}}.line{{fill:none;stroke:currentColor}}
+.dashed{{stroke-dasharray:5 4}}
 """
     + "".join(f".c{colour}{{color:var(--s{colour})}}" for colour in range(6))
     + ".ink{color:var(--ink)}.rule{color:var(--rule)}"
 )
-_HEAD = (
-    '<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
-    '<path d="M0 0 8 4 0 8Z"/></marker></defs>'
+_COLOURS = (*(f"c{colour}" for colour in range(6)), "ink", "rule")
+# One head per colour: a marker does not see the colour of its line.
+_HEADS = "".join(
+    f'<marker id="head-{colour}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+    f'<path class="{colour}" d="M0 0 8 4 0 8Z" fill="currentColor"/></marker>'
+    for colour in _COLOURS
 )
 
 
@@ -65,7 +68,8 @@ class Diagram:
         middle = _beside(first, last, bend)
         path = f"M{first[0]:.1f} {first[1]:.1f}Q{middle[0]:.1f} {middle[1]:.1f} {last[0]:.1f} {last[1]:.1f}"
         classes = f"arrow {_class(colour)}{' dashed' if dashed else ''}"
-        self._parts.append(f'<path class="{classes}" d="{path}"/>')
+        head = f"url(#head-{_class(colour)})"
+        self._parts.append(f'<path class="{classes}" marker-end="{head}" d="{path}"/>')
         if label:
             self.text(_beside(first, last, bend / 2 + 12), label, small=True)
 
@@ -125,7 +129,7 @@ class Diagram:
         parts = "\n".join(self._parts)
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" {box} role="img" aria-label="{escape(self.title)}">'
-            f"<style>{_STYLE}</style>{_HEAD}{paper}\n{parts}\n</svg>\n"
+            f"<style>{_STYLE}</style><defs>{_HEADS}</defs>{paper}\n{parts}\n</svg>\n"
         )
 
 

@@ -37,7 +37,7 @@ def main() -> None:
     made = provenance(command=f"python docs/story_runs.py {' '.join(sys.argv[1:])}".strip())
     for name in names:
         saved[name] = run(COMMANDS[name])
-        print(saved[name], flush=True)
+        sys.stdout.write(saved[name])
         outputs = {each: saved[each] for each in COMMANDS if each in saved}
         write_json(RUNS, {"outputs": outputs, "provenance": made})
 

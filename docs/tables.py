@@ -1,8 +1,8 @@
 """Refresh the generated tables of the READMEs and of docs/*.md: `python docs/tables.py`.
 
-A table stands between `<!-- table: NAME -->` and `<!-- end of table -->`. It is generated from the code or, in
-measured.py, results_tables.py, compared.py, speeds.py, scaling_tables.py and story_tables.py, from benchmarks/results. A model
-without a page in docs/models/ gets one. tests/test_docs.py fails when a table is out of date.
+A table stands between `<!-- table: NAME -->` and `<!-- end of table -->`. It is generated from the code or, in the
+modules beside this one (measured.py, story_tables.py …), from benchmarks/results. A model without a page in
+docs/models/ gets one. tests/test_docs.py fails when a table is out of date.
 """
 
 import dataclasses
