@@ -24,7 +24,16 @@ from saccade.train.data_options import Data
 from saccade.train.facts import Facts
 from saccade.train.losses import has_sampled_attention
 from saccade.train.pace import updates_per_second
-from saccade.train.plans import FEW_PAIRS, SHORT, WORTHWHILE, ModelPlan, list_plans, plan_training, usual_schedule
+from saccade.train.plans import (
+    FEW_ON_GPU,
+    FEW_PAIRS,
+    SHORT,
+    WORTHWHILE,
+    ModelPlan,
+    list_plans,
+    plan_training,
+    usual_schedule,
+)
 from saccade.train.recipe import Recipe, recipe_of
 from saccade.train.training_options import Training
 
@@ -195,7 +204,7 @@ def _usual_model(facts: Facts) -> tuple[str, str]:
         return ("vaswani2017", "there is a GPU") if facts.cuda else ("bahdanau2014", "the fastest without a GPU")
     if facts.is_pronunciation:
         return "wu2019", "symbols have the order of their letters"
-    if facts.pairs >= FEW_PAIRS:
+    if facts.pairs >= (FEW_ON_GPU if facts.cuda else FEW_PAIRS):
         return "vaswani2017", "enough pairs for a Transformer"
     if facts.judge == "bleu" and not facts.cuda:
         return "vaswani2017", "in the same time on a CPU, a Transformer learns more than an RNN"

@@ -177,8 +177,24 @@ def test_many_pairs_get_r_drop_only_for_many_epochs(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr("saccade.train.automatic.updates_per_second", pace)
     facts = replace(gpu(), pairs=164_000, mean_characters=70.0)
-    chosen = [choose_recipe(DATA, facts, minutes=time).recipe for time in (8.0, 2.5, 0.5)]
-    assert [(recipe.settings.width, recipe.train.r_drop) for recipe in chosen] == [(512, 5), (256, 5), (512, 0)]
+    chosen = [choose_recipe(DATA, facts, minutes=time).recipe for time in (8.0, 2.5, 1.5, 0.5)]
+    plans = [(recipe.settings.width, recipe.train.r_drop) for recipe in chosen]
+    assert plans == [(512, 5), (256, 5), (512, 0), (256, 0)]
+
+
+@pytest.mark.parametrize("pairs", [10_000, 16_000])
+def test_few_pairs_get_an_rnn_on_a_gpu_and_a_transformer_on_a_cpu(pairs: int) -> None:
+    few = replace(SENTENCES, pairs=pairs)
+    on_gpu, on_cpu = (choose_recipe(DATA, replace(few, cuda=cuda)).recipe.model for cuda in (True, False))
+    assert (on_gpu, on_cpu) == ("bahdanau2014", "vaswani2017")
+
+
+def test_r_drop_for_fewer_pairs_comes_with_post_norm_and_a_longer_warm_up() -> None:
+    chosen = choose_recipe(DATA, gpu(), updates=8_000)
+    assert chosen.recipe.settings.norm == "post" and chosen.recipe.train.warmup == 2_000
+    assert any("post-norm" in reason for reason in chosen.reasons)
+    plain = choose_recipe(DATA, gpu(), updates=1_600).recipe
+    assert plain.settings.norm == "pre" and plain.train.r_drop == 0 and plain.train.warmup == 200
 
 
 @pytest.mark.parametrize("pairs", [800, 5_000])
@@ -198,7 +214,7 @@ def test_few_sentences_get_r_drop_on_a_cpu_if_there_is_time(monkeypatch: pytest.
 
 def test_a_budget_of_updates_decides_the_plan_and_its_schedule() -> None:
     many, few = (choose_recipe(DATA, gpu(), updates=updates).recipe for updates in (8_000, 300))
-    assert many.train.r_drop == 5 and many.train.warmup == 1000
+    assert many.train.r_drop == 5 and many.train.warmup == 2000
     assert few.train.r_drop == 0 and few.train.warmup <= 300 // 8 and few.settings.dropout == 0.1
     assert few.train.ema is not None and few.train.ema < 0.97
 
@@ -207,7 +223,7 @@ def test_the_reasons_name_every_choice() -> None:
     reasons = "\n".join(choose_recipe(DATA, SENTENCES).reasons)
     for part in ("3,000 pairs of about 9 source words", "vocabulary", "vaswani2017: in", "dropout", "the CPU"):
         assert part in reasons
-    large = choose_recipe(DATA, replace(SENTENCES, pairs=10_000, cuda=True))
+    large = choose_recipe(DATA, replace(SENTENCES, pairs=20_000, cuda=True))
     assert "vaswani2017: enough pairs" in "\n".join(large.reasons) and "CUDA" in large.reasons[-1]
 
 
