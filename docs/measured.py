@@ -10,6 +10,7 @@ from typing import Any
 
 from rich.console import Console
 
+from saccade.language import Language
 from saccade.tour.report import show
 
 RESULTS = Path(__file__).resolve().parents[1] / "benchmarks" / "results"
@@ -226,13 +227,17 @@ def character_models() -> str:
     return f"{table(head, rows, right=True)}\n\n{_measured_on(runs[-1][1])}"
 
 
-def word_models() -> str:
+def word_models(language: Language = "en") -> str:
     """Language models of words: the perplexity of each, alone and mixed with the longest n-grams."""
     runs = _language_models("europarl-cpu")
     rows = []
     for name, run in runs:
         mixed = f"{run['mixed_perplexity']:.1f}" if "mixed_perplexity" in run else "–"
         rows.append([name, f"{run['parameters']:,}", f"{run['perplexity']:.1f}", mixed])
+    if language == "zh":
+        rows = [[name.replace("-grams", " 元语法"), *numbers] for name, *numbers in rows]
+        head = ["", "参数或 n 元组个数", "困惑度", "与 5 元语法混合"]
+        return f"{table(head, rows, right=True)}"
     head = ["", "parameters, or n-grams", "perplexity", "mixed with 5-grams"]
     return f"{table(head, rows, right=True)}\n\n{_measured_on(runs[-1][1])}"
 

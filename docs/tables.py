@@ -296,6 +296,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "ngrams": measured.ngrams,
     "character-models": measured.character_models,
     "word-models": measured.word_models,
+    "word-models-zh": partial(measured.word_models, "zh"),
     "hops": measured.hops,
     "keys-labels-data": partial(keys, LabelData, "data"),
     "keys-labels-model": partial(keys, LabelConfig, "model"),

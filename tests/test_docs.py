@@ -149,6 +149,18 @@ def test_both_readmes_have_the_same_parts() -> None:
     assert first == second
 
 
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "story" / "en").glob("*.md")), ids=lambda page: page.stem)
+def test_the_story_has_the_same_parts_in_both_languages(page: Path) -> None:
+    """The headings, the diagrams, the tables, the blocks of code and the exercises"""
+    english, chinese = (
+        (page.parents[1] / language / page.name).read_text(encoding="utf-8") for language in ("en", "zh")
+    )
+    chinese = chinese.replace(".zh.svg", ".en.svg").replace("study-zh-", "study-en-").replace("-zh -->", " -->")
+    for part in (r"^#+ ", r"/story/([\w-]+)\.en\.svg", r"^<!-- table: .*", r"^```(\w+)$", r"^\d\. "):
+        assert re.findall(part, english, re.MULTILINE) == re.findall(part, chinese, re.MULTILINE), part
+    assert "images/story/" in english
+
+
 def bash_lines() -> Iterator[str]:
     """Every command line in the documents, without its comment."""
     for page in MARKDOWN:

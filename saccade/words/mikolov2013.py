@@ -8,8 +8,8 @@ A word gets the vector with which its neighbours are told from random words.
     (4) negatives n_k ~ frequency^0.75
     (5) subsampling an occurrence of a word of frequency f is kept with probability √(t / f) + t / f
 
-u are the input vectors, which are kept, and v the output vectors. (5) is the formula of the authors' program; the paper
-has √(t / f) alone. The learning rate falls linearly, as in the program.
+windows.py computes (1), (4) and (5). u are the input vectors, which are kept, and v the output vectors. (5) is the
+formula of the authors' program; the paper has √(t / f) alone. The learning rate falls linearly, as in the program.
 
 Deviations: the words of a block of 64 share N random words (64 for skip-gram, 16 for CBOW), each with the weight
 k·pairs / N, so that the scores of a block are one matrix product. AdamW makes one update for some thousand words,
@@ -47,10 +47,11 @@ class Mikolov2013(nn.Module):
         nn.init.zeros_(self.output.weight)
 
     def forward(self, batch: WindowBatch) -> Tensor:
-        """The negative of equations 2 or 3, summed over the batch."""
+        """The negative of equation 2 or of equation 3, summed over the batch."""
         return (self._skip_gram if self.config.method == "skip-gram" else self._cbow)(batch)
 
     def _skip_gram(self, batch: WindowBatch) -> Tensor:
+        """Equation 2"""
         neighbours = batch.neighbours().float()  # (B, L, C)
         words = batch.words[:, batch.margin : batch.margin + batch.reach.shape[1]]
         of_word = self.input(words)  # (B, L, D)
@@ -61,6 +62,7 @@ class Mikolov2013(nn.Module):
         return -(F.logsigmoid(near) * neighbours).sum() - self._of_negatives(random, pairs)
 
     def _cbow(self, batch: WindowBatch) -> Tensor:
+        """Equation 3"""
         neighbours = batch.neighbours().float()
         count = neighbours.sum(-1, keepdim=True)  # (B, L, 1)
         mean = neighbours @ self.input(batch.words) / count.clamp_min(1)  # (B, L, D)

@@ -2,7 +2,7 @@
 
 A block has `BLOCK` consecutive words and the margins that their windows reach into. All of its words share their random
 words, so that their scores are one matrix product. All random choices follow from the seed and the
-position, so that a resumed run makes the same ones.
+position, so that a resumed run makes the same ones. The numbers of equations are those of mikolov2013.py.
 """
 
 import math
@@ -86,7 +86,7 @@ class WindowBatches:
         self.sentences, self.window, self.seed, self.negatives = sentences, window, seed, negatives
         self.rows = max(1, words // BLOCK)
         self.kept = _kept_share(corpus.counts, subsample)
-        weights = corpus.counts.astype(np.float64) ** _POWER
+        weights = corpus.counts.astype(np.float64) ** _POWER  # equation 4
         self.drawn = np.cumsum(weights / weights.sum())
         self.epoch, self.index = 1, 0
         self.in_epoch = max(1, math.ceil(float(self.kept[sentences.ids].sum()) / BLOCK / self.rows))  # about
@@ -97,7 +97,7 @@ class WindowBatches:
             random = np.random.default_rng((self.seed, self.epoch, self.index))
             self.index += 1  # the position after a batch that was handed out
             rows = order[start : start + self.rows]
-            reach = random.integers(1, self.window + 1, (len(rows), BLOCK))
+            reach = random.integers(1, self.window + 1, (len(rows), BLOCK))  # equation 1
             negatives = np.searchsorted(self.drawn, random.random((len(rows), self.negatives)))
             negatives = np.minimum(negatives, len(self.drawn) - 1)  # the sum may be a little less than 1
             arrays = (words[rows].astype(np.int64), numbers[rows], reach, negatives)
@@ -128,7 +128,7 @@ class WindowBatches:
 
 
 def _kept_share(counts: NDArray[np.int64], threshold: float) -> NDArray[np.float64]:
-    """The probability that an occurrence of each word is read: (√(f / t) + 1)·t / f for a word of frequency f."""
+    """The probability that an occurrence of each word is read: equation 5"""
     if not threshold:
         return np.ones(len(counts))
     ratio = threshold / (counts / counts.sum())
