@@ -7,6 +7,7 @@ states are rounded boxes, operations are circles, vectors flow along arrows, and
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from diagrams_after import DIAGRAMS_AFTER
 from drawing import Diagram
 
 from saccade.files import write_atomically
@@ -84,7 +85,11 @@ def draw_attention(either: Either) -> Diagram:
     return draw
 
 
-DIAGRAMS: Mapping[str, Callable[[Either], Diagram]] = {"helfen": draw_helfen, "attention": draw_attention}
+DIAGRAMS: Mapping[str, Callable[[Either], Diagram]] = {
+    "helfen": draw_helfen,
+    "attention": draw_attention,
+    **DIAGRAMS_AFTER,
+}
 
 
 def build_diagrams() -> Mapping[str, str]:
