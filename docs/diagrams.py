@@ -7,7 +7,8 @@ states are rounded boxes, operations are circles, vectors flow along arrows, and
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from diagrams_before import DIAGRAMS as BEFORE
+from diagrams_after import DIAGRAMS_AFTER
+from diagrams_before import DIAGRAMS_BEFORE
 from drawing import Diagram
 
 from saccade.files import write_atomically
@@ -85,7 +86,12 @@ def draw_attention(either: Either) -> Diagram:
     return draw
 
 
-DIAGRAMS: Mapping[str, Callable[[Either], Diagram]] = {"helfen": draw_helfen, "attention": draw_attention, **BEFORE}
+DIAGRAMS: Mapping[str, Callable[[Either], Diagram]] = {
+    **DIAGRAMS_BEFORE,
+    "helfen": draw_helfen,
+    "attention": draw_attention,
+    **DIAGRAMS_AFTER,
+}
 
 
 def build_diagrams() -> Mapping[str, str]:

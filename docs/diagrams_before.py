@@ -328,7 +328,7 @@ def _join(numbers: Sequence[int]) -> str:
     return ", ".join(str(number) for number in numbers)
 
 
-DIAGRAMS: Mapping[str, Callable[[Either], Diagram]] = {
+DIAGRAMS_BEFORE: Mapping[str, Callable[[Either], Diagram]] = {
     "skip-gram": draw_skip_gram,
     "one-point": draw_one_point,
     "window": draw_window,
