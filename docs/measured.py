@@ -217,9 +217,9 @@ def ngrams() -> str:
     return table(["order", "n-grams", "perplexity", "without unknown words"], rows, right=True)
 
 
-def character_models() -> str:
+def character_models(machine: str = "cpu") -> str:
     """Language models of characters: the loss of each."""
-    runs = _language_models("shakespeare-cpu")
+    runs = _language_models(f"shakespeare-{machine}")
     rows = [
         [name, f"{run['parameters']:,}", f"{run['loss']:.3f}", f"{run['loss'] / math.log(2):.2f}"] for name, run in runs
     ]

@@ -295,6 +295,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "word-vectors": measured.word_vectors,
     "ngrams": measured.ngrams,
     "character-models": measured.character_models,
+    "character-models-gpu": partial(measured.character_models, "gpu"),
     "word-models": measured.word_models,
     "word-models-zh": partial(measured.word_models, "zh"),
     "hops": measured.hops,
