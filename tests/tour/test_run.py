@@ -20,10 +20,10 @@ from saccade.tour.run import (
     EDGES,
     EXAMPLE,
     SYSTEMS,
-    TASK,
     TRAINED,
     baseline_errors,
     build_recipe,
+    phrasebook,
     train_and_evaluate,
     unseen_pairs,
 )
@@ -69,7 +69,9 @@ def test_the_diagonal_aligns_better_than_uniform() -> None:
 
 
 def test_the_example_has_only_words_of_the_training_data() -> None:
-    taught = {word for pair in TASK.pairs(5000, seed=1, words=TRAINED) for word in words(pair.source)}
+    taught = {
+        word for pair in phrasebook(TourOptions()).pairs(5000, seed=1, words=TRAINED) for word in words(pair.source)
+    }
     assert set(words(EXAMPLE)) <= taught
 
 
