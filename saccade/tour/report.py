@@ -12,6 +12,7 @@ from saccade.language import Bilingual, Language, either_in
 
 FIXED, ATTENTION = "fixed context", "attention"
 GAP_AT = "31–40"
+ALIGNED = frozenset({"fr", "de"})  # target languages with a promise about the alignment error; in Chinese, it is 0.30
 SHOWN_EVERYDAY = 6  # of the everyday sentences, the first ones
 _NAMES = {
     FIXED: Bilingual(en=FIXED, zh="固定向量"),
@@ -34,18 +35,28 @@ def targets(results: Mapping[str, Any], language: Language = "en") -> list[Targe
     rows = zip(attention["by_length"], fixed["by_length"], strict=True)
     gap = next(row["scores"]["bleu"] - below["scores"]["bleu"] for row, below in rows if row["label"] == GAP_AT)
     bleu, aer = attention["up_to_20_words"]["bleu"], attention["alignment"]["aer"]
-    quality = either(
-        "attention: BLEU ≥ 95 on unseen sentences of up to 20 words", "注意力：未见过的句子，不超过 20 个词时 BLEU ≥ 95"
-    )
-    lead = either(
-        "at 31–40 words attention is ≥ 30 BLEU above the fixed context", "31–40 个词时，注意力比固定向量高 ≥ 30 BLEU"
-    )
-    alignment = either("AER ≤ 0.15 against the gold alignment", "相对标准对齐的 AER ≤ 0.15")
-    return [
-        Target(claim=quality, reached=bleu, met=bleu >= 95),
-        Target(claim=lead, reached=gap, met=gap >= 30),
-        Target(claim=alignment, reached=aer, met=aer <= 0.15),
+    promised = [
+        Target(
+            claim=either(
+                "attention: BLEU ≥ 95 on unseen sentences of up to 20 words",
+                "带注意力的模型：不超过 20 个词、训练时没有见过的句子，BLEU ≥ 95",
+            ),
+            reached=bleu,
+            met=bleu >= 95,
+        ),
+        Target(
+            claim=either(
+                "at 31–40 words attention is ≥ 30 BLEU above the fixed context",
+                "31–40 个词的句子：带注意力的模型比固定向量高出 ≥ 30 BLEU",
+            ),
+            reached=gap,
+            met=gap >= 30,
+        ),
     ]
+    if results["effort"].get("to", "fr") in ALIGNED:
+        claim = either("AER ≤ 0.15 against the gold alignment", "与标准对齐相比，AER ≤ 0.15")
+        promised.append(Target(claim=claim, reached=aer, met=aer <= 0.15))
+    return promised
 
 
 def _examples(results: Mapping[str, Any], language: Language = "en") -> list[ComparedSentence]:
@@ -128,12 +139,17 @@ def show(results: Mapping[str, Any], console: Console) -> None:
 
 
 def _show_everyday(results: Mapping[str, Any], console: Console) -> None:
+    """Print how many of the everyday sentences each model knows, and the attention's translations of the first ones."""
     sentences = _everyday(results)
-    if sentences:
-        console.print("\nEveryday sentences, which are among the training data")
+    if not sentences:
+        return
+    right = [sum(each.panels[place].text == each.reference for each in sentences) for place in (0, 1)]
+    counts = f"{FIXED} {right[0]}, {ATTENTION} {right[1]} of {len(sentences)} right"
+    console.print(f"\nEveryday sentences, learnt by heart: {counts}", highlight=False)
     for sentence in sentences[:SHOWN_EVERYDAY]:
-        texts = "; ".join(f"{panel.name}: {panel.text}" for panel in sentence.panels)
-        console.print(f"  {sentence.source} → {sentence.reference}  [dim]{texts}[/]", highlight=False)
+        text = sentence.panels[1].text
+        note = "" if text == sentence.reference else f"  [dim]reference: {sentence.reference}[/]"
+        console.print(f"  {sentence.source} → {text}{note}", highlight=False)
 
 
 def write_report(results: Mapping[str, Any], path: Path, language: Language = "en") -> None:

@@ -49,7 +49,12 @@ SHARES: Mapping[str, int] = {"fixed context": 2, "attention": 1}  # updates that
 TRAINED = (3, 20)  # source words
 EDGES = (5, 10, 15, 20, 30, 40, 60, 80)
 DRAWN_EVERYDAY = 2  # "what is your name?" and "I love you."
-EXAMPLE = "the small girl does not see the big black dog that I follow in the garden."
+SHORT = "the girl sees the big black dog in the garden."
+EXAMPLES: Mapping[str, str] = {  # whose heatmap is shown
+    "fr": "the small girl does not see the big black dog that I follow in the garden.",
+    "de": SHORT,
+    "zh": SHORT,
+}
 
 
 def run_in_terminal(out: Path, options: TourOptions, *, quiet: bool = False) -> dict[str, Any]:
@@ -77,7 +82,7 @@ def run_in_terminal(out: Path, options: TourOptions, *, quiet: bool = False) -> 
         )
         results = train_both(options, out, print_progress)
         results["provenance"] = provenance(seed=options.seed)
-        results["heatmap"] = translate_example(out / SYSTEMS["attention"], EXAMPLE)
+        results["heatmap"] = translate_example(out / SYSTEMS["attention"], EXAMPLES[options.to])
         results["everyday_heatmaps"] = [
             translate_example(out / SYSTEMS["attention"], pair["source"])
             for pair in results["everyday"][:DRAWN_EVERYDAY]
