@@ -38,20 +38,43 @@ def _mean(values: Sequence[float], digits: int) -> str:
     return mean if len(values) == 1 else f"{mean} ({min(values):.{digits}f}–{max(values):.{digits}f})"
 
 
-def try_output() -> str:
-    """The most telling parts of what one run printed: a pair of translations, BLEU by length, and the targets."""
-    (run,) = json.loads((RESULTS / "try-shown.json").read_text(encoding="utf-8"))["runs"]
+def try_output(record: str = "try-shown.json", command: str = "make try") -> str:
+    """The most telling parts of what one run printed: a pair of translations, everyday sentences if they were learnt,
+    BLEU by length, and the targets."""
+    (run,) = json.loads((RESULTS / record).read_text(encoding="utf-8"))["runs"]
     run["effort"]["judged"] = 1  # the record has one sentence per range of lengths
     console = Console(width=80, record=True, file=io.StringIO())
     show(run, console)
     lines = [line.rstrip() for line in console.export_text().strip().splitlines()]
     title = next(number for number, line in enumerate(lines) if "BLEU on unseen" in line)
+    everyday = next((number for number, line in enumerate(lines) if line.startswith("Everyday")), None)
     excerpts = [
         lines[: lines.index("")],
+        *([] if everyday is None else [lines[everyday : lines.index("", everyday)]]),
         lines[title : lines.index(next(line for line in lines[title:] if line.startswith("└"))) + 1],
         [line for line in lines if line.startswith(("✓", "✗"))],
     ]
-    return "```console\n$ make try\n…\n" + "\n…\n".join("\n".join(excerpt) for excerpt in excerpts) + "\n```"
+    return f"```console\n$ {command}\n…\n" + "\n…\n".join("\n".join(excerpt) for excerpt in excerpts) + "\n```"
+
+
+def try_languages() -> str:
+    """One run of `saccade try` in each language: BLEU, alignment error and the everyday sentences known by heart."""
+    rows = []
+    for name, record in (("French", "try-shown"), ("German", "try-de"), ("Chinese", "try-zh")):
+        (run,) = json.loads((RESULTS / f"{record}.json").read_text(encoding="utf-8"))["runs"]
+        fixed, attention = (run["systems"][system] for system in (FIXED, ATTENTION))
+        gap = next(target["reached"] for target in run["targets"] if "31–40" in target["claim"])
+        sentences = run.get("everyday", [])
+        known = [
+            str(sum(text == pair["target"] for text, pair in zip(system["everyday"], sentences, strict=True)))
+            for system in ((fixed, attention) if sentences else ())
+        ]
+        errors = [attention["alignment"]["aer"], run["aligners"]["diagonal"]]
+        scores = [system["up_to_20_words"]["bleu"] for system in (fixed, attention)]
+        cells = [f"{scores[0]:.1f}", f"{scores[1]:.1f}", f"{gap:.1f}", *(f"{error:.3f}" for error in errors)]
+        rows.append([name, *cells, f"{' and '.join(known)} of {len(sentences)}" if known else "not learnt"])
+    head = ["to", f"{FIXED}, BLEU", f"{ATTENTION}, BLEU", "gap at 31–40 words", "AER", "diagonal, AER", "everyday"]
+    return table(head, rows, right=True)
 
 
 def try_lengths() -> str:

@@ -247,6 +247,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "normalisers": partial(parts, Normaliser),
     "biases": partial(parts, Bias),
     "try-output": measured.try_output,
+    "try-output-zh": partial(measured.try_output, "try-zh.json", "saccade try --to zh --lang zh"),
+    "try-languages": measured.try_languages,
     "try-lengths": measured.try_lengths,
     "try-targets": measured.try_targets,
     "try-aligners": measured.try_aligners,

@@ -1,7 +1,7 @@
 """The language of reports, figures and studies: English or Chinese. Commands and messages stay English."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,11 +20,16 @@ class Bilingual:
         return self.zh if language == "zh" else self.en
 
 
+Either = Callable[[str, str], str]  # the English or the Chinese text: either("words", "词")
 Words = Bilingual | str  # a plain string is the same in both languages, such as the name of a model
 
 
 def within(words: Words, language: Language) -> str:
     return words if isinstance(words, str) else words.within(language)
+
+
+def either_in(language: Language) -> Either:
+    return lambda en, zh: zh if language == "zh" else en
 
 
 def preferred_language(environment: Mapping[str, str] = os.environ) -> Language:

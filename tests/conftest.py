@@ -1,6 +1,7 @@
 """Fixtures for several folders: two small models, trained in seconds, and a factory of untrained ones."""
 
 import gc
+import os
 import random
 from collections.abc import Callable
 from dataclasses import replace
@@ -33,6 +34,7 @@ PAIRS = [
 ]
 
 torch.set_num_threads(1)  # there is one test worker per core
+os.environ["LC_ALL"] = "C.UTF-8"  # reports are in English, whatever the language of the machine
 
 
 def pytest_collection_finish() -> None:

@@ -145,7 +145,9 @@ def test_both_readmes_have_the_same_parts() -> None:
     for part in (r"^#+ ", r"^<!-- table: .*", r"\]\(([^)\s]+)\)"):
         first, second = (set(re.findall(part, text, re.MULTILINE)) for text in (english, chinese))
         assert first - {"README.zh-CN.md"} == second - {"README.md"}
-    first, second = ([re.sub(r" *#.*", "", block.code) for block in blocks(page)] for page in READMES)
+    first, second = (
+        [re.sub(r" *#.*", "", block.code) for block in blocks(page) if block.language != "console"] for page in READMES
+    )  # what a command printed is a generated table
     assert first == second
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from saccade.language import Bilingual, preferred_language, within
+from saccade.language import Bilingual, Language, either_in, preferred_language, within
 
 
 @pytest.mark.parametrize(
@@ -21,3 +21,8 @@ def test_the_environment_chooses_the_language(environment: dict[str, str], expec
 def test_texts_have_both_languages() -> None:
     love = Bilingual(en="love", zh="爱")
     assert [within(love, "en"), within(love, "zh"), within("bahdanau2014", "zh")] == ["love", "爱", "bahdanau2014"]
+
+
+def test_a_chosen_language_chooses_between_two_texts() -> None:
+    languages: tuple[Language, ...] = ("en", "zh")
+    assert [either_in(language)("word", "词") for language in languages] == ["word", "词"]

@@ -81,7 +81,7 @@ def attend(
         attention.show()
         show(attention.label)
         return
-    attention.save(options.plot, say=say)
+    attention.save(options.plot, lang=options.lang, say=say)
     say(f"wrote {options.plot}")
 
 

@@ -113,7 +113,7 @@ def attend(
     if options.plot is None:
         attention.show(layer=options.layer, head=options.head)
         return
-    attention.save(options.plot, layer=options.layer, head=options.head, say=say)
+    attention.save(options.plot, layer=options.layer, head=options.head, lang=options.lang, say=say)
     say(f"wrote {options.plot}")
 
 

@@ -27,6 +27,7 @@ from saccade.evaluation import choose_metrics, evaluate
 from saccade.evaluation.evaluation_set import EvaluationSet, read_evaluation_set
 from saccade.evaluation.systems import shortest_training
 from saccade.files import parse_json
+from saccade.language import preferred_language
 from saccade.locking import locked
 from saccade.provenance import provenance
 from saccade.train.sweep import Result, train_points
@@ -58,7 +59,7 @@ def compare(
             raise
         files.remove_leftovers(out / "results.json")
         files.write_json(out / "results.json", comparison.to_dict())
-        comparison.write_report(out / "report.html", options.by)
+        comparison.write_report(out / "report.html", options.by, options.lang or preferred_language())
     return comparison
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from saccade.decode.options import SearchTokens
+from saccade.language import Language
 from saccade.ranges import Checked, Count, CountOrZero, NotNegative, Range, option
 
 TRAINING, EVALUATION, MEASUREMENT = "Training", "Evaluation", "Measurement"
@@ -45,6 +46,7 @@ class CompareOptions(Checked):
     by: Literal["auto", "piece", "word"] = option(
         "auto", "Draw heatmaps per word or token (piece); auto decides.", MEASUREMENT
     )
+    lang: Language | None = option(None, "Language of the report (default: zh if LANG asks for Chinese, otherwise en).")
     device: str = option("auto", "The device: auto, cpu, cuda or mps.")
     batch_tokens: SearchTokens = None
 

@@ -285,7 +285,7 @@ class FileTranslation:
 
     def _draw(self, result: Translation, number: int, path: Path) -> None:
         place = path.with_stem(f"{path.stem}-{number}") if self.draws_several else path
-        result.plot(by=self.options.by, say=self.say_once)
+        result.plot(by=self.options.by, lang=self.options.lang, say=self.say_once)
         save_figure(place)
 
 

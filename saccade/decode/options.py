@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from saccade.errors import UserError
+from saccade.language import Language
 from saccade.ranges import (
     Beam,
     Checked,
@@ -293,6 +294,9 @@ class FileOptions(Checked):
         None, "Draw the attention to this .svg, .png or .pdf file, numbered if there are several lines."
     )
     by: By = "auto"
+    lang: Language | None = option(
+        None, "Language of the labels of the figure (default: zh if LANG asks for Chinese, otherwise en)."
+    )
     tag: Tag = None
     tree: Path | None = option(None, "Write the search trees to this file, one JSON object per line.")
     batch_tokens: SearchTokens = None

@@ -12,6 +12,7 @@ from saccade.align import Links
 from saccade.align.attention import NO_ATTENTION, PairAttention, SegmentedText, TokenWeights
 from saccade.decode.search.recording import SearchTree
 from saccade.errors import UserError
+from saccade.language import Language, preferred_language
 from saccade.text.words import TextUnit, UnitChoice
 
 if TYPE_CHECKING:
@@ -124,13 +125,18 @@ class Translation:
         return replace(best, alternatives=tuple(others), tree=self.tree)
 
     def plot(
-        self, ax: "Axes | None" = None, *, by: UnitChoice = "auto", say: Callable[[str], None] | None = None
+        self,
+        ax: "Axes | None" = None,
+        *,
+        by: UnitChoice = "auto",
+        lang: Language | None = None,
+        say: Callable[[str], None] | None = None,
     ) -> "Axes":
-        """Draw the attention as a figure. If no font has a character, `say` is called with the font to install; without
-        `say`, this is a warning."""
+        """Draw the attention as a figure, with labels in English or Chinese; by default, as LANG asks. If no font has
+        a character, `say` is called with the font to install; without `say`, this is a warning."""
         from saccade.inspect import plot_heatmap
 
-        return plot_heatmap(*self._heatmap(by), ax=ax, say=say)
+        return plot_heatmap(*self._heatmap(by), ax=ax, language=lang or preferred_language(), say=say)
 
     def show(self, console: "Console | None" = None, *, by: UnitChoice = "auto") -> None:
         """Print the attention as a heatmap in the terminal."""

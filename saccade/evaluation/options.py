@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 from saccade.decode.options import SearchTokens
+from saccade.language import Language
 from saccade.ranges import Checked, Count, CountOrZero, Seed, option
 
 SYSTEMS, COUNTING, SHOWING = "Systems", "Metrics", "Output"
@@ -42,6 +43,9 @@ class EvaluateOptions(Checked):
     by_length: bool = option(False, "Show scores by source length.", SHOWING)
     by_frequency: bool = option(False, "Show scores of rare and common words.", SHOWING)
     report: Path | None = option(None, "Write an HTML report to this file.", SHOWING)
+    lang: Language | None = option(
+        None, "Language of the report (default: zh if LANG asks for Chinese, otherwise en).", SHOWING
+    )
     by: Literal["auto", "piece", "word"] = option(
         "auto", "Draw heatmaps per word or per token (piece). auto uses tokens for character models and single words."
     )

@@ -14,21 +14,31 @@ from saccade.evaluation.evaluation import Behaviour, Evaluation
 from saccade.evaluation.evaluation_set import EvaluationSet
 from saccade.evaluation.significance_tests import Difference
 from saccade.inspect import ComparedSentence, Panel, Report
+from saccade.language import Bilingual, Either, Language, either_in
 from saccade.metrics import METRICS, Counts
 from saccade.provenance import provenance
 from saccade.text.words import UnitChoice
 
 Table = tuple[list[str], list[list[Any]]]
-BY_FREQUENCY = "By the frequency of words"
+BY_FREQUENCY = Bilingual(en="By the frequency of words", zh="按词频")
 BEHAVIOUR = {
-    "length_ratio": "length ratio",
-    "short": "short outputs, %",
-    "repeated": "words repeated in a row, %",
-    "repeated_in_references": "the same in the references, %",
-    "repeated_beyond": "pairs of words repeated more often than in the reference, %",
-    "copied": "words copied that are not in the reference, %",
-    "unread": "source words hardly read, %",
+    "length_ratio": Bilingual(en="length ratio", zh="长度比"),
+    "short": Bilingual(en="short outputs, %", zh="过短的译文，%"),
+    "repeated": Bilingual(en="words repeated in a row, %", zh="连续重复的词，%"),
+    "repeated_in_references": Bilingual(en="the same in the references, %", zh="参考译文中连续重复的词，%"),
+    "repeated_beyond": Bilingual(
+        en="pairs of words repeated more often than in the reference, %", zh="重复次数超过参考译文的相邻词对，%"
+    ),
+    "copied": Bilingual(en="words copied that are not in the reference, %", zh="照抄源句而参考译文中没有的词，%"),
+    "unread": Bilingual(en="source words hardly read, %", zh="几乎没有读到的源词，%"),
 }
+_TESTS = {
+    "paired bootstrap": "配对自助法",
+    "paired randomisation": "配对随机化检验",
+    "hierarchical bootstrap": "分层自助法",
+    "randomisation of all runs": "对全部训练的随机化检验",
+}
+_ENGLISH = either_in("en")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,20 +114,22 @@ class SystemsEvaluation:
     def tables(self, *, by_length: bool = False, by_frequency: bool = False) -> list[tuple[str, Table]]:
         """The tables that the command prints: a caption, or "", with columns and rows of text."""
         tables = [_scores_table(self)] + ([_lengths_table(self)] if by_length else [])
-        tables += [table for name, table in self._sections().items() if by_frequency or name != BY_FREQUENCY]
+        tables += [table for name, table in self._sections("en").items() if by_frequency or name != BY_FREQUENCY.en]
         captioned = [("", table) for table in tables if table[1]]
-        captioned += [(f"{heading}, by {test}", table) for heading, test, table in _difference_tables(self)]
+        captioned += [(f"{heading}, by {test}", table) for heading, test, table in _difference_tables(self, _ENGLISH)]
         return [
             (caption, (columns, [[_cell(value) for value in row] for row in rows]))
             for caption, (columns, rows) in captioned
         ]
 
-    def _sections(self) -> dict[str, Table]:
+    def _sections(self, language: Language) -> dict[str, Table]:
+        either = either_in(language)
+        behaviours = {run.name: run.evaluation.behaviour for run in self.runs}
         return {
-            BY_FREQUENCY: _frequency_table(self),
-            "Behaviour": behaviour_table({run.name: run.evaluation.behaviour for run in self.runs}),
-            "Constraints": _constraints_table(self),
-            "Alignment to gold": _gold_table(self),
+            BY_FREQUENCY.within(language): _frequency_table(self, either),
+            either("Behaviour", "译文的毛病"): behaviour_table(behaviours, language),
+            either("Constraints", "约束"): _constraints_table(self, either),
+            either("Alignment to gold", "与标准对齐相比"): _gold_table(self, either),
         }
 
     def signatures(self) -> list[str]:
@@ -125,34 +137,44 @@ class SystemsEvaluation:
         measured = self.runs[0].evaluation.scores.measured
         return [f"{title(metric)}: {score.signature}" for metric, score in measured.items()]
 
-    def write_report(self, path: str | Path, by: UnitChoice = "auto") -> None:
+    def write_report(self, path: str | Path, by: UnitChoice = "auto", language: Language = "en") -> None:
         """`by` is the unit of the heatmaps."""
-        report = Report(f"{', '.join(system.name for system in self.systems)} on {self.data.name}")
-        report.table("Scores", *_scores_table(self), note=f"{len(self.data.references)} pairs")
-        for heading, test, table in _difference_tables(self):
-            report.table(heading, *table, note=f"by {test}")
+        either, names = either_in(language), [system.name for system in self.systems]
+        report = Report(
+            either(f"{', '.join(names)} on {self.data.name}", f"{'、'.join(names)}：{self.data.name} 上的评测"),
+            language,
+        )
+        count = len(self.data.references)
+        report.table(
+            either("Scores", "得分"), *_scores_table(self), note=either(f"{count} pairs", f"共 {count} 个句对")
+        )
+        for heading, test, table in _difference_tables(self, either):
+            report.table(heading, *table, note=either(f"by {test}", f"检验方法：{_TESTS[test]}"))
         report.sentences(
-            "Worst sentences first",
-            [self._compare_sentence(number, by) for number in range(len(self.worst))],
-            note=f"The sentences with the lowest chrF of {self.runs[0].name}.",
+            either("Worst sentences first", "从译得最差的句子看起"),
+            [self._compare_sentence(number, by, language) for number in range(len(self.worst))],
+            note=either(
+                f"The sentences with the lowest chrF of {self.runs[0].name}.",
+                f"{self.runs[0].name} 的译文中 chrF 最低的句子。",
+            ),
         )
         if rows := self.runs[0].evaluation.lengths:
             metric = self.metrics[0]
             singles = {run.name: EvaluatedSystem(name=run.name, runs=[run]).lengths(metric) for run in self.runs}
             add_length_chart(report, metric, rows, singles)
-        for heading, table in self._sections().items():
+        for heading, table in self._sections(language).items():
             if table[1]:
                 report.table(heading, *table)
-        report.text("How it was counted", "\n\n".join(self.signatures()))
-        report.provenance("Made by", provenance())
+        report.text(either("How it was counted", "计分方法"), "\n\n".join(self.signatures()))
+        report.provenance(either("Made by", "结果的来源"), provenance())
         report.save(path)
 
-    def _compare_sentence(self, number: int, by: UnitChoice) -> ComparedSentence:
+    def _compare_sentence(self, number: int, by: UnitChoice, language: Language) -> ComparedSentence:
         place, panels = self.worst[number], []
         for run in self.runs:
             score = f"chrF {run.evaluation.sentence_chrf[place]:.1f}"
             attention = run.attention[number] if number < len(run.attention) else None
-            panels.append(Panel.of_attention(run.name, score, run.texts[place], attention, by))
+            panels.append(Panel.of_attention(run.name, score, run.texts[place], attention, by, language))
         source = self.data.sources[place] if self.data.sources else ""
         return ComparedSentence(source=source, reference=" / ".join(self.data.references[place]), panels=panels)
 
@@ -161,13 +183,13 @@ def title(metric: str) -> str:
     return METRICS[metric].title
 
 
-def behaviour_table(behaviours: Mapping[str, Behaviour]) -> Table:
+def behaviour_table(behaviours: Mapping[str, Behaviour], language: Language) -> Table:
     """One column per name."""
     rows: list[list[Any]] = []
     for name, label in BEHAVIOUR.items():
         values = [getattr(behaviour, name) for behaviour in behaviours.values()]
         if any(value is not None for value in values):
-            rows.append([label, *(_fixed(value, 2) for value in values)])
+            rows.append([label.within(language), *(_fixed(value, 2) for value in values)])
     return ["", *behaviours], rows
 
 
@@ -179,10 +201,16 @@ def add_length_chart(
     note: str = "",
 ) -> None:
     """`rows` have the ranges of length; `lines`, the scores of each system in them."""
-    labels = [row.bucket.label for row in rows]
-    counts, beyond = [row.sentences for row in rows], [row.beyond for row in rows]
+    either, labels = either_in(report.language), [row.bucket.label for row in rows]
     report.lines(
-        "By source length", labels, lines, x="source words", y=title(metric), counts=counts, beyond=beyond, note=note
+        either("By source length", "按源句长度"),
+        labels,
+        lines,
+        x=either("source words", "源句词数"),
+        y=title(metric),
+        counts=[row.sentences for row in rows],
+        beyond=[row.beyond for row in rows],
+        note=note,
     )
 
 
@@ -211,7 +239,7 @@ def _lengths_table(result: SystemsEvaluation) -> Table:
     return ["source words", *names, "pairs"], rows
 
 
-def _frequency_table(result: SystemsEvaluation) -> Table:
+def _frequency_table(result: SystemsEvaluation, either: Either) -> Table:
     """Precision, recall and F of a single run, or the F of each of several."""
     runs, is_single = result.runs, len(result.runs) == 1
     rows: list[list[Any]] = []
@@ -224,30 +252,34 @@ def _frequency_table(result: SystemsEvaluation) -> Table:
         if any(share is not None for share in shares):
             expected = max(row.expected for row in scores if row)
             rows.append([bucket.label, *(_fixed(share, 3) for share in shares), expected])
-    names = ["precision", "recall", "F"] if is_single else [f"F, {run.name}" for run in runs]
-    return ["times counted", *names, "words"], rows
+    names = [either("precision", "精确率"), either("recall", "召回率"), "F"]
+    names = names if is_single else [either(f"F, {run.name}", f"{run.name} 的 F") for run in runs]
+    return [either("times counted", "出现次数"), *names, either("words", "词数")], rows
 
 
-def _constraints_table(result: SystemsEvaluation) -> Table:
+def _constraints_table(result: SystemsEvaluation, either: Either) -> Table:
     rows: list[list[Any]] = []
     for run in result.runs:
         if scores := run.evaluation.constraints:
-            met = f"{scores.included} of {scores.include}", f"{scores.excluded} of {scores.exclude}"
-            sentences = f"{scores.satisfied} of {scores.sentences}"
+            of = either(" of ", "/")
+            met = f"{scores.included}{of}{scores.include}", f"{scores.excluded}{of}{scores.exclude}"
+            sentences = f"{scores.satisfied}{of}{scores.sentences}"
             rows.append([run.name, *met, _fixed(scores.share, 3), sentences])
-    return ["constraints", "included", "excluded", "met", "sentences"], rows
+    columns = either("constraints,included,excluded,met,sentences", "约束,已包含,已排除,满足的比例,满足的句数")
+    return columns.split(","), rows
 
 
-def _gold_table(result: SystemsEvaluation) -> Table:
+def _gold_table(result: SystemsEvaluation, either: Either) -> Table:
     if not result.baselines:
         return [], []
     aligned = {run.name: run.alignment for run in result.runs}
-    columns, rows = alignment_table({name: scores for name, scores in aligned.items() if scores} | result.baselines)
+    _, rows = alignment_table({name: scores for name, scores in aligned.items() if scores} | result.baselines)
+    columns = either("alignment to gold,AER,precision,recall", "对齐方式,AER,精确率,召回率").split(",")
     missing: list[list[Any]] = [[name, None, None, None] for name, scores in aligned.items() if scores is None]
     return columns, missing + rows
 
 
-def _difference_tables(result: SystemsEvaluation) -> list[tuple[str, str, Table]]:
+def _difference_tables(result: SystemsEvaluation, either: Either) -> list[tuple[str, str, Table]]:
     """The heading, the test and the table of each system's differences to the first."""
     tables = []
     for system, differences in zip(result.systems[1:], result.differences, strict=True):
@@ -256,8 +288,10 @@ def _difference_tables(result: SystemsEvaluation) -> list[tuple[str, str, Table]
             interval = f"{each.low:+.2f} … {each.high:+.2f}"
             cells = [each.baseline, each.system, f"{each.difference:+.2f}", interval, f"{each.p:.4f}"]
             rows.append([title(each.metric), *cells])
-        columns = ["", "first", "this", "difference", "95 % interval", "p"]
-        tables.append((f"{system.name} against {result.systems[0].name}", differences[0].test, (columns, rows)))
+        columns = either(",first,this,difference,95 % interval,p", ",基线,本系统,差异,95 % 区间,p").split(",")
+        first = result.systems[0].name
+        heading = either(f"{system.name} against {first}", f"{system.name} 与 {first} 相比")
+        tables.append((heading, differences[0].test, (columns, rows)))
     return tables
 
 

@@ -25,6 +25,7 @@ from saccade.evaluation.options import EvaluateOptions
 from saccade.evaluation.results import EvaluatedRun, EvaluatedSystem, SystemsEvaluation
 from saccade.evaluation.significance_tests import Difference, significance, significance_over_seeds
 from saccade.files import parse_json
+from saccade.language import preferred_language
 from saccade.metrics import make_metrics
 
 WORST_SHOWN, HEATMAPS = 8, 3  # sentences in a report, and how many of them have heatmaps
@@ -60,7 +61,7 @@ def evaluate_systems(
     result = evaluator.evaluate(runs)
     data.report_left_out(say)
     if options.report is not None:
-        result.write_report(options.report, options.by)
+        result.write_report(options.report, options.by, options.lang or preferred_language())
     return result
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from rich.cells import cell_len
 
 from saccade.inspect.cells import escaped, shown
+from saccade.language import Language, either_in
 
 _WIDTH, _HEIGHT = 640, 340
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56, 16, 26, 66
@@ -91,8 +92,9 @@ class Chart:
         )
 
 
-def interval_chart(rows: Mapping[str, Interval], *, x: str) -> Chart:
+def interval_chart(rows: Mapping[str, Interval], *, x: str, language: Language = "en") -> Chart:
     """Draw one row per name: the interval as a bar, the mean as a marker, and each value as a stroke."""
+    either = either_in(language)
     values = [value for row in rows.values() for value in (*row[:3], *row.each)]
     ticks, across = _scale(values, _NAMES, _WIDTH - 2 * _RIGHT)
     floor = 8 + _ROW * len(rows)
@@ -104,7 +106,8 @@ def interval_chart(rows: Mapping[str, Interval], *, x: str) -> Chart:
     for index, (name, row) in enumerate(rows.items()):
         y, style = 8 + _ROW * (index + 0.5), index % len(_MARKERS)
         label = name if len(name) <= _LETTERS else name[: _LETTERS - 1] + "…"
-        hint = f"{name}: {shown(row.mean)}, interval {shown(row.low)} to {shown(row.high)}"
+        mean, low, high = shown(row.mean), shown(row.low), shown(row.high)
+        hint = either(f"{name}: {mean}, interval {low} to {high}", f"{name}：{mean}，区间为 {low} 至 {high}")
         parts.append(f'<text x="0" y="{y}" dy=".35em">{escaped(label)}</text>')
         bar = f'<path class="bar" d="M{across(row.low):.1f} {y}H{across(row.high):.1f}"/>'
         strokes = "".join(f"M{across(value):.1f} {y - 8}v16" for value in row.each)
@@ -112,7 +115,7 @@ def interval_chart(rows: Mapping[str, Interval], *, x: str) -> Chart:
         each = f'<path class="each" d="{strokes}"/>'
         parts.append(f'<g class="s{style}"><title>{escaped(hint)}</title>{bar}{each}{dot}</g>')
     parts.append(f'<text class="mid" x="{(_NAMES + _WIDTH) / 2:.1f}" y="{floor + 37}">{escaped(x)}</text>')
-    return Chart(floor + 42, f"{escaped(x)}, with intervals", parts)
+    return Chart(floor + 42, escaped(either(f"{x}, with intervals", f"{x}及其区间")), parts)
 
 
 def line_chart(
@@ -124,10 +127,12 @@ def line_chart(
     counts: Sequence[int] | None = None,
     beyond: Sequence[bool] | None = None,
     powers: bool = False,
+    language: Language = "en",
 ) -> Chart:
     """Draw one line per name over the same `labels`; None is a gap, and intervals are a band around their means.
     `counts` are shown below the labels, `beyond` shades lengths beyond those in training, and with `powers` the
-    vertical axis has powers of ten."""
+    vertical axis has powers of ten. `language` is that of the words that the chart itself adds."""
+    either = either_in(language)
     for name, column in {**lines, "counts": counts, "beyond": beyond}.items():
         if column is not None and len(column) != len(labels):
             raise ValueError(f"'{name}' must have one value per label: expected {len(labels)}, got {len(column)}")
@@ -142,7 +147,8 @@ def line_chart(
         if is_beyond
     ]
     if parts:
-        parts.append(f'<text class="end faint" x="{right}" y="{_TOP - 10}">shaded: longer than any in training</text>')
+        note = either("shaded: longer than any in training", "阴影部分：比训练中最长的句子更长")
+        parts.append(f'<text class="end faint" x="{right}" y="{_TOP - 10}">{note}</text>')
     for tick in ticks:
         at = f"{height(tick):.1f}"
         parts.append(f'<path class="grid" d="M{_LEFT} {at}H{right}"/>')
@@ -162,7 +168,7 @@ def line_chart(
         ]
         parts.append(_band(index % len(_MARKERS), list(zip(xs, values, strict=True)), height))
         parts.append(_line(index % len(_MARKERS), points))
-    return Chart(_HEIGHT, f"{escaped(y)} by {escaped(x)}", parts, list(lines))
+    return Chart(_HEIGHT, escaped(either(f"{y} by {x}", f"{y}随{x}的变化")), parts, list(lines))
 
 
 class Spot(NamedTuple):

@@ -18,11 +18,15 @@ from rich.text import Text
 from saccade.align.links import weight_matrix
 from saccade.errors import UserError
 from saccade.inspect.cells import CIVIDIS, escaped, ink, percent, scale, steps, visible
+from saccade.language import Bilingual, Language
 from saccade.text.words import script
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.text import Text as Label
 
+SIDES = (Bilingual(en="source", zh="源句"), Bilingual(en="target", zh="译文"))  # the columns and the rows of a heatmap
+_WEIGHT = Bilingual(en="weight", zh="权重")
 _NUMBER = 4  # cells of the terminal: three digits and a shade
 _SHADES, _ASCII_SHADES = " ░▒▓█", " .:+#"
 # Fonts with Chinese, Japanese and Korean, by name or by file; they are tried before the others.
@@ -87,12 +91,14 @@ def plot_heatmap(
     target: Sequence[str],
     ax: "Axes | None" = None,
     *,
+    sides: tuple[Bilingual, Bilingual] | None = SIDES,
+    language: Language = "en",
     say: Callable[[str], None] | None = None,
 ) -> "Axes":
     """Draw weights (T, S) with every token as a label, on `ax` or on a new figure with a colour bar.
 
-    A character that no installed font has is drawn as its code point, such as U+6211 for 我, and `say` gets a line with
-    the font to install; without `say`, this is a warning.
+    `sides` name the columns and the rows. A character that no installed font has is drawn as its code point, such as
+    U+6211 for 我, and `say` gets a line with the font to install; without `say`, this is a warning.
     """
     try:
         from matplotlib import pyplot
@@ -104,10 +110,8 @@ def plot_heatmap(
     if not matrix.size:
         raise ValueError(f"weights must have at least one target and one source, got {matrix.shape}")
     labels, fonts, note = drawable([visible(token) for token in (*source, *target)])
-    if note is not None and say is not None:
-        say(note)
-    elif note is not None:
-        warnings.warn(note, stacklevel=2)
+    if note is not None:
+        _tell(note, say)
     columns, rows = [_stacked(label) for label in labels[: len(source)]], labels[len(source) :]
     low, high = scale(matrix)
     is_new = ax is None
@@ -121,7 +125,11 @@ def plot_heatmap(
     ax.set_yticks(range(len(rows)), rows)
     ax.tick_params(top=True, labeltop=True, bottom=False, labelbottom=False)
     ax.xaxis.set_label_position("top")
-    ax.set(xlabel="source", ylabel="target")
+    names = (*(sides or ()), *((_WEIGHT,) if is_new else ()))
+    language = drawable_language(names, language, say)
+    if sides is not None:
+        write_label(ax.xaxis.label, sides[0].within(language))
+        write_label(ax.yaxis.label, sides[1].within(language))
     for text, font in zip((*ax.get_xticklabels(), *ax.get_yticklabels()), fonts, strict=True):
         text.set_parse_math(False)  # a $ is an ordinary token
         if font:
@@ -129,8 +137,36 @@ def plot_heatmap(
     for text in ax.get_xticklabels():
         text.set_rotation(0 if max(map(cell_len, text.get_text().split("\n"))) <= 2 else 90)
     if is_new:
-        ax.figure.colorbar(image, ax=ax, label="weight")
+        write_label(ax.figure.colorbar(image, ax=ax).ax.yaxis.label, _WEIGHT.within(language))
     return ax
+
+
+def drawable_language(
+    words: Iterable[Bilingual], language: Language, say: Callable[[str], None] | None = None
+) -> Language:
+    """`language` if there is a font for each of the words; else English, and `say` gets the font to install."""
+    _, _, note = drawable([each.within(language) for each in words], instead="labels are English")
+    if note is None:
+        return language
+    _tell(note, say)
+    return "en"
+
+
+def write_label(label: "Label", words: str) -> None:
+    """Set the words of a label, in a font that has them."""
+    from matplotlib.font_manager import FontProperties
+
+    (text,), (font,), _ = drawable([words])
+    label.set_text(text)
+    if font:
+        label.set_fontproperties(FontProperties(fname=font, size=label.get_fontsize()))
+
+
+def _tell(note: str, say: Callable[[str], None] | None) -> None:
+    if say is None:
+        warnings.warn(note, stacklevel=3)
+    else:
+        say(note)
 
 
 def _stacked(label: str) -> str:
@@ -138,7 +174,9 @@ def _stacked(label: str) -> str:
     return "\n".join(label) if cell_len(label) == 2 * len(label) else label
 
 
-def drawable(texts: Sequence[str]) -> tuple[list[str], list[str | None], str | None]:
+def drawable(
+    texts: Sequence[str], *, instead: str = "code points are drawn"
+) -> tuple[list[str], list[str | None], str | None]:
     """The labels to draw, in which a code point such as U+6211 stands for a character that no font has; the file of a
     font for each label (None: the default font); and which font to install (None: nothing is missing)."""
     from matplotlib.font_manager import FontProperties, findfont
@@ -156,7 +194,7 @@ def drawable(texts: Sequence[str]) -> tuple[list[str], list[str | None], str | N
     missing = list(dict.fromkeys(char for place in lacking for char in labels[place] if char not in default))
     for place in lacking:
         labels[place] = "".join(char if char in default else f"U+{ord(char):04X}" for char in labels[place])
-    return labels, fonts, _note(missing) if missing else None
+    return labels, fonts, _note(missing, instead) if missing else None
 
 
 def _font_files() -> Iterator[str]:
@@ -184,13 +222,13 @@ def _characters_of(path: str) -> frozenset[str]:
     return frozenset() if has_boxes else frozenset(map(chr, font.get_charmap()))
 
 
-def _note(missing: Sequence[str]) -> str:
+def _note(missing: Sequence[str], instead: str) -> str:
     characters = ", ".join(missing[:_NAMED]) + (f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else "")
     scripts = [name for name in map(script, missing) if name]
     font = f"Noto Sans {scripts[0].title()}" if scripts else "one of the Noto fonts"
     if not _CJK_SCRIPTS.isdisjoint(scripts):
         font = "Noto Sans CJK (on Debian and Ubuntu: apt install fonts-noto-cjk)"
-    return f"no installed font has {characters}, so code points are drawn instead; install a font such as {font}"
+    return f"no installed font has {characters}, so {instead} instead; install a font such as {font}"
 
 
 def html_heatmap(weights: object, source: Sequence[str], target: Sequence[str]) -> str:

@@ -15,63 +15,34 @@ from saccade.align.attention import PairAttention
 from saccade.align.links import weight_matrix
 from saccade.errors import UserError
 from saccade.files import write_atomically
-from saccade.inspect.cells import CIVIDIS, escaped, ink, percent, shown, steps
-from saccade.inspect.chart import DARK, LIGHT, STYLE, Chart, Interval, interval_chart, line_chart
+from saccade.inspect.cells import escaped, percent, shown, steps
+from saccade.inspect.chart import Chart, Interval, interval_chart, line_chart
+from saccade.inspect.page_style import PAGE_STYLE
+from saccade.language import Bilingual, Language, either_in
 from saccade.text.words import TextUnit, UnitChoice
 
 Cell = str | float | None
 _NUMBER = re.compile(r"[+\-−\[]?\d[\d.,]*(\s|$)")
 MOST_DRAWN: Mapping[TextUnit, int] = {"word": 30, "piece": 60}  # rows or columns of a legible heatmap
-_LEGENDS: Mapping[TextUnit, str] = {
-    "word": "Rows are target words, columns source words",
-    "piece": "Rows are pieces of the target, columns pieces of the source (▁ is a space)",
+_LEGENDS: Mapping[TextUnit, Bilingual] = {
+    "word": Bilingual(en="Rows are target words, columns source words", zh="每行是译文的一个词，每列是源句的一个词"),
+    "piece": Bilingual(
+        en="Rows are pieces of the target, columns pieces of the source (▁ is a space)",
+        zh="每行是译文的一个词元，每列是源句的一个词元（▁ 表示空格）",
+    ),
 }
-
-_STYLE = (
-    f""":root{{color-scheme:light dark;{LIGHT}}}
-@media(prefers-color-scheme:dark){{:root{{{DARK}}}}}
-{STYLE}"""
-    + """*{box-sizing:border-box}
-body{margin:0 auto;max-width:60rem;padding:1.5rem 1rem 4rem;background:var(--paper);color:var(--ink);
-font:1rem/1.5 system-ui,sans-serif;overflow-wrap:break-word}
-h1{font-size:1.7rem;line-height:1.2;margin:.5rem 0 1.5rem}h2{font-size:1.2rem;margin:2.5rem 0 .6rem}
-p{margin:.6rem 0;max-width:42rem}figure{margin:1rem 0}figcaption,.note{color:var(--faint);font-size:.875rem}
-.scroll{overflow-x:auto;max-width:100%}.scroll:focus-visible,summary:focus-visible{outline:2px solid var(--s0)}
-table{border-collapse:collapse;font-variant-numeric:tabular-nums;margin:.4rem 0}
-th,td{padding:.3rem 1.2rem .3rem 0;text-align:start;vertical-align:top}
-thead th{border-bottom:2px solid var(--rule);font-size:.875rem;white-space:nowrap}
-tbody td,tbody th{border-bottom:1px solid var(--rule);font-weight:400}
-td.number,th.number{text-align:end;white-space:nowrap}
-.met{color:var(--met);font-weight:600;white-space:nowrap}.unmet{color:var(--unmet);font-weight:600;white-space:nowrap}
-.legend{list-style:none;display:flex;flex-wrap:wrap;gap:.2rem 1.4rem;padding:0;margin:.4rem 0}
-.legend svg{vertical-align:middle}
-.chart{min-width:30rem;max-width:46rem}.chart svg{display:block;width:100%;height:auto}
-table.heat{border-collapse:separate;border-spacing:1px}
-.heat th,.heat td{border:0;padding:0 .2rem;line-height:1.6rem}
-.heat thead th{writing-mode:vertical-rl;vertical-align:bottom;text-align:end;padding:.3rem 0;font-size:1rem;
-font-weight:400}
-.heat tbody th{text-align:end;white-space:nowrap;padding-inline-end:.4rem;position:sticky;left:0;
-background:var(--paper)}
-.heat td{min-width:1.9rem;height:1.6rem;text-align:center;font-size:.75rem}
-dl.example{border-inline-start:3px solid var(--rule);padding-inline-start:1rem;margin:1rem 0;display:grid;
-grid-template-columns:minmax(5rem,max-content) 1fr;gap:.2rem 1rem}
-dl.example dt{color:var(--faint)}dl.example dd{margin:0;min-width:0}
-@media(max-width:30rem){dl.example{grid-template-columns:1fr}dl.example dd{margin-bottom:.4rem}}
-article{border-top:1px solid var(--rule);margin-top:1.4rem;padding-top:.4rem;break-inside:avoid}
-.beside{display:flex;flex-wrap:wrap;gap:1.2rem 1.6rem;align-items:flex-start;
-margin-right:min(0px,32rem - 50vw)}
-.beside figure{margin:0;flex:0 1 auto;max-width:100%}.beside figcaption{color:var(--ink);max-width:14rem}
-.beside .note{max-width:11rem}
-.beside p{margin:.2rem 0}
-.beside .heat th{font-size:.8125rem;line-height:1.15rem}
-.beside .heat td{min-width:1.2rem;height:1.1rem;line-height:1.1rem;font-size:.625rem;padding:0}
-summary{cursor:pointer;color:var(--faint);font-size:.875rem}
-@media print{.beside{margin-right:0}body{max-width:none;padding:0;font-size:.8rem}section>h2{break-after:avoid}
-tr,figure,dl.example{break-inside:avoid}.scroll{overflow:visible}
-.heat td,.bar,.beyond{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
-"""
-)
-_STEPS = "\n".join(f".w{step}{{background:{colour};color:{ink(step)}}}" for step, colour in enumerate(CIVIDIS))
+_UNITS: Mapping[TextUnit, str] = {"word": "词", "piece": "词元"}
+_PROVENANCE = {
+    "date": "日期",
+    "command": "命令",
+    "seed": "随机种子",
+    "commit": "代码版本",
+    "machine": "机器",
+    "system": "系统",
+    "cores": "核数",
+    "memory gib": "内存（GiB）",
+    "versions": "软件版本",
+}
 
 # With this policy, the browser loads and runs nothing.
 _PAGE = Template("""<!DOCTYPE html>
@@ -116,7 +87,15 @@ class Panel:
     reason: str = ""
 
     @classmethod
-    def of_attention(cls, name: str, score: str, text: str, attention: PairAttention | None, by: UnitChoice) -> "Panel":
+    def of_attention(
+        cls,
+        name: str,
+        score: str,
+        text: str,
+        attention: PairAttention | None,
+        by: UnitChoice,
+        language: Language = "en",
+    ) -> "Panel":
         if attention is None:
             return cls(name=name, score=score, text=text)
         unit = attention.unit(by)
@@ -125,7 +104,10 @@ class Panel:
         if 0 < len(target) <= most and 0 < len(source) <= most:
             weights = attention.weights(by=unit)
             return cls(name=name, score=score, text=text, weights=weights, source=source, target=target, unit=unit)
-        reason = f"No heatmap: {len(source)} {unit}s to {len(target)}; 1 to {most} are drawn."
+        reason = either_in(language)(
+            f"No heatmap: {len(source)} {unit}s to {len(target)}; 1 to {most} are drawn.",
+            f"未画热力图：源句有 {len(source)} 个{_UNITS[unit]}，译文有 {len(target)} 个；只画 1 至 {most} 个的。",
+        )
         return cls(name=name, score=score, text=text, reason=reason)
 
 
@@ -139,10 +121,11 @@ class ComparedSentence:
 
 
 class Report:
-    """Sections in the order of the calls; every method takes the section's heading first."""
+    """Sections in the order of the calls; every method takes the section's heading first. `language` is that of the
+    words that the report itself adds, such as the head of a table of targets."""
 
-    def __init__(self, title: str, language: str = "en") -> None:
-        self.title, self.language = title, language
+    def __init__(self, title: str, language: Language = "en") -> None:
+        self.title, self.language, self._either = title, language, either_in(language)
         self._sections: list[str] = []
 
     def text(self, heading: str, text: str) -> None:
@@ -161,9 +144,13 @@ class Report:
         self._add(heading, (_folded(_inline(folded), table) if folded else table) + _note(note))
 
     def targets(self, heading: str, targets: Sequence[Target]) -> None:
-        verdicts = {True: '<td class="met">✓ met</td>', False: '<td class="unmet">✗ not met</td>'}
+        verdicts = {
+            True: f'<td class="met">✓ {self._either("met", "达到")}</td>',
+            False: f'<td class="unmet">✗ {self._either("not met", "未达到")}</td>',
+        }
         rows = "".join(f"<tr>{_cell(t.claim)}{_cell(t.reached)}{verdicts[t.met]}</tr>" for t in targets)
-        head = "<tr><th>target</th><th>reached</th><th>met</th></tr>"
+        names = (self._either("target", "目标"), self._either("reached", "实测"), self._either("met", "是否达到"))
+        head = f"<tr>{''.join(f'<th>{name}</th>' for name in names)}</tr>"
         self._add(heading, _scroll(f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"))
 
     def lines(
@@ -182,17 +169,19 @@ class Report:
 
         `counts` are shown beneath the labels; `beyond` marks lengths beyond those in training.
         """
-        chart = line_chart(labels, lines, x=x, y=y, counts=counts, beyond=beyond).html()
+        chart = line_chart(labels, lines, x=x, y=y, counts=counts, beyond=beyond, language=self.language).html()
         columns: list[tuple[str, Sequence[Cell]]] = [(x, labels), *lines.items()]
         if counts is not None:
             columns.append(("n", counts))
         names, series = zip(*columns, strict=True)
         figures = _table(names, list(zip(*series, strict=True)))
-        self._add(heading, f"<figure>{chart}{_folded('The figures of this chart', figures)}{_note(note)}</figure>")
+        folded = _folded(self._either("The figures of this chart", "图中的数值"), figures)
+        self._add(heading, f"<figure>{chart}{folded}{_note(note)}</figure>")
 
     def intervals(self, heading: str, rows: Mapping[str, Interval], *, x: str, note: str = "") -> None:
         """Add a chart with one row per system: the mean, its interval, and the value of each run."""
-        self._add(heading, f"<figure>{interval_chart(rows, x=x).html()}{_note(note)}</figure>")
+        chart = interval_chart(rows, x=x, language=self.language).html()
+        self._add(heading, f"<figure>{chart}{_note(note)}</figure>")
 
     def chart(self, heading: str, chart: Chart, note: str = "") -> None:
         """Add a chart of `saccade.inspect.chart`."""
@@ -202,19 +191,22 @@ class Report:
         self, heading: str, weights: object, source: Sequence[str], target: Sequence[str], note: str = ""
     ) -> None:
         """Add weights (T, S) between words in percent, target rows by source columns; hover for full numbers."""
-        caption = f"{_inline(note)} {_legend(['word'])}"
+        caption = f"{_inline(note)} {self._legend(['word'])}"
         self._add(heading, f"<figure>{_heat(weights, source, target)}<figcaption>{caption}</figcaption></figure>")
 
     def sentences(self, heading: str, sentences: Sequence[ComparedSentence], note: str = "") -> None:
         """Add, for each sentence, the outputs of all systems with their heatmaps side by side."""
         articles = []
         for sentence in sentences:
-            texts = (("source", sentence.source), ("reference", sentence.reference))
+            texts = (
+                (self._either("source", "源句"), sentence.source),
+                (self._either("reference", "参考译文"), sentence.reference),
+            )
             items = "".join(f'<dt>{name}</dt><dd dir="auto" lang="">{escaped(t)}</dd>' for name, t in texts if t)
             panels = "".join(map(_panel, sentence.panels))
             articles.append(f'<article><dl class="example">{items}</dl><div class="beside">{panels}</div></article>')
         units = [panel.unit for sentence in sentences for panel in sentence.panels if panel.weights is not None]
-        legend = f'<p class="note">{_legend(units)}</p>' if units else ""
+        legend = f'<p class="note">{self._legend(units)}</p>' if units else ""
         self._add(heading, f"{_note(note)}{legend}{''.join(articles)}")
 
     def provenance(self, heading: str, values: Mapping[str, object]) -> None:
@@ -222,12 +214,28 @@ class Report:
         rows: list[tuple[str, Cell]] = []
         for name, value in values.items():
             inner = value.items() if isinstance(value, Mapping) else [("", value)]
-            rows += [(f"{name} {key}".strip().replace("_", " "), None if v is None else str(v)) for key, v in inner]
-        self._add(heading, _table(["name", "value"], rows))
+            names = {key: f"{self._known(name)} {self._known(key)}".strip() for key, _ in inner}
+            rows += [(names[key], None if v is None else str(v)) for key, v in inner]
+        self._add(heading, _table([self._either("name", "名称"), self._either("value", "值")], rows))
+
+    def _known(self, name: str) -> str:
+        """A name of the provenance in the report's language, if it is known."""
+        name = name.replace("_", " ")
+        return self._either(name, _PROVENANCE.get(name, name))
+
+    def _legend(self, units: Iterable[TextUnit]) -> str:
+        rows = self._either(", or: ", "，或者").join(
+            _LEGENDS[unit].within(self.language) for unit in sorted(set(units))
+        )
+        return rows + self._either(
+            "; numbers are percent. The weights show where the model read; they are not by themselves an explanation "
+            "of what it wrote.",
+            "；数字是百分比。权重表明模型读了哪里，但其本身并不能解释模型为什么这样写。",
+        )
 
     def html(self) -> str:
-        body, style = "\n".join(self._sections), f"{_STYLE}{_STEPS}\n"
-        return _PAGE.substitute(title=escaped(self.title), body=body, style=style, language=self.language)
+        body = "\n".join(self._sections)
+        return _PAGE.substitute(title=escaped(self.title), body=body, style=PAGE_STYLE, language=self.language)
 
     def save(self, path: str | Path) -> None:
         """Write the file atomically."""
@@ -258,14 +266,6 @@ def _is_numeric(column: Sequence[Cell]) -> bool:
     """Numbers may also be formatted text such as 93.1 ± 0.4."""
     has_numbers = any(isinstance(cell, int | float) for cell in column)
     return has_numbers or (bool(column) and all(_NUMBER.match(str(cell)) for cell in column))
-
-
-def _legend(units: Iterable[TextUnit]) -> str:
-    rows = ", or: ".join(_LEGENDS[unit] for unit in sorted(set(units)))
-    return (
-        f"{rows}; numbers are percent. The weights show where the model read; they are not by themselves an "
-        "explanation of what it wrote."
-    )
 
 
 def _heat(weights: object, source: Sequence[str], target: Sequence[str]) -> str:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from saccade.language import Bilingual, Language, preferred_language
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from rich.console import Console
@@ -71,17 +73,26 @@ class HopAttention:
 
         terminal_heatmap(self.weights, self.words, self.hops, console=console)
 
-    def plot(self, ax: "Axes | None" = None, *, say: Callable[[str], None] | None = None) -> "Axes":
-        """Draw a heatmap. If no font has a character, `say` is called with the font to install."""
+    def plot(
+        self,
+        ax: "Axes | None" = None,
+        *,
+        lang: Language | None = None,
+        say: Callable[[str], None] | None = None,
+    ) -> "Axes":
+        """Draw a heatmap, with labels in English or Chinese; by default, as LANG asks. If no font has a character,
+        `say` is called with the font to install."""
         from saccade.inspect import plot_heatmap
+        from saccade.inspect.heatmap import drawable_language
 
-        ax = plot_heatmap(self.weights, self.words, self.hops, ax=ax, say=say)
-        ax.set(xlabel="", ylabel="")
-        return ax
+        names = [Bilingual(en=name, zh=f"第 {number} 跳") for number, name in enumerate(self.hops, 1)]
+        language = drawable_language(names, lang or preferred_language(), say)
+        hops = [name.within(language) for name in names]
+        return plot_heatmap(self.weights, self.words, hops, ax=ax, sides=None, language=language, say=say)
 
-    def save(self, path: Path, *, say: Callable[[str], None] | None = None) -> None:
+    def save(self, path: Path, *, lang: Language | None = None, say: Callable[[str], None] | None = None) -> None:
         """Draw a heatmap into a .svg, .png or .pdf file."""
         from saccade.inspect.figures import save_figure
 
-        self.plot(say=say)
+        self.plot(lang=lang, say=say)
         save_figure(path)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from saccade.decode.options import Search
+from saccade.language import Language
 from saccade.ranges import BlockLength, Checked, Count, Help, OptionError, Range, VocabularySize, option
 
 Unit = Literal["word", "char", "subword"]
@@ -91,3 +92,6 @@ class AttendOptions(Checked):
         None, "The head, counted from 0 (default: the mean of all heads)."
     )
     plot: Path | None = option(None, "Draw the attention to this .svg, .png or .pdf file.")
+    lang: Language | None = option(
+        None, "Language of the labels of the figure (default: zh if LANG asks for Chinese, otherwise en)."
+    )

@@ -9,10 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from saccade.errors import UserError
+from saccade.language import Bilingual, Language, preferred_language
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from rich.console import Console
+
+
+_SIDES = (Bilingual(en="read", zh="读到的词元"), Bilingual(en="predicted", zh="预测的词元"))
 
 
 @dataclass(frozen=True)
@@ -49,12 +53,15 @@ class TextAttention:
         *,
         layer: int | None = None,
         head: int | None = None,
+        lang: Language | None = None,
         say: Callable[[str], None] | None = None,
     ) -> "Axes":
-        """Draw a heatmap. If no font has a character, `say` is called with the font to install."""
+        """Draw a heatmap, with labels in English or Chinese; by default, as LANG asks. If no font has a character,
+        `say` is called with the font to install."""
         from saccade.inspect import plot_heatmap
 
-        return plot_heatmap(self.weights(layer, head), self.read, self.tokens, ax=ax, say=say)
+        weights, language = self.weights(layer, head), lang or preferred_language()
+        return plot_heatmap(weights, self.read, self.tokens, ax=ax, sides=_SIDES, language=language, say=say)
 
     def save(
         self,
@@ -62,10 +69,11 @@ class TextAttention:
         *,
         layer: int | None = None,
         head: int | None = None,
+        lang: Language | None = None,
         say: Callable[[str], None] | None = None,
     ) -> None:
         """Draw a heatmap into a .svg, .png or .pdf file."""
         from saccade.inspect.figures import save_figure
 
-        self.plot(layer=layer, head=head, say=say)
+        self.plot(layer=layer, head=head, lang=lang, say=say)
         save_figure(path)

@@ -3,15 +3,14 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from statistics import fmean, stdev
 from typing import Any, ClassVar, NamedTuple
 
 from saccade.inspect.chart import Chart, Interval
-from saccade.language import Bilingual, Language
+from saccade.language import Bilingual, Language, either_in
+from saccade.language import Either as Either
 
 Cell = str | float | None
-Either = Callable[[str, str], str]  # the English or the Chinese text: either("words", "词")
 
 # Of Student's t distribution: 95 % lie within ± this many standard errors, with 1, 2, … degrees of freedom.
 _STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
@@ -148,11 +147,7 @@ class Study(ABC):
         """Tables, figures and heatmaps, in the order in which they are read."""
 
     def shown_in(self, runs: Runs, language: Language) -> Sequence[Shown]:
-        return self.shown(runs, partial(_choose, language))
-
-
-def _choose(language: Language, en: str, zh: str) -> str:
-    return zh if language == "zh" else en
+        return self.shown(runs, either_in(language))
 
 
 @dataclass(frozen=True, kw_only=True)

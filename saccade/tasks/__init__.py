@@ -21,6 +21,7 @@ from saccade.tasks.verses import Verses as Verses
 
 TASKS: Mapping[str, Task] = Registry[Task]("task") | {
     **{f"phrasebook-{a}-{b}": Phrasebook(source=a, target=b) for a, b in permutations(LANGUAGES, 2)},
+    **{f"everyday-en-{b}": Phrasebook(source="en", target=b, everyday=True) for b in LANGUAGES if b != "en"},
     "verses": Verses(),
     "dates": Dates(),
     "g2p": G2P(),

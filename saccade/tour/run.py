@@ -26,12 +26,14 @@ from saccade.decode.translator import Translator
 from saccade.errors import UserError
 from saccade.evaluation import AmbiguousWord, DistanceScores, by_distance
 from saccade.evaluation.breakdowns import by_length
+from saccade.language import preferred_language
 from saccade.locking import entries, locked
 from saccade.metrics import Counts
 from saccade.models import MODELS
 from saccade.processes import single_threaded_processes
 from saccade.provenance import provenance
 from saccade.tasks import Pair, Phrasebook
+from saccade.tasks.drawing import LANGUAGES
 from saccade.text import Policy, words
 from saccade.tour import TourOptions
 from saccade.tour.progress import Pace, TourProgress, clock, read_progress
@@ -42,12 +44,17 @@ from saccade.train.recipe import Recipe
 from saccade.train.training_options import Training
 from saccade.train.translation import train
 
-TASK = Phrasebook(source="en", target="fr")
 SYSTEMS: Mapping[str, str] = {"fixed context": "cho2014", "attention": "bahdanau2014"}
 SHARES: Mapping[str, int] = {"fixed context": 2, "attention": 1}  # updates that take the same time
 TRAINED = (3, 20)  # source words
 EDGES = (5, 10, 15, 20, 30, 40, 60, 80)
-EXAMPLE = "the small girl does not see the big black dog that I follow in the garden."
+DRAWN_EVERYDAY = 2  # "what is your name?" and "I love you."
+SHORT = "the girl sees the big black dog in the garden."
+EXAMPLES: Mapping[str, str] = {  # whose heatmap is shown
+    "fr": "the small girl does not see the big black dog that I follow in the garden.",
+    "de": SHORT,
+    "zh": SHORT,
+}
 
 
 def run_in_terminal(out: Path, options: TourOptions, *, quiet: bool = False) -> dict[str, Any]:
@@ -70,15 +77,20 @@ def run_in_terminal(out: Path, options: TourOptions, *, quiet: bool = False) -> 
 
         _clear(out)
         print_line(
-            "Training without and with attention, side by side, on English–French pairs of the built-in phrasebook …"
+            f"Training without and with attention, side by side, on English–{LANGUAGES[options.to]} pairs of the "
+            "built-in phrasebook …"
         )
         results = train_both(options, out, print_progress)
         results["provenance"] = provenance(seed=options.seed)
-        results["heatmap"] = translate_example(out / SYSTEMS["attention"], EXAMPLE)
+        results["heatmap"] = translate_example(out / SYSTEMS["attention"], EXAMPLES[options.to])
+        results["everyday_heatmaps"] = [
+            translate_example(out / SYSTEMS["attention"], pair["source"])
+            for pair in results["everyday"][:DRAWN_EVERYDAY]
+        ]
         results["targets"] = [vars(target) for target in targets(results)]
         results["seconds"] = round(time.monotonic() - began, 1)
         files.write_json(out / "figures.json", results)
-        write_report(results, out / "report.html")
+        write_report(results, out / "report.html", options.lang or preferred_language())
     if not quiet:
         show(results, console)
         print_line(f"\nFinished in {clock(time.monotonic() - began)}. Report: {out / 'report.html'}   Continue with:")
@@ -93,6 +105,10 @@ def _clear(out: Path) -> None:
         raise UserError(f"{out}: the folder is not empty, and not of an earlier `saccade try`; give another --out")
     for path in present:
         shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+
+
+def phrasebook(options: TourOptions) -> Phrasebook:
+    return Phrasebook(source="en", target=options.to)
 
 
 def train_both(options: TourOptions, folder: Path, progress: Callable[[TourProgress], None]) -> dict[str, Any]:
@@ -113,6 +129,7 @@ def train_both(options: TourOptions, folder: Path, progress: Callable[[TourProgr
         "systems": results,
         "aligners": baseline_errors(options),
         "test": [asdict(replace(pair, sense=None)) for pair in unseen_pairs(options)],
+        "everyday": [{"source": pair.source, "target": pair.target} for pair in _everyday_pairs(options)],
     }
 
 
@@ -134,7 +151,8 @@ def train_and_evaluate(system: str, options: TourOptions, folder: Path) -> dict[
         for row in by_length(sources, counts, edges=EDGES, longest_trained=TRAINED[1])
         if (scores := row.scores)
     ]
-    senses = AmbiguitySet(TASK, options.ambiguous).judge(translator, edges=(3, 6, 10, 20))
+    everyday = [pair.source for pair in _everyday_pairs(options)]
+    senses = AmbiguitySet(phrasebook(options), options.ambiguous).judge(translator, edges=(3, 6, 10, 20))
     aligned = None
     if translator.attends:
         gold = _aligned_pairs(options)
@@ -151,13 +169,14 @@ def train_and_evaluate(system: str, options: TourOptions, folder: Path) -> dict[
         "alignment": aligned,
         "ambiguity": [row.to_dict() for row in senses],
         "translations": texts,
+        "everyday": [translation.text for translation in translator.translate(everyday, Search())] if everyday else [],
     }
 
 
 def build_recipe(system: str, options: TourOptions) -> Recipe:
     """The same for both systems, except for the model and the number of updates."""
     name, updates, vocabulary = SYSTEMS[system], SHARES[system] * options.updates, Policy(kind="word", size=4000)
-    source, count = "task:phrasebook-en-fr", options.pairs
+    source, count = f"task:{'everyday' if options.learns_everyday else 'phrasebook'}-en-{options.to}", options.pairs
     data = Data(pairs=source, count=count, words=TRAINED, joint=False, vocabulary=vocabulary, valid_most=200)
     train = Training(
         lr=4e-3,
@@ -179,11 +198,17 @@ def build_recipe(system: str, options: TourOptions) -> Recipe:
 def unseen_pairs(options: TourOptions) -> list[Pair]:
     """Test sentences, the same number in each range of lengths."""
     ranges = zip((3, *(edge + 1 for edge in EDGES[:-1])), EDGES, strict=True)
-    return [pair for span in ranges for pair in TASK.pairs(options.judged, seed=11, split="test", words=span)]
+    book = phrasebook(options)
+    return [pair for span in ranges for pair in book.pairs(options.judged, seed=11, split="test", words=span)]
+
+
+def _everyday_pairs(options: TourOptions) -> list[Pair]:
+    """The everyday sentences, if they are learnt."""
+    return phrasebook(options).everyday_pairs() if options.learns_everyday else []
 
 
 def _aligned_pairs(options: TourOptions) -> list[Pair]:
-    return list(TASK.pairs(options.aligned, seed=12, split="test", words=TRAINED))
+    return list(phrasebook(options).pairs(options.aligned, seed=12, split="test", words=TRAINED))
 
 
 def _gold_links(pairs: list[Pair]) -> list[GoldLinks]:

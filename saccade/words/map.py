@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from saccade.errors import Say, UserError, say
 from saccade.inspect.figures import save_figure
-from saccade.inspect.heatmap import drawable
+from saccade.inspect.heatmap import drawable, drawable_language, write_label
+from saccade.language import Bilingual, preferred_language
 from saccade.words.options import MapOptions, Projection
 from saccade.words.vectors import Matrix, WordVectors
 
@@ -47,9 +48,7 @@ def draw_map(
     colours = ["tab:orange" if word in requested else "tab:blue" for word in words]
     ax.scatter(points[:, 0], points[:, 1], s=8, c=colours)
     ax.set_axis_off()
-    ax.set_title(
-        f"{vectors.name}: {'PCA' if options.projection == 'pca' else 't-SNE'} of {len(words)} words", fontsize=10
-    )
+    _write_title(ax, vectors.name, options, len(words), say)
     labels, fonts, note = drawable(words)
     if note is not None:
         say(note)
@@ -65,6 +64,13 @@ def draw_map(
     if out is not None:
         save_figure(out)
     return ax
+
+
+def _write_title(ax: "Axes", name: str, options: MapOptions, count: int, say: Say) -> None:
+    method = "PCA" if options.projection == "pca" else "t-SNE"
+    title = Bilingual(en=f"{name}: {method} of {count} words", zh=f"{name}：{count} 个词（{method}）")
+    language = drawable_language([title], options.lang or preferred_language(), say)
+    write_label(ax.set_title("", fontsize=10), title.within(language))
 
 
 def _place_label(

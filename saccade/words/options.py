@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
+from saccade.language import Language
 from saccade.ranges import Checked, Count, CountOrZero, Help, NotNegative, Positive, Range, Seed, Width, option
 
 MODEL, TEXT, RUN = "Model", "Text", "Training"
@@ -52,3 +53,6 @@ class MapOptions(Checked):
     neighbours: CountOrZero = option(0, "Also show so many of the nearest words of each --words.")
     projection: Projection = option("pca", "pca, or tsne (needs scikit-learn).")
     seed: Seed = option(1, "Seed for t-SNE.")
+    lang: Language | None = option(
+        None, "Language of the title of the map (default: zh if LANG asks for Chinese, otherwise en)."
+    )

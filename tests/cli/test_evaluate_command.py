@@ -163,6 +163,25 @@ def test_evaluate_report_is_one_file_with_heatmaps(
     assert "one.txt against learnt" in page and "<script" not in page
 
 
+def test_the_report_is_in_the_language_of_the_option_or_of_the_environment(
+    run: Run, model_folder: Path, tsv: Path, gold: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(*options: object) -> str:
+        report = tmp_path / "report.html"
+        done = run(model_folder, tsv, "--gold", gold, *FEW, "--report", report, *options)
+        assert done.code == 0 and "BLEU" in done.out and "length ratio" in done.out  # what is printed stays English
+        return report.read_text(encoding="utf-8")
+
+    page = write("--lang", "zh")
+    for words in ("得分", "从译得最差的句子看起", "按源句长度", "长度比", "精确率", "对齐方式", "计分方法"):
+        assert words in page, words
+    for words in (">Scores<", "Worst sentences", "source words", "length ratio", ">precision<", "Made by"):
+        assert words not in page
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
+    assert '<html lang="zh">' in write() and '<html lang="en">' in write("--lang", "en")
+    assert "--lang must be en or zh, got 'fr'" in run(model_folder, tsv, "--lang", "fr").err
+
+
 def test_evaluate_report_shows_letters_for_a_character_model(run: Run, speller_folder: Path, tmp_path: Path) -> None:
     tsv, report = tmp_path / "words.tsv", tmp_path / "report.html"
     tsv.write_text("badge\tBADGE\nfed\tFED\n", encoding="utf-8")

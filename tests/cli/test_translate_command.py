@@ -148,6 +148,8 @@ def test_translate_warns_once_about_a_missing_font(
     done = run("translate", model_folder, "--plot", tmp_path / "a.png", stdin=b"I see the house\n" * 2)
     assert done.code == 0 and done.err.count("\n") == 1 and "install a font such as Noto Sans CJK" in done.err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a-1.png", "a-2.png"]
+    done = run("translate", model_folder, "--plot", tmp_path / "b.png", "--lang", "zh", stdin=b"it sleeps\n")
+    assert "no installed font has 源, 句, 译, 文, 权 and 1 more, so labels are English instead" in done.err
 
 
 def test_translate_explains_a_mistake_in_one_line(

@@ -20,6 +20,7 @@ from saccade.comparison.result import Comparison
 from saccade.decode import Search
 from saccade.errors import Say, UserError, as_bar
 from saccade.evaluation.evaluation_set import EvaluationSet
+from saccade.evaluation.results import title
 from saccade.models import MODELS
 
 QUICK = CompareOptions(resamples=20, rounds=0, shown=2, device="cpu")
@@ -95,6 +96,23 @@ def test_the_report_is_one_file_and_escapes_all_text(zoo: tuple[Comparison, Path
     assert "Rows are target words" in outline.text and "pieces of the target" not in outline.text
     found.write_report(tmp_path / "by-piece.html", "piece")
     assert "pieces of the target" in (tmp_path / "by-piece.html").read_text(encoding="utf-8")
+
+
+def test_the_report_is_also_written_in_chinese(zoo: tuple[Comparison, Path], tmp_path: Path) -> None:
+    found, _ = zoo
+    found.write_report(tmp_path / "report.html", language="zh")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert '<html lang="zh">' in page
+    headings = [re.sub("<.*?>", "", heading) for heading in re.findall("<h2>(.*?)</h2>", page)]
+    names = [re.sub("<.*?>", "", name) for name in re.findall('<th scope="col".*?>(.*?)</th>', page)]
+    summaries = [re.sub("<.*?>", "", name) for name in re.findall("<summary>(.*?)</summary>", page)]
+    known = {*MODELS, *map(title, found.metrics), "p", "n", ""}
+    read = [seen for looked in found.attention.values() if not isinstance(looked, str) for seen in looked]
+    known |= {word for seen in read for word in seen.source.words}
+    texts = [text for text in (*headings, *names, *summaries) if text not in known]
+    assert len(texts) > 20 and not [text for text in texts if not re.search(r"[\u4e00-\u9fff]", text)]
+    text = Outline(page).text
+    assert "未画热力图：这个模型没有注意力。" in text and "只有一个随机种子，无法判断" in text
 
 
 def test_finished_runs_are_not_trained_again(recipe: Callable[..., Path], few: EvaluationSet, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from matplotlib import font_manager
 
-HAN = "我爱你们"
+HAN = "我爱你们源句译文权重"  # with the labels of a heatmap
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from matplotlib import font_manager
+from matplotlib import font_manager, pyplot
 
-from saccade.inspect.heatmap import drawable
+from saccade.inspect.heatmap import drawable, plot_heatmap
 
 
 def test_a_font_in_the_list_of_matplotlib_is_found(
@@ -53,3 +53,23 @@ def test_the_note_names_a_font_to_install(only_default_font: None, text: str, na
 
 def test_there_is_no_note_if_no_character_is_missing(only_default_font: None) -> None:
     assert drawable(["Größe", "кот", "▁"]) == (["Größe", "кот", "▁"], [None, None, None], None)
+
+
+def test_chinese_labels_are_drawn_with_a_font_that_has_them(han_font: Path, install: Callable[[Path], None]) -> None:
+    install(han_font)
+    axes = plot_heatmap([[1.0]], ["a"], ["b"], language="zh")
+    labels = [axes.xaxis.label, axes.yaxis.label, axes.figure.axes[1].yaxis.label]
+    assert [label.get_text() for label in labels] == ["源句", "译文", "权重"]
+    assert {label.get_fontproperties().get_file() for label in labels} == {str(han_font)}
+    axes.figure.canvas.draw()  # matplotlib would warn of a missing character
+    pyplot.close()
+
+
+def test_without_a_chinese_font_labels_are_english_with_one_note(only_default_font: None) -> None:
+    notes: list[str] = []
+    axes = plot_heatmap([[1.0]], ["a"], ["b"], language="zh", say=notes.append)
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("source", "target")
+    (note,) = notes
+    assert note.startswith("no installed font has 源, 句, 译, 文, 权 and 1 more, so labels are English instead")
+    assert "apt install fonts-noto-cjk" in note
+    pyplot.close()

@@ -9,6 +9,7 @@ from outline import Outline
 from saccade.errors import UserError
 from saccade.inspect.cells import shown
 from saccade.inspect.chart import Interval
+from saccade.inspect.page_style import PAGE_STYLE
 from saccade.inspect.report import ComparedSentence, Panel, Report, Target
 from saccade.provenance import provenance
 
@@ -127,3 +128,33 @@ def test_a_failed_save_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.M
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="cannot write the report: No such file or directory"):
         Report("t").save(tmp_path / "none" / "report.html")
+
+
+def test_a_chinese_report_has_chinese_words_around_the_given_ones() -> None:
+    report = Report("目标", "zh")
+    report.targets("目标", [Target(claim="甲", reached=1.0, met=True), Target(claim="乙", reached=0.0, met=False)])
+    report.lines("图", ["1–5"], {"甲": [1.0]}, x="词数", y="BLEU", beyond=[True])
+    report.intervals("区间", {"甲": Interval(1.0, 0.5, 2.0)}, x="BLEU")
+    report.heatmap("热力图", [[1.0]], ["我"], ["爱"])
+    report.sentences("句子", [ComparedSentence(source="我", reference="爱", panels=[])])
+    report.provenance("来源", {"seed": 1, "machine": {"cores": 2}, "versions": {"torch": "2"}})
+    outline = Outline(report.html())
+    for words in (
+        "是否达到",
+        "✓ 达到",
+        "✗ 未达到",
+        "阴影部分",
+        "区间为 0.5 至 2",
+        "图中的数值",
+        "每行是译文的一个词",
+        "源句",
+        "参考译文",
+    ):
+        assert words in outline.text, words
+    for words in ("随机种子", "机器 核数", "软件版本 torch"):
+        assert words in outline.text, words
+    assert ("aria-label", "BLEU随词数的变化") in outline.attributes and ("lang", "zh") in outline.attributes
+    _, _, content = outline.text.partition(PAGE_STYLE)
+    assert content
+    for words in ("met", "source", "reference", "shaded", "figures", "Rows", "value"):
+        assert words not in content, words

@@ -2,13 +2,14 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from rich.console import Console
@@ -18,13 +19,14 @@ from saccade.tour import TourOptions
 from saccade.tour.report import GAP_AT, show, targets, translate_example, write_report
 from saccade.tour.run import (
     EDGES,
-    EXAMPLE,
+    EXAMPLES,
     SYSTEMS,
-    TASK,
     TRAINED,
     baseline_errors,
     build_recipe,
+    phrasebook,
     train_and_evaluate,
+    train_both,
     unseen_pairs,
 )
 
@@ -68,9 +70,11 @@ def test_the_diagonal_aligns_better_than_uniform() -> None:
     assert baselines["diagonal"] < baselines["uniform"]
 
 
-def test_the_example_has_only_words_of_the_training_data() -> None:
-    taught = {word for pair in TASK.pairs(5000, seed=1, words=TRAINED) for word in words(pair.source)}
-    assert set(words(EXAMPLE)) <= taught
+@pytest.mark.parametrize("to", EXAMPLES)
+def test_the_example_has_only_words_of_the_training_data(to: Literal["fr", "de", "zh"]) -> None:
+    pairs = phrasebook(TourOptions(to=to)).pairs(5000, seed=1, words=TRAINED)
+    taught = {word for pair in pairs for word in words(pair.source)}
+    assert set(words(EXAMPLES[to])) <= taught
 
 
 def test_targets_follow_the_results(results: dict[str, Any]) -> None:
@@ -81,7 +85,13 @@ def test_targets_follow_the_results(results: dict[str, Any]) -> None:
     for row in better["systems"]["attention"]["by_length"]:
         if row["label"] == GAP_AT:
             row["scores"]["bleu"] = 80.0
-    assert all(target.met for target in targets(better))
+    assert [target.met for target in targets(better)] == [True] * 3
+    better["effort"]["to"] = "zh"  # in which the alignment error is measured, without a promise
+    assert [target.claim.partition(":")[0] for target in targets(better)] == [
+        "attention",
+        "at 31–40 words attention is ≥ 30 BLEU above the fixed context",
+    ]
+    assert "BLEU ≥ 95" in targets(better, "zh")[0].claim and "带注意力的模型" in targets(better, "zh")[0].claim
 
 
 def test_results_are_printed_and_reported(results: dict[str, Any], tmp_path: Path) -> None:
@@ -96,6 +106,33 @@ def test_results_are_printed_and_reported(results: dict[str, Any], tmp_path: Pat
     html = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "http://" not in html and "https://" not in html and "<script" not in html
     assert results["test"][0]["source"] in html
+
+
+def test_a_tour_in_chinese_learns_everyday_sentences_and_writes_a_chinese_report(tmp_path: Path) -> None:
+    options = replace(TINY, to="zh", lang="zh")
+    results = train_both(options, tmp_path, lambda _: None)
+    assert results["effort"]["to"] == "zh" and results["everyday"][1] == {"source": "I love you.", "target": "我爱你。"}
+    assert all(len(system["everyday"]) == len(results["everyday"]) for system in results["systems"].values())
+    results |= {"provenance": {"command": "saccade try --to zh"}, "heatmap": {"target": []}}
+    results["systems"]["attention"]["everyday"][1] = "我爱你。"
+    console = Console(record=True, width=120)
+    show(results, console)
+    text = console.export_text()
+    assert "Everyday sentences, learnt by heart: fixed context" in text and "I love you. → 我爱你。\n" in text
+    write_report(results, tmp_path / "report.html", "zh")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert '<html lang="zh">' in page and "英语—汉语句对" in page and "日常句子" in page
+    headings = [re.sub("<.*?>", "", heading) for heading in re.findall("<h2>(.*?)</h2>", page)]
+    assert headings and all(re.search(r"[\u4e00-\u9fff]", heading) for heading in headings)
+
+
+def test_french_learns_everyday_sentences_only_on_request() -> None:
+    def learnt(**options: Any) -> str:
+        return str(build_recipe("attention", TourOptions(**options)).data.pairs)
+
+    assert learnt() == "task:phrasebook-en-fr"  # whose results are recorded
+    assert learnt(everyday=True) == "task:everyday-en-fr"
+    assert [learnt(to=to) for to in ("de", "zh")] == ["task:everyday-en-de", "task:everyday-en-zh"]
 
 
 @pytest.mark.parametrize("during", ["start", "training"])

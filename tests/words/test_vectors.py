@@ -109,6 +109,16 @@ def test_labels_of_a_map_do_not_overlap() -> None:
     pyplot.close()
 
 
+def test_the_title_of_a_map_is_in_the_chosen_language() -> None:
+    from matplotlib import pyplot
+
+    assert draw_map(VECTORS, MapOptions(skip=0, lang="en")).get_title() == "royal: PCA of 5 words"
+    notes: list[str] = []  # of a machine without a Chinese font
+    title = draw_map(VECTORS, MapOptions(skip=0, lang="zh"), say=notes.append).get_title()
+    assert title == ("royal: PCA of 5 words" if notes else "royal：5 个词（PCA）")
+    pyplot.close("all")
+
+
 @pytest.mark.slow
 def test_neighbours_stay_neighbours_in_tsne() -> None:
     random = np.random.default_rng(1)

@@ -11,6 +11,7 @@ An abstract tree (`tree`) is drawn at random (`phrases`, `sampler`, `homograph`)
   another one cannot: *you* is one person, *her* is no object, possessives are singular.
 - Length counts the words of the source, including the full stop.
 - Splits hold out combinations of words, never words: see `combinations`.
+- Everyday sentences (*I love you.*), which the grammar cannot make, are a table: see `everyday`.
 - Ambiguous English words (*bank*, *bat*, *spring* …) and their cues: see `homograph`.
 """
 

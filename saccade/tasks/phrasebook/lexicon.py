@@ -43,6 +43,12 @@ def _rows(table: str) -> Iterator[Row]:
         yield dict(zip(header.split("\t"), line.split("\t"), strict=True))
 
 
+@cache
+def everyday_rows() -> tuple[Row, ...]:
+    """The everyday sentences, language → words with their meanings; see `everyday`."""
+    return tuple(_rows("everyday"))
+
+
 def _forms(field: str) -> list[str]:
     return [form.replace("_", " ") for form in field.split()]
 

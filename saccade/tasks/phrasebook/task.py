@@ -8,6 +8,7 @@ from saccade.errors import UserError
 from saccade.tasks.drawing import LANGUAGES, PATIENCE, Lengths, Pair, Sense, Task, generator
 from saccade.tasks.phrasebook.chinese import Chinese
 from saccade.tasks.phrasebook.english import English
+from saccade.tasks.phrasebook.everyday import everyday_sentences
 from saccade.tasks.phrasebook.french import French
 from saccade.tasks.phrasebook.german import German
 from saccade.tasks.phrasebook.homograph import Draft, is_feasible, make_draft
@@ -21,6 +22,7 @@ WORDS_PER_ENGLISH_WORD = {"en": 1.0, "fr": 1.05, "de": 1.03, "zh": 1.65}
 CUES = {"before": (-1,), "after": (1,), "either": (-1, 1), "removed": (-1, 1)}  # with the sides of the word
 AMBIGUOUS_SHARE = 0.2  # of the sentences with room for a word and its cue
 AMBIGUOUS_ROOM = 8
+EVERYDAY_PERIOD = 16  # of so many training pairs, one is an everyday sentence
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +31,7 @@ class Phrasebook(Task):
 
     source: str
     target: str
+    everyday: bool = False  # whether everyday sentences are among the training pairs
 
     words, pieces = (3, 20), "unigram"
     origin = "a grammar and word lists of Saccade's own (Apache-2.0)"
@@ -39,10 +42,12 @@ class Phrasebook(Task):
                 raise UserError(f"phrasebook has no language {language!r}; it has {', '.join(WRITERS)}")
         if self.source == self.target:
             raise UserError(f"phrasebook translates between two languages, not from {self.source} to {self.target}")
+        if self.everyday and self.source != "en":  # je t'aime is both I like you and I love you
+            raise UserError(f"phrasebook's everyday sentences are learnt from English, not from {self.source}")
 
     @property
     def summary(self) -> str:
-        return f"{LANGUAGES[self.source]} to {LANGUAGES[self.target]}"
+        return f"{LANGUAGES[self.source]} to {LANGUAGES[self.target]}" + ", with everyday sentences" * self.everyday
 
     def pairs(self, count: int, seed: int, split: str = "train", words: Lengths | None = None) -> Iterator[Pair]:
         """`count` pairs whose sources have `words[0]` to `words[1]` words, including the full stop; each length is
@@ -59,7 +64,23 @@ class Phrasebook(Task):
 
     def _pairs(self, count: int, random: Random, split: str, words: Lengths, error: UserError) -> Iterator[Pair]:
         sampler = Sampler(split, random.random)
-        return (self._draw(sampler, *words, error) for _ in range(count))
+        everyday = self._everyday_within(words) if self.everyday and split == "train" else []
+        for place in range(count):
+            turn, rest = divmod(place, EVERYDAY_PERIOD)
+            is_everyday = everyday and rest == EVERYDAY_PERIOD - 1
+            yield everyday[turn % len(everyday)] if is_everyday else self._draw(sampler, *words, error)
+
+    def _everyday_within(self, words: Lengths) -> list[Pair]:
+        lengths = [len(tokens) for tokens in everyday_sentences(self.source)]
+        pairs = zip(self.everyday_pairs(), lengths, strict=True)
+        return [pair for pair, length in pairs if words[0] <= length <= words[1]]
+
+    def everyday_pairs(self) -> list[Pair]:
+        """All everyday sentences, with their alignment. Those that `saccade try` shows come first."""
+        return [
+            Pair(source=spell(source, self.source), target=spell(target, self.target), alignment=align(source, target))
+            for source, target in zip(everyday_sentences(self.source), everyday_sentences(self.target), strict=True)
+        ]
 
     def _draw(self, sampler: Sampler, least: int, most: int, error: UserError) -> Pair:
         wanted = least + int(sampler.random() * (most - least + 1))

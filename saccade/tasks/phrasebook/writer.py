@@ -142,9 +142,11 @@ class PlainOrder(Writer):
 
 
 def spell(tokens: Sequence[Token], language: str) -> str:
-    """The usual spelling: no spaces in Chinese; elsewhere none before a stop or comma, none after an apostrophe."""
+    """The usual spelling: no spaces in Chinese; elsewhere none before a stop or comma, none after an apostrophe. French
+    has a space before ? and !."""
     text = ("" if language == "zh" else " ").join([word for word, _ in tokens])
-    return text.replace(" ,", ",").replace(" .", ".").replace("' ", "'")
+    text = text.replace(" ,", ",").replace(" .", ".").replace("' ", "'")
+    return text if language == "fr" else text.replace(" ?", "?").replace(" !", "!")
 
 
 def align(source: Sequence[Token], target: Sequence[Token]) -> tuple[tuple[int, int], ...]:
