@@ -123,11 +123,12 @@ def line_chart(
     y: str,
     counts: Sequence[int] | None = None,
     beyond: Sequence[bool] | None = None,
+    shading: str = "shaded: longer than any in training",
     powers: bool = False,
 ) -> Chart:
     """Draw one line per name over the same `labels`; None is a gap, and intervals are a band around their means.
-    `counts` are shown below the labels, `beyond` shades lengths beyond those in training, and with `powers` the
-    vertical axis has powers of ten."""
+    `counts` are shown below the labels, `beyond` shades lengths beyond those in training, which `shading` explains, and
+    with `powers` the vertical axis has powers of ten."""
     for name, column in {**lines, "counts": counts, "beyond": beyond}.items():
         if column is not None and len(column) != len(labels):
             raise ValueError(f"'{name}' must have one value per label: expected {len(labels)}, got {len(column)}")
@@ -142,7 +143,7 @@ def line_chart(
         if is_beyond
     ]
     if parts:
-        parts.append(f'<text class="end faint" x="{right}" y="{_TOP - 10}">shaded: longer than any in training</text>')
+        parts.append(f'<text class="end faint" x="{right}" y="{_TOP - 10}">{escaped(shading)}</text>')
     for tick in ticks:
         at = f"{height(tick):.1f}"
         parts.append(f'<path class="grid" d="M{_LEFT} {at}H{right}"/>')
