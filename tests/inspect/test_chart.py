@@ -63,6 +63,8 @@ def test_counts_and_untrained_lengths_are_marked() -> None:
     assert {"n = 7", "n = 8", "n = 9", *LABELS} <= set(texts)
     assert len([rect for rect in svg.iter("rect") if rect.get("class") == "beyond"]) == 1
     assert any("longer than any in training" in (text or "") for text in texts)
+    explained = line_chart(LABELS, {"a": [1.0, 2.0, 3.0]}, x="x", y="y", beyond=[True] * 3, shading="阴影：更长")
+    assert "阴影：更长" in {text.text for text in drawing(explained).iter("text")}
 
 
 def test_many_lines_and_unusual_names_are_drawn() -> None:

@@ -47,10 +47,10 @@ class FixedVector(Study):
     method = Bilingual(
         en=f"`cho2014` learns to copy {_LETTERS[0]} to {_LETTERS[1]} random letters, through a vector of 64 numbers. "
         f"Then a linear classifier for each place is trained on the vectors of {_PROBED} new sequences, and reads "
-        f"the letters of {_JUDGED} others from theirs. For comparison, one reads letter j from the encoder's state at j, "
-        "as attention could. A second `cho2014` learns to translate from English to French. Its vectors of *the king will "
-        "see the queen tomorrow* are compared with those of *tomorrow the king will see the queen* and of *the queen "
-        "will see the king tomorrow*, for "
+        f"the letters of {_JUDGED} others from their vectors. For comparison, another one reads letter j from the "
+        "encoder's state at j, as attention could. A second `cho2014` learns to translate from English to French. Its vectors of "
+        "*the king will see the queen tomorrow* are compared with those of *tomorrow the king will see the queen* and "
+        "of *the queen will see the king tomorrow*, for "
         f"{len(_PEOPLE) * (len(_PEOPLE) - 1) * len(_VERBS)} such sentences.",
         zh=f"`cho2014` 学习抄写 {_LETTERS[0]} 到 {_LETTERS[1]} 个随机字母，信息全要经过一个 64 维的向量。"
         f"然后用 {_PROBED} 个新序列的向量，为每个位置训练一个线性分类器，再从另外 {_JUDGED} 个序列的向量里读出字母。"
@@ -191,11 +191,11 @@ def _measure_sentences(seed: int, quick: bool) -> dict[str, Any]:
     )
     triples = [sentence(*who, verb) for who in permutations(_PEOPLE, 2) for verb in _VERBS]
     _, vectors = encode(translator, [text for triple in triples for text in triple])
-    plain, first, exchanged = vectors.unflatten(0, (len(triples), 3)).unbind(1)
+    plain, first, exchanged = torch.unflatten(vectors, 0, (len(triples), 3)).unbind(1)
     to_paraphrase, to_exchange = (plain - first).norm(dim=-1), (plain - exchanged).norm(dim=-1)
     drawn = [sentence(*who, verb)[:2] for who in (("king", "queen"), ("queen", "king")) for verb in _VERBS]
     _, points = encode(translator, [text for pair in drawn for text in pair])
-    flat = project(points).unflatten(0, (2, len(_VERBS), 2)).transpose(1, 2).flatten(0, 1)  # (order, verb, 2)
+    flat = torch.unflatten(project(points), 0, (2, len(_VERBS), 2)).transpose(1, 2).flatten(0, 1)  # (order, verb, 2)
     return {
         "nearer": 100 * float((to_paraphrase < to_exchange).float().mean()),
         "to_paraphrase": float(to_paraphrase.mean()),
@@ -246,7 +246,8 @@ def project(vectors: Tensor) -> Tensor:
     """The two first principal components (B, 2)"""
     centred = vectors - vectors.mean(0)
     _, _, directions = torch.linalg.svd(centred, full_matrices=False)
-    return centred @ directions[:2].T
+    projected: Tensor = centred @ directions[:2].T
+    return projected
 
 
 def _read_back(runs: Runs, length: int) -> list[list[float]]:

@@ -49,9 +49,9 @@ class WordByWord(Study):
         en=f"Three models are trained on German–English sentences of {_WORDS[0]} to {_WORDS[1]} words of the built-in "
         "phrasebook: `aligned-rnn` (a tanh network that writes one word at each word that it reads), the same with "
         "both directions (it has read the whole sentence, but still writes as many words as it reads), and "
-        f"`bahdanau2014`. They are scored by the share of exactly right translations of {_JUDGED} sentences with "
-        "unseen combinations of words. The gold alignment of the phrasebook tells which sentences have an English word that "
-        "is linked to a German word further to the right.",
+        f"`bahdanau2014`. The score is the share of exactly right translations of {_JUDGED} sentences whose "
+        "combinations of words did not occur in training. The gold alignment of the phrasebook tells which sentences "
+        "have an English word that is linked to a German word further to the right.",
         zh=f"用内置短语手册中 {_WORDS[0]} 到 {_WORDS[1]} 个词的德英句对训练三个模型："
         "`aligned-rnn`（tanh 循环网络，读一个词写一个词）、它的双向版本（已经读完全句，但写出的词数仍等于读入的词数），"
         f"以及 `bahdanau2014`。评分用 {_JUDGED} 个句子，其中的词语搭配没有在训练中出现过，统计译文完全正确的比例。"
