@@ -46,12 +46,11 @@ class FixedVector(Study):
     )
     method = Bilingual(
         en=f"`cho2014` learns to copy {_LETTERS[0]} to {_LETTERS[1]} random letters, through a vector of 64 numbers. "
-        f"Then a linear classifier for each place is trained on the vectors of {_PROBED} new sequences, and reads "
-        f"the letters of {_JUDGED} others from their vectors. For comparison, another one reads letter j from the "
-        "encoder's state at j, as attention could. A second `cho2014` learns to translate from English to French. Its vectors of "
-        "*the king will see the queen tomorrow* are compared with those of *tomorrow the king will see the queen* and "
-        "of *the queen will see the king tomorrow*, for "
-        f"{len(_PEOPLE) * (len(_PEOPLE) - 1) * len(_VERBS)} such sentences.",
+        f"Then a linear classifier for each place is trained on the vectors of {_PROBED} new sequences, and reads the "
+        f"letters of {_JUDGED} others. For comparison, another one reads letter j from the encoder's state at j, as "
+        "attention could. A second `cho2014` learns to translate from English to French. Its vectors of *the king will "
+        "see the queen tomorrow* are compared with those of *tomorrow the king will see the queen* and of *the queen "
+        f"will see the king tomorrow*, for {len(_PEOPLE) * (len(_PEOPLE) - 1) * len(_VERBS)} such sentences.",
         zh=f"`cho2014` 学习抄写 {_LETTERS[0]} 到 {_LETTERS[1]} 个随机字母，信息全要经过一个 64 维的向量。"
         f"然后用 {_PROBED} 个新序列的向量，为每个位置训练一个线性分类器，再从另外 {_JUDGED} 个序列的向量里读出字母。"
         "作为对照，另一个分类器从编码器在位置 j 的状态读出第 j 个字母，注意力能看到的正是这些状态。"
