@@ -47,24 +47,27 @@ class WordByWord(Study):
     )
     method = Bilingual(
         en=f"Three models are trained on German–English sentences of {_WORDS[0]} to {_WORDS[1]} words of the built-in "
-        "phrasebook: `aligned-rnn` (a tanh network that writes one word at each word that it reads), the same with "
-        "both directions (it has read the whole sentence, but still writes as many words as it reads), and "
-        f"`bahdanau2014`. The score is the share of exactly right translations of {_JUDGED} sentences whose "
-        "combinations of words did not occur in training. The gold alignment of the phrasebook tells which sentences "
-        "have an English word that is linked to a German word further to the right.",
+        "phrasebook: `aligned-rnn` (a tanh network that writes one word at each word that it reads, and one at the end "
+        "of the sentence), the same with both directions (it has read the whole sentence, but still writes one word "
+        f"per word), and `bahdanau2014`. The score is the share of exactly right translations of {_JUDGED} sentences "
+        "whose combinations of words did not occur in training. The gold alignment of the phrasebook tells which "
+        "sentences have an English word that is linked to a German word further to the right.",
         zh=f"用内置短语手册中 {_WORDS[0]} 到 {_WORDS[1]} 个词的德英句对训练三个模型："
-        "`aligned-rnn`（tanh 循环网络，读一个词写一个词）、它的双向版本（已经读完全句，但写出的词数仍等于读入的词数），"
-        f"以及 `bahdanau2014`。评分用 {_JUDGED} 个句子，其中的词语搭配没有在训练中出现过，统计译文完全正确的比例。"
+        "`aligned-rnn`（tanh 循环网络，每读一个词就写一个词，句末还可以再写一个）、"
+        "它的双向版本（已经读完全句，但仍然一个词对一个词地写），以及 `bahdanau2014`。"
+        f"评分用 {_JUDGED} 个句子，其中的词语搭配没有在训练中出现过，统计译文完全正确的比例。"
         "短语手册带有标准对齐，由此可以知道哪些句子里有英语词对应到更靠右的德语词。",
     )
     limits = Bilingual(
         en="Elman did not translate; his network predicts the next word, and stands here for every network that writes "
-        "as it reads. The sentences are short and made by a grammar, and the three example sentences may be among "
-        "those in training. That word order alone does not need attention is shown by encoder-decoders with a fixed "
-        "vector: see the study `length`.",
-        zh="埃尔曼的网络不做翻译，而是预测下一个词；这里用它代表一切边读边写的网络。句子很短，由语法规则生成；"
-        "三个例句可能在训练数据里出现过。只为调整语序，并不一定要注意力：只用一个固定向量的编码器-解码器也能做到，"
-        "见研究 `length`。",
+        "as it reads. A later word can sometimes be guessed: after *ich will dem*, the dative leaves only a few verbs, "
+        "*helfen* among them. So some sentences come out right by luck. The sentences are short and made by a grammar, "
+        "and the three examples may be among those in training. An encoder-decoder with a fixed vector reorders words, "
+        "too, without attention: see the study `length`.",
+        zh="埃尔曼的网络不做翻译，而是预测下一个词；这里用它代表一切边读边写的网络。后面的词有时可以猜到："
+        "读到 *ich will dem*，第三格就只剩下几个动词可选，helfen 是其中之一，所以有些句子是碰巧译对的。"
+        "句子很短，由语法规则生成；三个例句可能在训练数据里出现过。"
+        "只用一个固定向量、没有注意力的编码器-解码器也能调整语序，见研究 `length`。",
     )
     thresholds = (
         Threshold(
