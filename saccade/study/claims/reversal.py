@@ -104,7 +104,7 @@ class Reversal(Study):
         translator = train_translator(
             {**MODELS[settings["model"]], "reverse": settings["backwards"]},
             {"pairs": f"task:{_TASK}", "words": list(_TRAINED), "count": 5000 if quick else 50_000},
-            updates=100 if quick else 1500,
+            updates=250 if quick else 1500,
             seed=seed,
         )
         count = 50 if quick else 300
