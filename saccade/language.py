@@ -32,6 +32,9 @@ def either_in(language: Language) -> Either:
     return lambda en, zh: zh if language == "zh" else en
 
 
+IN_ENGLISH = either_in("en")
+
+
 def preferred_language(environment: Mapping[str, str] = os.environ) -> Language:
     """Chinese if the environment asks for it, as in LANG=zh_CN.UTF-8; otherwise English."""
     chosen = next((value for name in _VARIABLES if (value := environment.get(name))), "")

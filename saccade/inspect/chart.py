@@ -8,7 +8,7 @@ from typing import NamedTuple
 from rich.cells import cell_len
 
 from saccade.inspect.cells import escaped, shown
-from saccade.language import Language, either_in
+from saccade.language import IN_ENGLISH, Either
 
 _WIDTH, _HEIGHT = 640, 340
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56, 16, 26, 66
@@ -92,9 +92,8 @@ class Chart:
         )
 
 
-def interval_chart(rows: Mapping[str, Interval], *, x: str, language: Language = "en") -> Chart:
+def interval_chart(rows: Mapping[str, Interval], *, x: str, either: Either = IN_ENGLISH) -> Chart:
     """Draw one row per name: the interval as a bar, the mean as a marker, and each value as a stroke."""
-    either = either_in(language)
     values = [value for row in rows.values() for value in (*row[:3], *row.each)]
     ticks, across = _scale(values, _NAMES, _WIDTH - 2 * _RIGHT)
     floor = 8 + _ROW * len(rows)
@@ -127,12 +126,11 @@ def line_chart(
     counts: Sequence[int] | None = None,
     beyond: Sequence[bool] | None = None,
     powers: bool = False,
-    language: Language = "en",
+    either: Either = IN_ENGLISH,
 ) -> Chart:
     """Draw one line per name over the same `labels`; None is a gap, and intervals are a band around their means.
     `counts` are shown below the labels, `beyond` shades lengths beyond those in training, and with `powers` the
-    vertical axis has powers of ten. `language` is that of the words that the chart itself adds."""
-    either = either_in(language)
+    vertical axis has powers of ten. `either` chooses the language of the words that the chart itself adds."""
     for name, column in {**lines, "counts": counts, "beyond": beyond}.items():
         if column is not None and len(column) != len(labels):
             raise ValueError(f"'{name}' must have one value per label: expected {len(labels)}, got {len(column)}")
@@ -177,7 +175,9 @@ class Spot(NamedTuple):
     label: str = ""  # shown beside it
 
 
-def scatter_chart(groups: Mapping[str, Sequence[Spot]], *, x: str, y: str) -> Chart:
+def scatter_chart(
+    groups: Mapping[str, Sequence[Spot]], *, x: str, y: str, either: Either = IN_ENGLISH
+) -> Chart:
     """Draw the points of each group with the marker of the group."""
     points = [point for group in groups.values() for point in group]
     floor, right = _HEIGHT - _BOTTOM, _WIDTH - _RIGHT
@@ -197,7 +197,7 @@ def scatter_chart(groups: Mapping[str, Sequence[Spot]], *, x: str, y: str) -> Ch
             if point.label
         )
         parts.append(f'<g class="s{style}">{dots}</g>{labels}')
-    return Chart(_HEIGHT, f"{escaped(y)} by {escaped(x)}", parts, list(groups))
+    return Chart(_HEIGHT, escaped(either(f"{y} by {x}", f"{y}与{x}")), parts, list(groups))
 
 
 def _axes(y: str) -> list[str]:

@@ -169,7 +169,7 @@ class Report:
 
         `counts` are shown beneath the labels; `beyond` marks lengths beyond those in training.
         """
-        chart = line_chart(labels, lines, x=x, y=y, counts=counts, beyond=beyond, language=self.language).html()
+        chart = line_chart(labels, lines, x=x, y=y, counts=counts, beyond=beyond, either=self._either).html()
         columns: list[tuple[str, Sequence[Cell]]] = [(x, labels), *lines.items()]
         if counts is not None:
             columns.append(("n", counts))
@@ -180,7 +180,7 @@ class Report:
 
     def intervals(self, heading: str, rows: Mapping[str, Interval], *, x: str, note: str = "") -> None:
         """Add a chart with one row per system: the mean, its interval, and the value of each run."""
-        chart = interval_chart(rows, x=x, language=self.language).html()
+        chart = interval_chart(rows, x=x, either=self._either).html()
         self._add(heading, f"<figure>{chart}{_note(note)}</figure>")
 
     def chart(self, heading: str, chart: Chart, note: str = "") -> None:

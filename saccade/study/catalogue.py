@@ -11,6 +11,11 @@ from saccade.study.study import Study
 # name → the module of saccade.study.claims; its subclass of Study is found by its name.
 STUDIES: Mapping[str, str] = {
     "kernel-regression": "kernel_regression",
+    "word-by-word": "word_by_word",
+    "vanishing-gradient": "vanishing_gradient",
+    "length": "length",
+    "fixed-vector": "fixed_vector",
+    "reversal": "reversal",
 }
 
 

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from saccade.inspect.chart import Chart, Interval, Spot, _ticks, interval_chart, line_chart, scatter_chart
+from saccade.language import either_in
 
 LABELS = ["1–5", "6–10", "11–20"]
 
@@ -63,6 +64,8 @@ def test_counts_and_untrained_lengths_are_marked() -> None:
     assert {"n = 7", "n = 8", "n = 9", *LABELS} <= set(texts)
     assert len([rect for rect in svg.iter("rect") if rect.get("class") == "beyond"]) == 1
     assert any("longer than any in training" in (text or "") for text in texts)
+    explained = line_chart(LABELS, {"a": [1.0, 2.0, 3.0]}, x="x", y="y", beyond=[True] * 3, either=either_in("zh"))
+    assert "阴影部分：比训练中最长的句子更长" in {text.text for text in drawing(explained).iter("text")}
 
 
 def test_many_lines_and_unusual_names_are_drawn() -> None:
