@@ -15,6 +15,7 @@ STUDIES: Mapping[str, str] = {
     "parallel": "parallel",
     "complexity": "complexity",
     "convolution-order": "convolution_order",
+    "data-growth": "data_growth",
 }
 
 
