@@ -1,10 +1,5 @@
 """The longest chain of operations of which each needs the result of the one before it: what no parallel hardware can
-shorten.
-
-    with DependencyChain() as chain:
-        model(…).sum().backward()
-    chain.length
-"""
+shorten. `longest_chain(lambda: model(…).sum().backward())` counts them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,13 +9,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 
-class DependencyChain(TorchDispatchMode):
+class DependencyChain(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Counts the operations of torch that compute, forward and backward, on a CPU. Views cost nothing. A result is one
     link after the last of its inputs; a tensor that is written in place depends on all that was written there."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.length = 0
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.length: int = 0
         self._links: dict[int, int] = {}  # of each storage
         self._alive: list[Tensor] = []  # so that no storage takes the place of another
 
@@ -41,5 +36,11 @@ class DependencyChain(TorchDispatchMode):
         return results
 
 
+def longest_chain(call: Callable[[], object]) -> int:
+    with DependencyChain() as chain:
+        call()
+    return int(chain.length)
+
+
 def _storage(tensor: Tensor) -> int:
-    return tensor.untyped_storage()._cdata
+    return int(tensor.untyped_storage()._cdata)

@@ -10,8 +10,9 @@ from torch import nn
 
 from saccade.study.claims.complexity import count_kept
 from saccade.study.claims.convolution_order import BagOfWords
-from saccade.study.claims.polysemy import SENSES, WORD, draw_sentence, nearest_centroid, silhouette
+from saccade.study.claims.polysemy import nearest_centroid, silhouette
 from saccade.study.cost import fastest
+from saccade.study.senses import SENSES, WORD, draw_sentence
 
 
 def test_the_silhouette_tells_clusters_from_a_cloud() -> None:

@@ -9,12 +9,13 @@ from torch import Tensor, nn
 from torch.autograd.graph import saved_tensors_hooks
 
 from saccade.attention import Attention
-from saccade.attention.papers import beltagy2020, vaswani2017
+from saccade.attention.papers import vaswani2017
+from saccade.attention.windows import Sliding, Window
 from saccade.inspect.chart import line_chart
 from saccade.language import Bilingual
 from saccade.layers.convolution import Convolution
 from saccade.layers.recurrent import RecurrentEncoder
-from saccade.study.chains import DependencyChain
+from saccade.study.chains import longest_chain
 from saccade.study.cost import fastest, growth, peak_bytes
 from saccade.study.study import Cell, Either, Runs, Shown, Study, StudyFigure, StudyTable, Threshold
 
@@ -33,7 +34,8 @@ class Layer(NamedTuple):
 
 
 def _attend(attention: Attention, x: Tensor, *, weights: bool = False) -> Tensor:
-    return attention(x, attention.remember(x), weights=weights).context
+    context: Tensor = attention(x, attention.remember(x), weights=weights).context
+    return context
 
 
 def _recur(encoder: nn.Module, x: Tensor) -> Tensor:
@@ -41,14 +43,19 @@ def _recur(encoder: nn.Module, x: Tensor) -> Tensor:
     return states
 
 
-def _self_attention(*, weights: bool = False) -> Callable[[Tensor], Tensor]:
-    attention = vaswani2017(query_dim=_WIDTH, memory_dim=_WIDTH, width=_WIDTH, heads=_HEADS)
+def _self_attention(*, window: Window | None = None, weights: bool = False) -> Callable[[Tensor], Tensor]:
+    attention = vaswani2017(query_dim=_WIDTH, memory_dim=_WIDTH, width=_WIDTH, heads=_HEADS, window=window)
     return partial(_attend, attention, weights=weights)
 
 
-def _local_attention() -> Callable[[Tensor], Tensor]:
-    attention = beltagy2020(left=_SIDE, right=_SIDE, query_dim=_WIDTH, memory_dim=_WIDTH, width=_WIDTH, heads=_HEADS)
-    return partial(_attend, attention)
+def _extreme(pick: Callable[[tuple[float, ...]], float], layer: str) -> Callable[[Runs], list[float]]:
+    """Of the exponents of time and of memory, the smaller or the larger one, one per seed"""
+
+    def pick_for_each_seed(runs: Runs) -> list[float]:
+        both = (runs.values(cost, layer=layer) for cost in ("time", "memory"))
+        return [pick(exponents) for exponents in zip(*both, strict=True)]
+
+    return pick_for_each_seed
 
 
 LAYERS: Mapping[str, Layer] = {
@@ -68,7 +75,7 @@ LAYERS: Mapping[str, Layer] = {
         Bilingual(en="self-attention in a window", zh="窗口内的自注意力"),
         "r·n·d",
         lambda n: (2 * _SIDE + 1) * n * _WIDTH,
-        _local_attention,
+        lambda: _self_attention(window=Sliding(_SIDE, _SIDE)),
     ),
     "recurrent": Layer(
         Bilingual(en="recurrence", zh="循环"),
@@ -127,7 +134,7 @@ class Complexity(Study):
                 en="self-attention with stored weights: the exponents of time and of memory are at least 1.7",
                 zh="保存权重的自注意力：时间和内存的指数都至少为 1.7",
             ),
-            value=lambda runs: _smallest(runs, "stored", "time", "memory"),
+            value=_extreme(min, "stored"),
             least=1.7,
         ),
         Threshold(
@@ -152,10 +159,7 @@ class Complexity(Study):
                     en=f"{LAYERS[layer].name.en}: the exponents of time and of memory are at most 1.2",
                     zh=f"{LAYERS[layer].name.zh}：时间和内存的指数都最多为 1.2",
                 ),
-                value=lambda runs, layer=layer: [
-                    max(both)
-                    for both in zip(runs.values("time", layer=layer), runs.values("memory", layer=layer), strict=True)
-                ],
+                value=_extreme(max, layer),
                 most=1.2,
             )
             for layer in _LINEAR
@@ -178,7 +182,7 @@ class Complexity(Study):
             "milliseconds": [1000 * value for value in seconds],
             "megabytes": [peak / _MEGABYTE for peak in peaks],
             "kept": [count_kept(call) for call in calls],
-            "chain": [_chain(call) for call in calls],
+            "chain": [longest_chain(call) for call in calls],
         }
 
     def shown(self, runs: Runs, either: Either) -> Sequence[Shown]:
@@ -265,20 +269,10 @@ def count_kept(call: Callable[[], object]) -> int:
     return sum(kept.values())
 
 
-def _chain(call: Callable[[], object]) -> int:
-    with DependencyChain() as chain:
-        call()
-    return chain.length
-
-
 def _exponent(lengths: Sequence[int], costs: Sequence[float]) -> float:
     fitted = growth(lengths, costs)
     assert fitted is not None
     return fitted["exponent"]
-
-
-def _smallest(runs: Runs, layer: str, *costs: str) -> list[float]:
-    return [min(values) for values in zip(*(runs.values(cost, layer=layer) for cost in costs), strict=True)]
 
 
 def _mean(runs: Runs, layer: str, cost: str) -> list[float]:

@@ -163,7 +163,8 @@ def _mean(values: Sequence[float]) -> float:
 
 def _batch(name: str, count: int, seed: int, split: str) -> Batch:
     pairs = list(task(name).pairs(count, seed, split, _LENGTHS))
-    return Batch.of(*zip(*(_ids(pair) for pair in pairs), strict=True), range(len(pairs)))
+    sources, targets = zip(*map(_ids, pairs), strict=True)
+    return Batch.of(sources, targets, range(len(pairs)))
 
 
 def _ids(pair: Pair) -> tuple[list[int], list[int]]:
@@ -183,4 +184,5 @@ def right_sequences(model: nn.Module, batch: Batch) -> Tensor:
     """Whether greedy search writes exactly the target: each symbol is the most probable one after those before it."""
     with torch.no_grad():
         best = model(batch.source, batch.source_readable, batch.target_in).argmax(-1)
-    return ((best == batch.target_out) | ~batch.target_readable).all(1)
+    right: Tensor = ((best == batch.target_out) | ~batch.target_readable).all(1)
+    return right

@@ -3,6 +3,7 @@ other."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from operator import methodcaller
 from typing import Any
 
 import torch
@@ -14,7 +15,7 @@ from saccade.language import Bilingual
 from saccade.models import bahdanau2014, gehring2017, vaswani2017
 from saccade.models.contract import Seq2Seq
 from saccade.models.table import build_model
-from saccade.study.chains import DependencyChain
+from saccade.study.chains import longest_chain
 from saccade.study.cost import fastest
 from saccade.study.study import Cell, Either, Runs, Shown, Study, StudyFigure, StudyTable, Threshold
 from saccade.text import EOS
@@ -88,7 +89,7 @@ class Parallel(Study):
                     en=f"{KINDS[model].en}: the longest chain does not grow",
                     zh=f"{KINDS[model].zh}：最长的依赖链不变",
                 ),
-                value=lambda runs, model=model: runs.values(f"{model} chain growth"),
+                value=methodcaller("values", f"{model} chain growth"),
                 most=1.0,
             )
             for model in ("gehring2017", "vaswani2017")
@@ -120,7 +121,7 @@ class Parallel(Study):
                 strict=True,
             )
         )
-        chains = {key: _chain(update) for key, update in updates.items()}
+        chains = {key: longest_chain(update) for key, update in updates.items()}
         measured: dict[str, Any] = {}
         for name, model in models.items():
             measured |= {
@@ -185,9 +186,3 @@ def _compute_gradients(model: Seq2Seq[Any, Any], source: Tensor, read: Tensor, w
     model.zero_grad(set_to_none=True)
     logits = model(source, torch.ones_like(source, dtype=torch.bool), read)
     torch.autograd.backward(F.cross_entropy(logits.flatten(0, 1), wanted.flatten()))
-
-
-def _chain(update: Callable[[], None]) -> int:
-    with DependencyChain() as chain:
-        update()
-    return chain.length

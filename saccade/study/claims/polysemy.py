@@ -2,9 +2,10 @@
 
 import tempfile
 from collections.abc import Mapping, Sequence
+from operator import methodcaller
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,46 +19,17 @@ from saccade.inspect.chart import Spot, scatter_chart
 from saccade.language import Bilingual
 from saccade.models import elman1990, radford2018
 from saccade.models.table import build_model
+from saccade.study.senses import SENSES, WORD, Sentence, draw_corpus, draw_sentence
 from saccade.study.study import Cell, Either, Runs, Shown, Study, StudyFigure, StudyTable, Threshold
 from saccade.study.training import train_on_tensors
 from saccade.text import EOS, PAD
 from saccade.train.log import SilentLog
 from saccade.words.map import project
 
-WORD = "bank"
 _WIDTH = 48
 _DRAWN = 25  # points of each sense in a figure
 
 
-class SenseWords(NamedTuple):
-    """Each list has words that can replace each other."""
-
-    cues: Sequence[str]
-    places: Sequence[str]  # what *bank* means here, in words with a single sense
-    verbs: Sequence[str]  # what it does
-    states: Sequence[str]  # how it is
-
-
-SENSES: Mapping[str, SenseWords] = {
-    "money": SenseWords(
-        ["loan", "debt", "coin", "credit", "cheque", "salary"],
-        ["lender", "insurer", "broker"],
-        ["lends", "invests", "refunds"],
-        ["solvent", "bankrupt", "generous"],
-    ),
-    "river": SenseWords(
-        ["river", "stream", "water", "fish", "boat", "ferry"],
-        ["shore", "beach", "coast"],
-        ["floods", "erodes", "dries"],
-        ["muddy", "grassy", "sandy"],
-    ),
-    "row": SenseWords(
-        ["switch", "lamp", "cable", "engine", "dial", "sensor"],
-        ["panel", "console", "rack"],
-        ["blinks", "beeps", "overheats"],
-        ["wired", "unplugged", "dark"],
-    ),
-}
 SENSE_NAMES: Mapping[str, Bilingual] = {
     "money": Bilingual(en="money", zh="银行"),
     "river": Bilingual(en="river", zh="河岸"),
@@ -69,35 +41,6 @@ MODELS: Mapping[str, Bilingual] = {
     "transformer": Bilingual(en="Transformer", zh="Transformer"),
 }
 _CONTEXTUAL = ("lstm", "transformer")
-_NO_CUES = ["friend", "letter", "story", "plan", "secret", "question"]
-_BEGINNINGS = ["about because of", "despite", "after", "without", "before", "besides"]
-_ASIDES = ("", "as we know", "this year", "they say", "once more")
-_KINDS = ["old", "new", "big", "small", "other", "second"]
-
-
-class Sentence(NamedTuple):
-    words: tuple[str, ...]
-    place: int  # of *bank*, or of the word in its place
-    sense: str
-
-
-def draw_sentence(random: Random, *, word: str | None, cued: bool = True) -> Sentence:
-    """One cue decides the sense, and what follows depends on the sense: *after the loan, they say, the old bank
-    invests*. `word` stands for all senses; None: a word with a single sense."""
-    sense = random.choice([*SENSES])
-    of_sense = SENSES[sense]
-    cue = random.choice(of_sense.cues if cued else _NO_CUES)
-    before = f"{random.choice(_BEGINNINGS)} the {cue} {random.choice(_ASIDES)} the {random.choice(_KINDS)}".split()
-    after = random.choice(of_sense.verbs) if random.random() < 0.5 else f"is {random.choice(of_sense.states)}"
-    return Sentence((*before, word or random.choice(of_sense.places), *after.split()), len(before), sense)
-
-
-def draw_corpus(random: Random, count: int) -> list[Sentence]:
-    """Half with *bank*, half with a word of one sense; in one sentence in ten, the cue tells nothing."""
-    return [
-        draw_sentence(random, word=WORD if random.random() < 0.5 else None, cued=random.random() >= 0.1)
-        for _ in range(count)
-    ]
 
 
 class Polysemy(Study):
@@ -149,7 +92,7 @@ class Polysemy(Study):
                     "their sense",
                     zh=f"{MODELS[model].zh}：bank 处的状态至少 90% 离自己词义的质心最近",
                 ),
-                value=lambda runs, model=model: runs.values("nearest", model=model),
+                value=methodcaller("values", "nearest", model=model),
                 least=90.0,
             )
             for model in _CONTEXTUAL
@@ -160,7 +103,7 @@ class Polysemy(Study):
                     en=f"{MODELS[model].en}, without a cue: at most 43 % (33 % are chance)",
                     zh=f"{MODELS[model].zh}，没有线索时：最多 43%（随机猜测为 33%）",
                 ),
-                value=lambda runs, model=model: runs.values("control", model=model),
+                value=methodcaller("values", "control", model=model),
                 most=43.0,
             )
             for model in _CONTEXTUAL
@@ -343,7 +286,8 @@ def nearest_centroid(known: Matrix, senses: Senses, new: Matrix) -> Senses:
     """The sense with the nearest mean of `known`, for each row of `new`"""
     names = np.unique(senses)
     centroids = np.stack([known[senses == name].mean(0) for name in names])
-    return names[np.linalg.norm(new[:, None] - centroids, axis=-1).argmin(-1)]
+    nearest: Senses = names[np.linalg.norm(new[:, None] - centroids, axis=-1).argmin(-1)]
+    return nearest
 
 
 def silhouette(states: Matrix, senses: Senses) -> float:
