@@ -1,7 +1,7 @@
 """Koehn and Knowles (2017): neural translation needs more data than statistical translation, and makes more of it."""
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,11 +57,11 @@ class DataGrowth(Study):
         en="The statistical system is far smaller than that of the paper (Moses): it writes targets in the order of "
         "the source phrases, with no model of reordering, no tuned weights, no lexical smoothing and no larger text "
         "for its language model. The networks are small and trained for some hundred updates, without subwords. The "
-        "sentences come from a grammar of some hundred words, so that a thousand pairs go a long way; where the "
+        "sentences come from a grammar of about 600 English words, so that a thousand pairs go a long way; where the "
         "curves cross here says nothing about real text.",
         zh="这里的统计系统远比论文用的 Moses 简单：译文按源短语的顺序写出，没有调序模型，没有调过的权重，"
-        "没有词汇化平滑，语言模型也没有用更多的文本。神经网络都很小，只训练几百步，不用子词。"
-        "句子由一部只有几百个词的语法生成，一千个句对就能覆盖很多现象；所以曲线在哪里相交，对真实文本没有参考意义。",
+        "没有词汇化平滑，语言模型也没有用更多的文本。神经网络都很小，只训练几百步，不用子词。句子由一部只有约 600 "
+        "个英语词的语法生成，一千个句对就能覆盖很多现象；所以曲线在哪里相交，对真实文本没有参考意义。",
     )
     thresholds = (
         Threshold(
@@ -156,7 +156,7 @@ def spaced(text: str) -> str:
     return " ".join(words(text))
 
 
-def _neural_lead(runs: Runs, end: Any) -> list[float]:
+def _neural_lead(runs: Runs, end: Callable[[Sequence[int]], int]) -> list[float]:
     """The BLEU of the better network minus that of the statistical system, with the fewest or the most pairs"""
     pairs = end(runs.settings("pairs"))
     networks = zip(*(runs.values("bleu", system=name, pairs=pairs) for name in _NETWORKS), strict=True)

@@ -51,19 +51,19 @@ class Polysemy(Study):
     )
     title = Bilingual(en="Bank: one point, or one cluster for each sense", zh="bank：一个点，还是每个词义各成一簇")
     claim = Bilingual(
-        en="word2vec gives a word one vector, whatever the sentence, so that *bank* is a single point between its "
-        "meanings. The hidden states of an LSTM or a Transformer depend on the context: at *bank*, they form a "
+        en="word2vec gives a word one vector, whatever the sentence, so that “bank” is a single point between its "
+        "meanings. The hidden states of an LSTM or a Transformer depend on the context: at “bank”, they form a "
         "cluster for each meaning, although nobody has told the model that there are several.",
         zh="word2vec 给每个词一个向量，与句子无关，所以 bank 只是夹在几个词义之间的一个点。LSTM 和 Transformer "
         "的隐藏状态随上下文而变：读到 bank 时，状态按词义各聚成一簇，而训练时没有人告诉模型 bank 有几个意思。",
     )
     method = Bilingual(
-        en="A text of made-up sentences has *bank* in three senses: *after the loan the old bank invests*, *besides "
-        "the river the new bank is muddy*, *despite the cable the big bank blinks*. One cue word before *bank* "
+        en="A text of made-up sentences has “bank” in three senses: “after the loan the old bank invests”, “besides "
+        "the river the new bank is muddy”, “despite the cable the big bank blinks”. One cue word before “bank” "
         "decides, and what follows depends on the sense; all else is drawn alike. As many sentences have a word of a "
         "single sense in the same place (lender, shore, panel). word2vec (skip-gram), an LSTM (elman1990) and a "
         f"Transformer (radford2018), {_WIDTH} wide, read the same text; the last two learn to predict the next word, "
-        "and no sense is ever given to them. Their states at *bank* are classified by the nearest of three "
+        "and no sense is ever given to them. Their states at “bank” are classified by the nearest of three "
         "centroids, which are computed on the training text, in new sentences. The control has a neutral word in "
         "place of the cue: there, one in three is right by chance. The silhouette tells how separate the clusters "
         "are, from −1 to 1.",
@@ -76,7 +76,7 @@ class Polysemy(Study):
         "这时只能猜，三次对一次。轮廓系数（−1 到 1）表示各簇分得有多开。",
     )
     limits = Bilingual(
-        en="The language is artificial: one cue, always before *bank*, decides. A model that reads from left to right "
+        en="The language is artificial: one cue, always before “bank”, decides. A model that reads from left to right "
         "cannot use a cue that comes later; ELMo (Peters 2018) reads in both directions, BERT in both at once. "
         "The centroids are computed with the senses known. The study shows that the states separate the senses, and "
         "does not count senses in real text.",
@@ -88,7 +88,7 @@ class Polysemy(Study):
         *(
             Threshold(
                 text=Bilingual(
-                    en=f"{MODELS[model].en}: at least 90 % of the states at *bank* are nearest to the centroid of "
+                    en=f"{MODELS[model].en}: at least 90 % of the states at “bank” are nearest to the centroid of "
                     "their sense",
                     zh=f"{MODELS[model].zh}：bank 处的状态至少 90% 离自己词义的质心最近",
                 ),
@@ -110,9 +110,9 @@ class Polysemy(Study):
         ),
         Threshold(
             text=Bilingual(
-                en="word2vec: even of its three senses, the least similar is nearer to *bank* than the senses are to "
-                "each other (difference of mean cosines above 0)",
-                zh="word2vec：即使是与 bank 最不相似的那个词义，也比各词义彼此之间更接近（平均余弦之差大于 0）",
+                en="word2vec: the words of each sense are more similar to “bank” than to those of the other senses "
+                "(difference of mean cosines, of the least similar sense, above 0)",
+                zh="word2vec：即使是与 bank 最不相似的词义，它与 bank 也比各词义彼此更相似（平均余弦之差大于 0）",
             ),
             value=lambda runs: runs.values("between", model="word2vec"),
             least=0.0,
@@ -159,7 +159,7 @@ class Polysemy(Study):
             for key, model in MODELS.items()
         ]
         table = StudyTable(
-            title=either("The senses of *bank*", "bank 的词义"),
+            title=either("The senses of “bank”", "bank 的词义"),
             columns=[
                 either("model", "模型"),
                 either("nearest centroid is right, in %", "最近质心正确（%）"),
@@ -183,7 +183,7 @@ class Polysemy(Study):
                 title=either("word2vec: words", "word2vec：词"),
                 chart=scatter_chart(groups, **axes),
                 note=either(
-                    "Words that have one sense each, and *bank*. Seed 1; principal components of the vectors.",
+                    "Words that have one sense each, and “bank”. Seed 1; principal components of the vectors.",
                     "只有一个意思的词，以及 bank。随机种子 1；对词向量做主成分分析。",
                 ),
             )
@@ -192,7 +192,7 @@ class Polysemy(Study):
             points = runs.where(model=key)[0].measured["points"]
             figures.append(
                 StudyFigure(
-                    title=either(f"{MODELS[key].en}: *bank* in new sentences", f"{MODELS[key].zh}：新句子里的 bank"),
+                    title=either(f"{MODELS[key].en}: “bank” in new sentences", f"{MODELS[key].zh}：新句子里的 bank"),
                     chart=scatter_chart(
                         {names[sense]: [Spot(x, y) for x, y in points[sense]] for sense in SENSES}, **axes
                     ),
