@@ -24,11 +24,11 @@ from typing import Any
 
 import torch
 from contenders import NAMES, SDPA, Contender, contenders
-from cost import growth, peak_bytes, seconds
 from cost_tables import Progress, markdown, refresh, show
 from torch import Tensor
 
 from saccade.provenance import provenance
+from saccade.study.cost import growth, peak_bytes, seconds
 
 RESULTS = Path(__file__).resolve().parent / "results"
 DIRECTIONS = ("forward", "forward+backward")

@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 import torch
-from cost import timed
 from work import Work
+
+from saccade.study.cost import timed
 
 Round = dict[str, float]  # units, seconds, cpu_seconds
 

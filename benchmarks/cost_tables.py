@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from cost import FITTED
+from saccade.study.cost import FITTED
 
 RICH = find_spec("rich") is not None
 Rows = list[list[str]]

@@ -5,7 +5,8 @@ import statistics
 from collections.abc import Callable
 
 import torch
-from cost import timed
+
+from saccade.study.cost import timed
 
 _REPEATS = 5
 _COPIED = {"cpu": 2**28, "cuda": 2**32}  # bytes, beyond every cache

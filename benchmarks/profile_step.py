@@ -17,7 +17,6 @@ from typing import Any
 import ours
 import speed_rows
 import torch
-from cost import timed
 from real_loop import Enough, MeasuringLog
 from speed import RESULTS, save
 from torch.autograd import DeviceType
@@ -25,6 +24,7 @@ from torch.profiler import ProfilerActivity, profile
 from work import Work
 
 from saccade.provenance import provenance
+from saccade.study.cost import timed
 from saccade.train.learner import TrainingState
 
 TOP = 15

@@ -10,12 +10,17 @@ from saccade.study.study import Study
 
 # name → the module of saccade.study.claims; its subclass of Study is found by its name.
 STUDIES: Mapping[str, str] = {
-    "kernel-regression": "kernel_regression",
+    "polysemy": "polysemy",
     "word-by-word": "word_by_word",
     "vanishing-gradient": "vanishing_gradient",
+    "convolution-order": "convolution_order",
     "length": "length",
     "fixed-vector": "fixed_vector",
     "reversal": "reversal",
+    "kernel-regression": "kernel_regression",
+    "complexity": "complexity",
+    "parallel": "parallel",
+    "data-growth": "data_growth",
 }
 
 

@@ -9,12 +9,12 @@ import pytest
 import torch
 
 from saccade.attention import ATTENTIONS
+from saccade.study import cost
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 import attention  # noqa: E402  (benchmarks/ is no package: its scripts are found by path)
 import contenders  # noqa: E402
-import cost  # noqa: E402
 import cost_tables  # noqa: E402
 
 CPU = torch.device("cpu")

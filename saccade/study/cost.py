@@ -5,19 +5,25 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from itertools import accumulate
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 import torch
 from torch.profiler import ProfilerActivity, profile
 
 os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # the profiler would log each start and stop
 
+_LONG_ENOUGH = 0.01  # seconds: a shorter call is repeated within one measurement
 FITTED = 4  # how many of the longest lengths an exponent is fitted to
 
 
 class Seconds(NamedTuple):
     wall: float
     cpu: float  # of all threads of this process
+
+
+class Growth(TypedDict):
+    exponent: float
+    lengths: list[int]
 
 
 def timed(call: Callable[[], object], device: torch.device, calls: int = 1) -> Seconds:
@@ -33,6 +39,17 @@ def timed(call: Callable[[], object], device: torch.device, calls: int = 1) -> S
 def seconds(call: Callable[[], object], device: torch.device, calls: int = 1) -> float:
     """Wall-clock seconds per call, for `calls` calls in a row."""
     return timed(call, device, calls).wall / calls
+
+
+def fastest(calls: Sequence[Callable[[], object]], device: torch.device, *, rounds: int) -> list[float]:
+    """Seconds of the CPU per call, the fewest of some rounds in which all calls take turns: whatever else runs on the
+    machine counts little. A first round warms up, and tells how often a short call has to be repeated."""
+    times = [max(1, round(_LONG_ENOUGH / max(timed(call, device).cpu, 1e-6))) for call in calls]
+    rows = [
+        [timed(call, device, count).cpu / count for call, count in zip(calls, times, strict=True)]
+        for _ in range(rounds)
+    ]
+    return [min(column) for column in zip(*rows, strict=True)]
 
 
 def peak_bytes(call: Callable[[], object], device: torch.device) -> int:
@@ -57,7 +74,7 @@ def peak_bytes(call: Callable[[], object], device: torch.device) -> int:
     return max(held, default=0)
 
 
-def growth(lengths: Sequence[int], costs: Sequence[float]) -> dict[str, object] | None:
+def growth(lengths: Sequence[int], costs: Sequence[float]) -> Growth | None:
     """x of cost ≈ c·nˣ: the slope of least squares in log-log over the longest lengths; None for fewer than two."""
     points = [(n, cost) for n, cost in sorted(zip(lengths, costs, strict=True)) if cost > 0][-FITTED:]
     if len(points) < 2:
