@@ -134,6 +134,8 @@ def _shown_choice(choice: str) -> str:
         return f"R-Drop {value}" if float(value) else "without R-Drop"
     if name == "norm":
         return f"{value}-norm"
+    if name == "lr":
+        return f"learning rate {value}"
     return f"{name} of {float(value):,g}" if value else f"`{name}`"
 
 

@@ -175,9 +175,7 @@ class Spot(NamedTuple):
     label: str = ""  # shown beside it
 
 
-def scatter_chart(
-    groups: Mapping[str, Sequence[Spot]], *, x: str, y: str, either: Either = IN_ENGLISH
-) -> Chart:
+def scatter_chart(groups: Mapping[str, Sequence[Spot]], *, x: str, y: str, either: Either = IN_ENGLISH) -> Chart:
     """Draw the points of each group with the marker of the group."""
     points = [point for group in groups.values() for point in group]
     floor, right = _HEIGHT - _BOTTOM, _WIDTH - _RIGHT

@@ -22,7 +22,8 @@ FEW_ON_GPU = 20_000  # pairs, with which an RNN with attention, which is fast th
 _MANY_WORDS = 10_000  # whose pronunciation a wider model learns
 _MANY_EPOCHS = 30  # in which a model may overfit, so that validations must choose
 SHORT = 10  # epochs on a CPU, in which nothing is learnt by heart: without dropout, and in larger steps, more is learnt
-_LARGER = 1.5  # times the usual learning rate
+_LARGER = 1.5  # times the usual learning rate, for at least
+_LARGER_FROM = 20_000  # pairs
 _ENOUGH_TO_CHOOSE_BY = 4_000  # pairs, of which a twentieth is held out
 WORTHWHILE = 1_500  # updates; with fewer, smaller batches learn more
 
@@ -169,7 +170,8 @@ def plan_training(
     updates = updates or most
     is_hurried = not facts.cuda and updates < most and updates * tokens < _MANY_EPOCHS * epoch
     rate = _learning_rate(name, plan.settings, tokens, facts)
-    if is_hurried and name == "vaswani2017" and updates * tokens < SHORT * epoch:
+    is_short = is_hurried and updates * tokens < SHORT * epoch
+    if is_short and name == "vaswani2017" and facts.pairs >= _LARGER_FROM:
         rate = float(f"{_LARGER * rate:.1e}")
     # A CPU in a hurry can translate too few sentences for BLEU to choose by; in few epochs, the loss only falls.
     by_loss = is_hurried and facts.judge == "bleu"

@@ -101,6 +101,8 @@ def test_short_time_on_a_cpu_gives_smaller_models_and_batches(monkeypatch: pytes
         assert recipe.train.ema is not None and 1 / (1 - recipe.train.ema) <= max(20, updates / 8)
         assert recipe.train.warmup <= max(20, updates / 8)
         assert recipe.train.check_every <= max(20, updates / 3)
+    fewer = choose_recipe(DATA, replace(facts, pairs=16_000), minutes=1.0).recipe
+    assert fewer.settings.dropout == 0.0 and fewer.train.lr <= usual.train.lr  # larger steps suit many pairs only
 
 
 def test_little_time_for_many_pairs_gives_a_smaller_vocabulary(monkeypatch: pytest.MonkeyPatch) -> None:
