@@ -20,6 +20,7 @@ from saccade.tasks import task
 _LETTERS, _LETTER_COUNT = (3, 12), 26
 _LENGTHS = (4, 6, 8, 10, 12)  # of the letter sequences that are read back
 _PROBED, _JUDGED, _ROWS = 3000, 1000, 250  # sequences for a probe to learn from, to judge it by, and in a batch
+_WRITTEN = 250  # sequences that the decoder copies
 _PEOPLE = ("king", "queen", "doctor", "teacher", "waiter", "nurse", "neighbour", "uncle")
 _VERBS = ("see", "help", "call", "thank")
 _ORDERS = (
@@ -47,43 +48,51 @@ class FixedVector(Study):
     method = Bilingual(
         en=f"`cho2014` learns to copy {_LETTERS[0]} to {_LETTERS[1]} random letters, through a vector of 64 numbers. "
         f"Then a linear classifier for each place is trained on the vectors of {_PROBED} new sequences, and reads the "
-        f"letters of {_JUDGED} others. For comparison, another one reads letter j from the encoder's state at j, as "
-        "attention could. A second `cho2014` learns to translate from English to French. Its vectors of *the king will "
-        "see the queen tomorrow* are compared with those of *tomorrow the king will see the queen* and of *the queen "
-        f"will see the king tomorrow*, for {len(_PEOPLE) * (len(_PEOPLE) - 1) * len(_VERBS)} such sentences.",
+        f"letters of {_JUDGED} others. What the decoder itself writes is counted, too. For comparison, another "
+        "classifier reads letter j from the encoder's state at j, as attention could. A second `cho2014` learns to "
+        "translate from English to French. Its vectors of *the king will see the queen tomorrow* are compared with "
+        "those of *tomorrow the king will see the queen* and of *the queen will see the king tomorrow*, for "
+        f"{len(_PEOPLE) * (len(_PEOPLE) - 1) * len(_VERBS)} such sentences.",
         zh=f"`cho2014` 学习抄写 {_LETTERS[0]} 到 {_LETTERS[1]} 个随机字母，信息全要经过一个 64 维的向量。"
-        f"然后用 {_PROBED} 个新序列的向量，为每个位置训练一个线性分类器，再从另外 {_JUDGED} 个序列的向量里读出字母。"
+        f"然后用 {_PROBED} 个新序列的向量，为每个位置训练一个线性分类器，再从另外 {_JUDGED} 个序列的向量里读出字母；"
+        "同时统计解码器自己写对了多少。"
         "作为对照，另一个分类器从编码器在位置 j 的状态读出第 j 个字母，注意力能看到的正是这些状态。"
         "第二个 `cho2014` 学习英译法。比较 *the king will see the queen tomorrow* 的向量"
         "与 *tomorrow the king will see the queen*、*the queen will see the king tomorrow* 的向量，"
         f"这样的句子共 {len(_PEOPLE) * (len(_PEOPLE) - 1) * len(_VERBS)} 个。",
     )
     limits = Bilingual(
-        en="A linear classifier finds only what is stored linearly; the decoder may read more. Random letters have no "
-        "redundancy: of a real sentence, more words fit. A vector of 1000 numbers forgets later. The order of time and "
-        "subject is the only paraphrase here; Sutskever and others also showed passives.",
-        zh="线性分类器只能读出以线性方式存放的信息，解码器读到的可能更多。随机字母没有冗余，真实的句子能装下更多的词。"
-        "1000 维的向量要到更长时才会遗忘。这里的同义改写只有时间状语的位置；Sutskever 等还展示了被动句。",
+        en="A linear classifier finds only what is stored linearly; the decoder can read more, as its own letters "
+        "show. Random letters have no redundancy: of a real sentence, more words fit. A vector of 1000 numbers forgets "
+        "later. The place of *tomorrow* is the only paraphrase here, and the French translation keeps it, so that the "
+        "vector must do so as well; Sutskever and others also showed passives, in a network that was trained on "
+        "millions of sentences.",
+        zh="线性分类器只能读出以线性方式存放的信息；从解码器写出的字母可以看到，它读到的更多。"
+        "随机字母没有冗余，真实的句子能装下更多的词。1000 维的向量要到更长时才会遗忘。"
+        "这里的同义改写只有 tomorrow 的位置，而法语译文会保留这个位置，所以向量也必须记住它；"
+        "Sutskever 等还展示了被动句，他们的网络是用几百万个句子训练的。",
     )
     thresholds = (
         Threshold(
             text=Bilingual(
-                en="of 4 letters, at least 90 % can be read from the vector", zh="4 个字母：从向量里至少能读出 90 %"
+                en="of 4 letters, a linear classifier reads at least 90 % from the vector",
+                zh="4 个字母：线性分类器从向量里至少能读出 90 %",
             ),
-            value=lambda runs: [sum(row) / len(row) for row in _read_back(runs, 4)],
+            value=lambda runs: [sum(row) / len(row) for row in _right(runs, "read", 4)],
             least=90.0,
         ),
         Threshold(
             text=Bilingual(
-                en="of 12 letters, at most 67 % can be read from the vector", zh="12 个字母：从向量里最多能读出 67 %"
+                en="of 12 letters, a linear classifier reads at most 67 % from the vector",
+                zh="12 个字母：线性分类器从向量里最多能读出 67 %",
             ),
-            value=lambda runs: [sum(row) / len(row) for row in _read_back(runs, 12)],
+            value=lambda runs: [sum(row) / len(row) for row in _right(runs, "read", 12)],
             most=67.0,
         ),
         Threshold(
             text=Bilingual(
-                en="of 12 letters, at least 95 % can be read from the state at each letter",
-                zh="12 个字母：从每个字母处的状态至少能读出 95 %",
+                en="of 12 letters, it reads at least 95 % from the state at each letter",
+                zh="12 个字母：它从每个字母处的状态至少能读出 95 %",
             ),
             value=lambda runs: runs.values("from_states", data="letters"),
             least=95.0,
@@ -107,9 +116,14 @@ class FixedVector(Study):
 
     def shown(self, runs: Runs, either: Either) -> Sequence[Shown]:
         lines = {
-            either(f"{length} letters", f"{length} 个字母"): _by_place(runs, length)
-            for length in runs.where(data="letters")[0].measured["lengths"]
+            reader: {
+                either(f"{length} letters", f"{length} 个字母"): _by_place(runs, reader, length)
+                for length in runs.where(data="letters")[0].measured["lengths"]
+            }
+            for reader in ("read", "written")
         }
+        places = [str(place + 1) for place in range(_LENGTHS[-1])]
+        x, y = either("place in the sequence", "在序列中的位置"), either("% right", "正确率（%）")
         spots = runs.where(data="sentences")[0].measured["spots"]
         groups = {
             order: [Spot(x, y, verb) for (x, y), verb in zip(group, _VERBS, strict=True)]
@@ -117,18 +131,21 @@ class FixedVector(Study):
         }
         return (
             StudyFigure(
-                title=either("Letters read back from the vector", "从向量里读出的字母"),
-                chart=line_chart(
-                    [str(place + 1) for place in range(_LENGTHS[-1])],
-                    lines,
-                    x=either("place in the sequence", "在序列中的位置"),
-                    y=either("% right", "正确率（%）"),
-                ),
+                title=either("Letters that a linear classifier reads from the vector", "线性分类器从向量里读出的字母"),
+                chart=line_chart(places, lines["read"], x=x, y=y),
                 note=either(
                     f"Guessing gives {100 / _LETTER_COUNT:.1f} %. From the state at each letter of 12, "
                     f"{runs.mean('from_states', data='letters'):.1f} % are right.",
                     f"随机猜测的正确率是 {100 / _LETTER_COUNT:.1f} %。从 12 个字母各自位置的状态来读，"
                     f"正确率是 {runs.mean('from_states', data='letters'):.1f} %。",
+                ),
+            ),
+            StudyFigure(
+                title=either("Letters that the decoder writes", "解码器写出的字母"),
+                chart=line_chart(places, lines["written"], x=x, y=y),
+                note=either(
+                    "It reads more than a linear classifier, and loses its way once a letter is wrong.",
+                    "解码器读到的比线性分类器多；但只要写错一个字母，后面也容易跟着错。",
                 ),
             ),
             StudyFigure(
@@ -168,6 +185,7 @@ def _measure_letters(seed: int, quick: bool) -> dict[str, Any]:
     probed, updates = (500, 30) if quick else (_PROBED, 400)
     lengths = _LENGTHS[:: len(_LENGTHS) - 1] if quick else _LENGTHS
     read: dict[str, list[float]] = {}
+    written: dict[str, list[float]] = {}
     for length in lengths:
         texts = [
             pair.source for pair in task("copy").pairs(probed + _JUDGED, seed=2, split="test", words=(length, length))
@@ -175,9 +193,15 @@ def _measure_letters(seed: int, quick: bool) -> dict[str, Any]:
         states, vectors = encode(translator, texts)
         letters = torch.tensor([[ord(letter) - ord("a") for letter in text.split()] for text in texts])
         read[str(length)] = probe(vectors, letters, probed, updates, seed)
+        written[str(length)] = copied(translator, texts[probed : probed + _WRITTEN], length)
     at_own = states[:, :length].flatten(0, 1)  # one row per letter of the longest sequences
     from_states = probe(at_own, letters.flatten()[:, None], probed * length, updates, seed)
-    return {"lengths": [int(length) for length in read], "read": read, "from_states": from_states[0]}
+    return {
+        "lengths": [int(length) for length in read],
+        "read": read,
+        "written": written,
+        "from_states": from_states[0],
+    }
 
 
 def _measure_sentences(seed: int, quick: bool) -> dict[str, Any]:
@@ -241,6 +265,15 @@ def probe(vectors: Tensor, letters: Tensor, learned: int, updates: int, seed: in
     return [100 * share for share in right.tolist()]
 
 
+def copied(translator: Translator, texts: Sequence[str], length: int) -> list[float]:
+    """The percentage of texts whose letter the decoder writes right, at each place."""
+    pairs = [(text.split(), made.text.split()) for text, made in zip(texts, translator.translate(texts), strict=True)]
+    right = [
+        sum(wanted[place : place + 1] == made[place : place + 1] for wanted, made in pairs) for place in range(length)
+    ]
+    return [100 * count / len(pairs) for count in right]
+
+
 def project(vectors: Tensor) -> Tensor:
     """The two first principal components (B, 2)"""
     centred = vectors - vectors.mean(0)
@@ -249,12 +282,11 @@ def project(vectors: Tensor) -> Tensor:
     return projected
 
 
-def _read_back(runs: Runs, length: int) -> list[list[float]]:
+def _right(runs: Runs, reader: str, length: int) -> list[list[float]]:
     """The percentage at each place, one list per seed"""
-    return [trial.measured["read"][str(length)] for trial in runs.where(data="letters")]
+    return [trial.measured[reader][str(length)] for trial in runs.where(data="letters")]
 
 
-def _by_place(runs: Runs, length: int) -> list[float | None]:
-    rows = _read_back(runs, length)
-    means = [sum(column) / len(column) for column in zip(*rows, strict=True)]
+def _by_place(runs: Runs, reader: str, length: int) -> list[float | None]:
+    means = [sum(column) / len(column) for column in zip(*_right(runs, reader, length), strict=True)]
     return [*means, *[None] * (_LENGTHS[-1] - length)]

@@ -1,10 +1,14 @@
 """The probe reads what is stored, and nothing else; the projection keeps the largest variances."""
 
+from types import SimpleNamespace
+from typing import cast
+
 import pytest
 import torch
 import torch.nn.functional as F
 
-from saccade.study.claims.fixed_vector import probe, project, sentence
+from saccade.decode.translator import Translator
+from saccade.study.claims.fixed_vector import copied, probe, project, sentence
 
 
 def test_a_probe_reads_only_the_letters_that_are_stored() -> None:
@@ -28,3 +32,12 @@ def test_the_projection_finds_the_directions_of_the_largest_variance() -> None:
 def test_a_paraphrase_and_an_exchange_have_the_same_words() -> None:
     plain, paraphrase, exchanged = (text.removesuffix(".").split() for text in sentence("king", "queen", "see"))
     assert sorted(plain) == sorted(paraphrase) == sorted(exchanged) and plain != exchanged
+
+
+def test_letters_that_are_written_right_are_counted_by_place() -> None:
+    class Copyist:
+        def translate(self, texts: list[str]) -> list[SimpleNamespace]:
+            return [SimpleNamespace(text=text) for text in ("a b", "a x c")]
+
+    # The first lacks its third letter, the second has another letter in its second place.
+    assert copied(cast(Translator, Copyist()), ["a b c", "a b c"], 3) == [100, 50, 50]
