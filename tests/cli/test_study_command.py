@@ -28,6 +28,19 @@ def test_a_study_states_its_claim_runs_and_answers(run: Run, tmp_path: Path) -> 
     assert result["answer"] == "held" and result["quick"]
 
 
+@pytest.mark.slow
+def test_all_studies_run_quickly_and_write_pages_in_chinese(run: Run, tmp_path: Path) -> None:
+    """A full run decides about a claim; a quick one takes every step of it."""
+    done = run("study", "--all", "--quick", "--lang", "zh", "--out", tmp_path, "--json")
+    assert done.code == 0
+    results = json.loads(done.out)
+    assert [result["study"] for result in results] == [each.name for each in list_studies()]
+    for result in results:
+        page = (tmp_path / f"{result['study']}-quick" / "page.html").read_text(encoding="utf-8")
+        assert "<svg" in page and "论点" in page and result["quick"]
+        assert all(threshold["values"] for threshold in result["thresholds"])
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
