@@ -24,6 +24,7 @@ import diagrams  # noqa: E402  (docs/ is not a package: its scripts are imported
 import measured  # noqa: E402
 import pictures  # noqa: E402
 import tables  # noqa: E402
+import website  # noqa: E402
 
 READMES = [ROOT / "README.md", ROOT / "README.zh-CN.md"]
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
@@ -102,7 +103,7 @@ def test_links_inside_the_project_exist(page: Path) -> None:
 def headings(page: Path) -> set[str]:
     """The anchors that GitHub derives from the headings of a page."""
     lines = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", line.lower()).replace(" ", "-") for line in lines}
+    return {website.slug(line, "-") for line in lines}
 
 
 def test_the_file_tree_lists_every_package() -> None:
