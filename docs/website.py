@@ -54,7 +54,7 @@ def navigation() -> list[dict[str, Any]]:
         contents = (
             pages(f"docs/story/{language}/index.md", f"docs/story/{language}/[0-9]*.md"),
             pages(*hand),
-            pages(f"docs/studies/{language}/index.md", f"docs/studies/{language}/[!i]*.md"),
+            pages(f"docs/studies/{language}/index.md", f"docs/studies/{language}/*.md"),
             pages(notebooks),
         )
         return [
