@@ -4,10 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 COMPLETE := $(VENV)/.complete
+SITE_READY := $(VENV)/.site-ready
 # --no-compile: a module is compiled when it is first imported, and most installed modules never are.
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile -c constraints.txt -e
 
-.PHONY: try test check suite slow long gpu attack clean
+.PHONY: try test check suite slow long gpu attack docs clean
 
 try: $(READY)
 	$(BIN)/saccade try
@@ -40,6 +41,10 @@ SEED ?= 1
 attack: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.attack --seed $(SEED) $(if $(RECORD),--record $(RECORD))
 
+# The documentation as a site, which can be read without a network: open site/index.html.
+docs: $(SITE_READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(INSTALL) '.[dev]'
@@ -47,8 +52,12 @@ $(READY): pyproject.toml constraints.txt
 
 # The slow tests also need the large optional dependencies, and other programs to compare with.
 $(COMPLETE): $(READY)
-	$(INSTALL) '.[dev,all,peers]'
-	touch $(COMPLETE)
+	$(INSTALL) '.[dev,all,docs,peers]'
+	touch $(COMPLETE) $(SITE_READY)
+
+$(SITE_READY): $(READY)
+	$(INSTALL) '.[dev,docs]'
+	touch $(SITE_READY)
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) site build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache

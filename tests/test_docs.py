@@ -24,6 +24,7 @@ import diagrams  # noqa: E402  (docs/ is not a package: its scripts are imported
 import measured  # noqa: E402
 import pictures  # noqa: E402
 import tables  # noqa: E402
+import website  # noqa: E402
 
 READMES = [ROOT / "README.md", ROOT / "README.zh-CN.md"]
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
@@ -102,7 +103,7 @@ def test_links_inside_the_project_exist(page: Path) -> None:
 def headings(page: Path) -> set[str]:
     """The anchors that GitHub derives from the headings of a page."""
     lines = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", line.lower()).replace(" ", "-") for line in lines}
+    return {website.slug(line, "-") for line in lines}
 
 
 def test_the_file_tree_lists_every_package() -> None:
@@ -142,6 +143,7 @@ def test_both_readmes_have_the_same_parts() -> None:
     """The headings, the code, the tables and the links to other pages."""
     english, chinese = (page.read_text(encoding="utf-8") for page in READMES)
     chinese = chinese.replace("-zh -->", " -->")  # the same table, with Chinese labels
+    chinese = chinese.replace(".zh.md", ".md").replace("/zh/", "/en/")  # the same page, in Chinese
     for part in (r"^#+ ", r"^<!-- table: .*", r"\]\(([^)\s]+)\)"):
         first, second = (set(re.findall(part, text, re.MULTILINE)) for text in (english, chinese))
         assert first - {"README.zh-CN.md"} == second - {"README.md"}
