@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Mapping, Sequence
+from functools import partial
 from operator import methodcaller
 from pathlib import Path
 from random import Random
@@ -172,7 +173,12 @@ class Polysemy(Study):
                 "word2vec 在每个句子里都是同一个向量，所以每次的回答都一样。",
             ),
         )
-        axes = {"x": either("first principal component", "第一主成分"), "y": either("second", "第二主成分")}
+        draw = partial(
+            scatter_chart,
+            x=either("first principal component", "第一主成分"),
+            y=either("second", "第二主成分"),
+            either=either,
+        )
         point = runs.where(model="word2vec")[0].measured["words"]
         groups = {
             **{names[sense]: [Spot(x, y, word) for word, x, y in point[sense]] for sense in SENSES},
@@ -181,7 +187,7 @@ class Polysemy(Study):
         figures = [
             StudyFigure(
                 title=either("word2vec: words", "word2vec：词"),
-                chart=scatter_chart(groups, **axes),
+                chart=draw(groups),
                 note=either(
                     "Words that have one sense each, and “bank”. Seed 1; principal components of the vectors.",
                     "只有一个意思的词，以及 bank。随机种子 1；对词向量做主成分分析。",
@@ -193,9 +199,7 @@ class Polysemy(Study):
             figures.append(
                 StudyFigure(
                     title=either(f"{MODELS[key].en}: “bank” in new sentences", f"{MODELS[key].zh}：新句子里的 bank"),
-                    chart=scatter_chart(
-                        {names[sense]: [Spot(x, y) for x, y in points[sense]] for sense in SENSES}, **axes
-                    ),
+                    chart=draw({names[sense]: [Spot(x, y) for x, y in points[sense]] for sense in SENSES}),
                     note=either(
                         "One point for each sentence. Seed 1; principal components of the states.",
                         "每个点是一个句子。随机种子 1；对状态做主成分分析。",
