@@ -11,6 +11,10 @@ from saccade.study.study import Study
 # name → the module of saccade.study.claims; its subclass of Study is found by its name.
 STUDIES: Mapping[str, str] = {
     "kernel-regression": "kernel_regression",
+    "alignment": "alignment",
+    "scores-and-windows": "scores_and_windows",
+    "scale": "scale",
+    "exposure-bias": "exposure_bias",
 }
 
 

@@ -128,7 +128,8 @@ class Scale(Study):
         "others found additive attention and dot products alike up to a width of 512, but the dot product much worse "
         "at 1024 (18.22 BLEU against 22.10). Vaswani and others suspected saturation, and divided by √d.",
         zh="两个向量各有 d 个相互独立、均值为 0、方差为 1 的分量，它们的点积方差就是 d。d 越大，softmax 越容易饱和："
-        "几乎全部权重都落在一个键上，梯度也就几乎传不过去。Britz 等人发现，宽度在 512 以内时，加性注意力与点积不相上下；"
+        "几乎全部权重都落在一个键上，梯度也就几乎传不过去。Britz 等人发现，宽度在 512 以内时，"
+        "加性注意力与点积不相上下；"
         "到了 1024，点积就差得多（BLEU 18.22，加性为 22.10）。Vaswani 等人推测原因是饱和，于是把点积除以 √d。",
     )
     method = Bilingual(
