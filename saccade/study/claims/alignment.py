@@ -141,10 +141,10 @@ class Alignment(Study):
     )
     title = Bilingual(en="Alignments that nobody taught", zh="没有人教的对齐")
     claim = Bilingual(
-        en="A translator with attention learns which source words belong to the word it writes, although it is trained "
-        "on translations alone: the authors found that the weights agree with intuition, along the diagonal and where "
-        "the order of words changes. But weights are not an explanation: a model may translate well while its weights "
-        "align badly.",
+        en="A translator with attention learns which source words belong to the word it writes, although it is "
+        "trained on translations alone: the authors found that the weights agree with intuition, along the diagonal "
+        "and where the order of words changes. But weights are not an explanation: a model may translate well while "
+        "its weights align badly.",
         zh="带注意力的翻译模型只用译文训练，却自己学会了正在写的词对应源句中的哪些词：作者发现，权重符合人的直觉，"
         "既沿着对角线，也能反映词序的变化。不过，权重并不等于解释：有的模型译得很好，权重给出的对齐却很差。",
     )
@@ -152,22 +152,22 @@ class Alignment(Study):
         en=f"Models learn to translate English into French from 12,000 sentences of the phrasebook with {_LENGTHS[0]} "
         f"to {_LENGTHS[1]} words. For {_JUDGED} unseen sentences, every target word is linked to the source word with "
         "the largest weight, and the alignment error rate (AER) against the gold links of the grammar is computed, "
-        "beside those of IBM model 1 and of an aligner that knows only the lengths (diagonal). Then the same model is "
-        "trained with a second loss, which draws the attention to the word *next to* the right one (guided attention "
-        "with wrong links). A Transformer is read in every head, at the step that writes a word and at the next step.",
-        zh=f"各模型用短语集里 12,000 个 {_LENGTHS[0]} 到 {_LENGTHS[1]} 个词的句子学习英译法。对 {_JUDGED} "
-        "个没有见过的句子，"
-        "把每个目标词连到权重最大的源词，再与语法给出的标准连线比较，算出对齐错误率（AER），"
-        "并与 IBM 模型 1 和只知道句长的对齐方法（对角线）对照。"
-        "然后给同样的模型再加一项损失，把注意力引向正确的词*旁边*的词（用错误的连线引导注意力）。"
-        "Transformer 的每个头都读一遍：写出该词的那一步，以及下一步。",
+        "beside those of IBM model 1 and of an aligner that knows only the lengths (diagonal). Then the same model "
+        "is trained with a second loss, which draws the attention to the word *next to* the right one (guided "
+        "attention with wrong links). A Transformer is read in every head, at the step that writes a word and at the "
+        "next step.",
+        zh=f"各模型用短语集里 12,000 个 {_LENGTHS[0]} 到 {_LENGTHS[1]} 个词的句子学习英译法。"
+        f"对 {_JUDGED} 个没有见过的句子，把每个目标词连到权重最大的源词，再与语法给出的标准连线比较，算出对齐错误率（"
+        "AER），并与 IBM 模型 1 和只知道句长的对齐方法（对角线）对照。然后给同样的模型再加一项损失，"
+        "把注意力引向正确的词*旁边*的词（用错误的连线引导注意力）。Transformer 的每个头都读一遍：写出该词的那一步，"
+        "以及下一步。",
     )
     limits = Bilingual(
-        en="Bahdanau and others showed weights of selected sentences and gave no error rate. The phrasebook is simple: "
-        "French follows the order of English closely, so that even the diagonal has a low error rate, and a few "
-        "hundred "
-        "updates are far fewer than the paper's. The model with wrong links was made on purpose. Koehn and Knowles "
-        "(2017), however, found a German–English model whose attention was off by one word without such help.",
+        en="Bahdanau and others showed weights of selected sentences and gave no error rate. The phrasebook is "
+        "simple: French follows the order of English closely, so that even the diagonal has a low error rate, and a "
+        "few hundred updates are far fewer than the paper's. The model with wrong links was made on purpose. Koehn "
+        "and Knowles (2017), however, found a German–English model whose attention was off by one word without such "
+        "help.",
         zh="Bahdanau 等人只展示了一些句子的权重，没有给出错误率。短语集很简单：法语的词序与英语接近，"
         "连对角线的错误率都不高；几百次更新也远少于论文的训练量。用错误连线训练的模型是有意为之；"
         "不过 Koehn 和 Knowles（2017）发现，有一个德英模型没有人引导，注意力也整体错开了一个词。",

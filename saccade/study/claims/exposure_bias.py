@@ -44,7 +44,7 @@ def continue_freely(model: torch.nn.Module, batch: Batch, *, true_words: int, pl
 
 def likeliest_mistakes(model: torch.nn.Module, batch: Batch, place: int) -> Tensor:
     """(B,) the model's most probable word at a place other than the true one and the end."""
-    logits = model(batch.source, batch.source_readable, batch.target_in)[:, place].clone()
+    logits: Tensor = model(batch.source, batch.source_readable, batch.target_in)[:, place].clone()
     logits[:, [PAD, EOS]] = float("-inf")
     logits.scatter_(1, batch.target_out[:, place, None], float("-inf"))
     return logits.argmax(-1)
@@ -107,7 +107,7 @@ def _values(runs: Runs, key: str, system: str) -> list[float]:
 def _gap_at(measured: Mapping[str, Any], places: slice) -> float:
     """The mean gap over some positions."""
     both = zip(*(measured["by_position"][key][places] for key in ("forced", "free")), strict=True)
-    gaps = [forced - free for forced, free in both if forced is not None and free is not None]
+    gaps: list[float] = [forced - free for forced, free in both if forced is not None and free is not None]
     return sum(gaps) / len(gaps)
 
 
@@ -133,39 +133,38 @@ class ExposureBias(Study):
     )
     title = Bilingual(en="Teacher forcing and exposure bias", zh="教师强制与曝光偏差")
     claim = Bilingual(
-        en="In training, a decoder reads the true previous words; in translation it reads its own, and meets prefixes "
-        "that it has never seen (Ranzato and others: exposure bias). Mistakes made early are then amplified. Scheduled "
-        "sampling, which replaces true words by the model's own more and more often during training, closes a part of "
-        "the gap.",
-        zh="训练时，解码器读到的是正确的前文；翻译时读到的是自己写的词，会遇到从未见过的前文（Ranzato "
-        "等人称之为曝光偏差）。"
-        "于是，前面犯的错误会不断放大。计划采样在训练中越来越多地用模型自己的词代替正确的词，可以缩小这一差距。",
+        en="In training, a decoder reads the true previous words; in translation it reads its own, and meets "
+        "prefixes that it has never seen (Ranzato and others: exposure bias). Mistakes made early are then "
+        "amplified. Scheduled sampling, which replaces true words by the model's own more and more often during "
+        "training, closes a part of the gap.",
+        zh="训练时，解码器读到的是正确的前文；翻译时读到的是自己写的词，会遇到从未见过的前文（"
+        "Ranzato 等人称之为曝光偏差）。于是，前面犯的错误会不断放大。"
+        "计划采样在训练中越来越多地用模型自己的词代替正确的词，可以缩小这一差距。",
     )
     method = Bilingual(
         en=f"bahdanau2014 learns to translate English into French from 12,000 sentences of {_LENGTHS[0]} to "
         f"{_LENGTHS[1]} words, stopped early so that it makes mistakes. On {_JUDGED} unseen sentences we count how "
         "often the token at each position is that of the reference: after the true prefix, and after the prefix that "
         "the model wrote itself. Then a mistake is planted: the third word is replaced by the likeliest wrong one, "
-        "and "
-        "the model continues by itself; this is compared with continuing after the true third word. Scheduled sampling "
-        'is `train.sampling = "inverse-sigmoid"` with half of the words its own at half of the updates, for the '
-        "same number of updates.",
+        "and the model continues by itself; this is compared with continuing after the true third word. Scheduled "
+        "sampling is `train.sampling`, an inverse sigmoid, with half of the words its own at half of the updates, "
+        "for the same number of updates.",
         zh=f"bahdanau2014 用 12,000 个 {_LENGTHS[0]} 到 {_LENGTHS[1]} 个词的句子学习英译法，提前停止训练，使它会犯错。"
         f"在 {_JUDGED} 个没有见过的句子上，统计每个位置上的词与参考译文相同的比例：一种情况下前文是正确的，"
         "另一种情况下前文是模型自己写的。然后人为放入一个错误：把第三个词换成概率最高的错词，让模型自己写下去，"
-        '与第三个词正确时接着写的结果比较。计划采样即 `train.sampling = "inverse-sigmoid"`，'
+        "与第三个词正确时接着写的结果比较。计划采样即 `train.sampling`，用反 S 形曲线，"
         "更新到一半时有一半的词是模型自己的；更新次数相同。",
     )
     limits = Bilingual(
-        en="Tokens are compared by position: a translation that leaves out a word is wrong from there on, although its "
-        "words may be right. The task has one right translation per source, and attention tells the decoder at each "
-        "step what the source says; a model without a source depends more on its prefix. Scheduled sampling is done in "
-        "two passes: the model's words follow the true prefix, while in the paper they follow the model's own. "
-        "The papers measured captions, parsing, speech, summaries and translation of real texts.",
+        en="Tokens are compared by position: a translation that leaves out a word is wrong from there on, although "
+        "its words may be right. The task has one right translation per source, and attention tells the decoder at "
+        "each step what the source says; a model without a source depends more on its prefix. Scheduled sampling is "
+        "done in two passes: the model's words follow the true prefix, while in the paper they follow the model's "
+        "own. The papers measured captions, parsing, speech, summaries and translation of real texts.",
         zh="比较是按位置进行的：漏掉一个词，后面的词即使正确也都算错。每个源句只有一种正确译文，"
-        "注意力又在每一步告诉解码器源句说了什么；没有源句的模型更依赖前文。"
-        "这里的计划采样分两遍进行：模型的词接在正确的前文之后，论文里则接在模型自己写的前文之后。"
-        "两篇论文的实验是图像描述、句法分析、语音识别、摘要以及真实文本的翻译。",
+        "注意力又在每一步告诉解码器源句说了什么；没有源句的模型更依赖前文。这里的计划采样分两遍进行："
+        "模型的词接在正确的前文之后，论文里则接在模型自己写的前文之后。两篇论文的实验是图像描述、句法分析、语音识别、"
+        "摘要以及真实文本的翻译。",
     )
     thresholds = (
         Threshold(

@@ -28,7 +28,9 @@ SCORES: Mapping[str, Bilingual] = {
 
 
 def make_score(name: str, width: int) -> Score:
-    return {"additive": lambda: Additive(width), "scaled": ScaledDot, "dot": Dot}[name]()
+    if name == "additive":
+        return Additive(width)
+    return ScaledDot() if name == "scaled" else Dot()
 
 
 class Lookup(nn.Module):
@@ -123,20 +125,20 @@ class Scale(Study):
     )
     title = Bilingual(en="What the scale 1/√d is for", zh="1/√d 的缩放有什么用")
     claim = Bilingual(
-        en="The dot product of two vectors of d independent components with mean 0 and variance 1 has variance d. As d "
-        "grows, the softmax saturates: nearly all weight is on one key, and hardly any gradient passes. Britz and "
+        en="The dot product of two vectors of d independent components with mean 0 and variance 1 has variance d. As "
+        "d grows, the softmax saturates: nearly all weight is on one key, and hardly any gradient passes. Britz and "
         "others found additive attention and dot products alike up to a width of 512, but the dot product much worse "
         "at 1024 (18.22 BLEU against 22.10). Vaswani and others suspected saturation, and divided by √d.",
         zh="两个向量各有 d 个相互独立、均值为 0、方差为 1 的分量，它们的点积方差就是 d。d 越大，softmax 越容易饱和："
         "几乎全部权重都落在一个键上，梯度也就几乎传不过去。Britz 等人发现，宽度在 512 以内时，"
-        "加性注意力与点积不相上下；"
-        "到了 1024，点积就差得多（BLEU 18.22，加性为 22.10）。Vaswani 等人推测原因是饱和，于是把点积除以 √d。",
+        "加性注意力与点积不相上下；到了 1024，点积就差得多（BLEU 18.22，加性为 22.10）。Vaswani 等人推测原因是饱和，"
+        "于是把点积除以 √d。",
     )
     method = Bilingual(
         en=f"At the start: {_QUERIES} random queries read {_KEYS} random keys, whose components are independent, with "
         "mean 0 and variance 1. We measure the variance of the scores, the entropy of the weights (4 bits if all are "
-        "equal) and the size of the softmax's derivative, the norm of diag(α) − α αᵀ. After a short training: a query "
-        f"symbol must find its equal among {_KEYS} keys and answer with the value beside it, out of {_SYMBOLS}. "
+        "equal) and the size of the softmax's derivative, the norm of diag(α) − α αᵀ. After a short training: a "
+        f"query symbol must find its equal among {_KEYS} keys and answer with the value beside it, out of {_SYMBOLS}. "
         "Queries and keys are projected to the width, and start with components of variance 1. Nothing but the score "
         "and the width differs.",
         zh=f"训练之前：{_QUERIES} 个随机查询读取 {_KEYS} 个随机的键，各分量相互独立，均值为 0，方差为 1。"
@@ -149,9 +151,9 @@ class Scale(Study):
         "for seconds with one learning rate. Trained queries and keys need not have variance 1, and a smaller "
         "initialisation would also prevent saturation. The additive score does not grow with the width because its "
         "vector v starts with components of at most 1/√d.",
-        zh="Britz 等人用数天时间训练英译德的翻译模型；这里只是查找符号，用同一个学习率训练几秒钟。"
-        "训练之后，查询和键的方差不一定还是 1；把初始权重取小一些，同样可以避免饱和。"
-        "加性打分不随宽度增大，是因为向量 v 的初始分量不超过 1/√d。",
+        zh="Britz 等人用数天时间训练英译德的翻译模型；这里只是查找符号，用同一个学习率训练几秒钟。训练之后，"
+        "查询和键的方差不一定还是 1；把初始权重取小一些，同样可以避免饱和。加性打分不随宽度增大，"
+        "是因为向量 v 的初始分量不超过 1/√d。",
     )
     thresholds = (
         Threshold(

@@ -71,7 +71,8 @@ def count_flops(read: Callable[[], object]) -> int:
     """Multiplications and additions in matrix products. Fused kernels are replaced by the products they consist of."""
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
         read()
-    return counter.get_total_flops()
+    flops: int = counter.get_total_flops()
+    return flops
 
 
 def _cpu_seconds(read: Callable[[], object]) -> float:
@@ -110,43 +111,39 @@ class ScoresAndWindows(Study):
         en="Luong's scores and windows, and what local attention costs", zh="Luong 的打分函数与窗口，局部注意力的代价"
     )
     claim = Bilingual(
-        en="Of the scores, dot works best with global attention and general with local attention; concat works badly, "
-        "and location, which does not look at the source words, aligns badly. Local attention that predicts where to "
-        "read (local-p) is best of all, and is cheaper than global attention, since it reads only 2D + 1 positions.",
-        zh="几种打分函数中，dot 最适合全局注意力，general 最适合局部注意力；concat 效果不好；"
-        "location 不看源词，对齐很差。先预测位置再读取的局部注意力（local-p）总体最好，"
-        "而且只读 2D + 1 个位置，比全局注意力省。",
+        en="Of the scores, dot works best with global attention and general with local attention; concat works "
+        "badly, and location, which does not look at the source words, aligns badly. Local attention that predicts "
+        "where to read (local-p) is best of all, and is cheaper than global attention, since it reads only 2D + 1 "
+        "positions.",
+        zh="几种打分函数中，dot 最适合全局注意力，general 最适合局部注意力；concat 效果不好；location 不看源词，"
+        "对齐很差。先预测位置再读取的局部注意力（local-p）总体最好，而且只读 2D + 1 个位置，比全局注意力省。",
     )
     method = Bilingual(
         en=f"Quality: luong2015 learns to translate English into French from 12,000 sentences of {_LENGTHS[0]} to "
         f"{_LENGTHS[1]} words, with each attention and otherwise equal settings; the local ones have D = {_RADIUS}, "
-        "that "
-        f"is, a window of {2 * _RADIUS + 1} positions. BLEU and the alignment error rate (AER) are of {_JUDGED} unseen "
-        f"sentences. Cost: with D = 10, as in the paper, and a width of {_WIDTH}, one sentence of 16 to 4,096 "
-        "positions "
-        "is read by the general score. We count multiplications and additions per word written, and measure the CPU "
-        "time of one thread, the shortest of five: all words together, and word by word.",
+        f"that is, a window of {2 * _RADIUS + 1} positions. BLEU and the alignment error rate (AER) are of {_JUDGED} "
+        f"unseen sentences. Cost: with D = 10, as in the paper, and a width of {_WIDTH}, one sentence of 16 to 4,096 "
+        "positions is read by the general score. We count multiplications and additions per word written, and "
+        "measure the CPU time of one thread, the shortest of five: all words together, and word by word.",
         zh=f"质量：luong2015 用 12,000 个 {_LENGTHS[0]} 到 {_LENGTHS[1]} 个词的句子学习英译法，只换注意力，"
-        "其余设置相同；"
-        f"局部注意力取 D = {_RADIUS}，即窗口为 "
-        f"{2 * _RADIUS + 1} 个位置。BLEU 和对齐错误率（AER）在 {_JUDGED} 个没有见过的句子上计算。"
-        f"代价：按论文取 D = 10，宽度为 {_WIDTH}，用 general 打分读取一个有 16 到 4,096 个位置的句子。"
-        "统计每写一个词要做多少次乘法和加法，并测量单线程的 CPU 时间（取五次中最短的）：所有词一起读，以及逐词读。",
+        f"其余设置相同；局部注意力取 D = {_RADIUS}，即窗口为 {2 * _RADIUS + 1} 个位置。BLEU 和对齐错误率（AER）"
+        f"在 {_JUDGED} 个没有见过的句子上计算。代价：按论文取 D = 10，宽度为 {_WIDTH}，"
+        "用 general 打分读取一个有 16 到 4,096 个位置的句子。统计每写一个词要做多少次乘法和加法，"
+        "并测量单线程的 CPU 时间（取五次中最短的）：所有词一起读，以及逐词读。",
     )
     limits = Bilingual(
         en="The paper trained four layers of 1,000 LSTM units with input feeding on 4.5 million sentence pairs; here "
-        "it "
-        "is one layer of 128 GRU units, without input feeding, for seconds, so that a score that learns slowly is at a "
-        "disadvantage. The sentences are short and French follows the order of English, which suits local-m. The "
-        "implementation scores all positions and masks those outside the window, unless this is dearer: local-m reads "
-        "in chunks if all words are known, and local-p copies 2D + 3 slots per word if the source is more than 16 "
-        "times as long. Global attention uses a fused kernel. Other implementations cost otherwise.",
+        "it is one layer of 128 GRU units, without input feeding, for seconds, so that a score that learns slowly is "
+        "at a disadvantage. The sentences are short and French follows the order of English, which suits local-m. "
+        "The implementation scores all positions and masks those outside the window, unless this is dearer: local-m "
+        "reads in chunks if all words are known (word by word, it scores all positions), and local-p copies 2D + 3 "
+        "slots per word if the source is more than 16 times as long. Global attention uses a fused kernel. Other "
+        "implementations cost otherwise.",
         zh="论文用 450 万句对训练四层、每层 1,000 个单元、带输入馈送的 LSTM；这里只有一层 128 个单元的 GRU，"
-        "没有输入馈送，"
-        "只训练几秒钟，学得慢的打分函数会吃亏。句子短，法语词序又与英语接近，对 local-m 有利。"
-        "本实现通常先算出所有位置的分数，再遮住窗口之外的；只有这样做更费时的时候才换方法："
-        "目标词都已知时，local-m 分块读取；源句长度超过窗口的 16 倍时，local-p 为每个词复制 2D + 3 个位置。"
-        "全局注意力使用融合算子。换一种实现，代价就会不同。",
+        "没有输入馈送，只训练几秒钟，学得慢的打分函数会吃亏。句子短，法语词序又与英语接近，对 local-m 有利。"
+        "本实现通常先算出所有位置的分数，再遮住窗口之外的；只有这样做更费时的时候才换方法：目标词都已知时，"
+        "local-m 分块读取（逐词读时则给所有位置打分）；源句长度超过窗口的 16 倍时，"
+        "local-p 为每个词复制 2D + 3 个位置。全局注意力使用融合算子。换一种实现，代价就会不同。",
     )
     thresholds = (
         Threshold(
@@ -239,10 +236,12 @@ class ScoresAndWindows(Study):
             [name, runs.mean("bleu", mechanism=name), runs.mean("aer", mechanism=name)] for name in MECHANISMS
         ]
         spots = {
-            name: [
-                Spot(*both) for both in zip(*(runs.values(key, mechanism=name) for key in ("aer", "bleu")), strict=True)
+            window: [
+                Spot(runs.mean("aer", mechanism=name), runs.mean("bleu", mechanism=name), name.partition(" ")[2])
+                for name in MECHANISMS
+                if name.startswith(f"{window} ")
             ]
-            for name in MECHANISMS
+            for window in WINDOWS
         }
         lengths = runs.where(window="global").settings("length")
         ways = {
@@ -271,7 +270,7 @@ class ScoresAndWindows(Study):
                 rows=quality,
             ),
             StudyFigure(
-                title=either("BLEU and AER of each seed", "各随机种子的 BLEU 与 AER"),
+                title=either("BLEU and AER of each score", "各打分函数的 BLEU 与 AER"),
                 chart=scatter_chart(spots, x="AER", y="BLEU"),
             ),
             _cost_table(runs, ways, either),
