@@ -11,6 +11,7 @@ from saccade.study.study import Study
 # name → the module of saccade.study.claims; its subclass of Study is found by its name.
 STUDIES: Mapping[str, str] = {
     "kernel-regression": "kernel_regression",
+    "word-order": "word_order",
 }
 
 
