@@ -12,6 +12,8 @@ from saccade.study.study import Study
 STUDIES: Mapping[str, str] = {
     "kernel-regression": "kernel_regression",
     "word-order": "word_order",
+    "transformer-ablation": "transformer_ablation",
+    "change-the-attention": "change_the_attention",
 }
 
 

@@ -10,6 +10,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from saccade.models.contract import Seq2Seq
 from saccade.study.training import train_on_tensors
+from saccade.tasks import task
 from saccade.text import BOS, EOS, PAD
 
 _SPECIAL = 4  # ids before the first token's
@@ -56,15 +57,28 @@ class PairEncoder:
         return Examples(self.source.encode(sources), written[:, :-1], written[:, 1:])
 
 
+def number_examples(
+    *, digits: tuple[int, int], count: int, tested: int = 500
+) -> tuple[PairEncoder, Examples, Examples]:
+    """Numbers in digits, and in Chinese characters: 1005 → 一千零五. For training and for testing"""
+    pairs: dict[str, list[TokenPair]] = {
+        split: [(tuple(pair.source), tuple(pair.target)) for pair in task("numbers-zh").pairs(most, 1, split, digits)]
+        for split, most in (("train", count), ("test", tested))
+    }
+    encoder = PairEncoder([*pairs["train"], *pairs["test"]])
+    return encoder, encoder.encode(pairs["train"]), encoder.encode(pairs["test"])
+
+
+def loss_of_examples(model: nn.Module, examples: tuple[Tensor, ...]) -> Tensor:
+    source, inputs, expected = examples
+    logits: Tensor = model(source, source.ne(PAD), inputs)  # (B, T, V)
+    return F.cross_entropy(logits.flatten(0, 1), expected.flatten(), ignore_index=PAD, reduction="sum")
+
+
 def train_on_examples(
     model: Seq2Seq[Any, Any], examples: Examples, *, updates: int, seed: int, rows: int = 32, lr: float = 5e-3
 ) -> None:
-    def loss(module: nn.Module, tensors: tuple[Tensor, ...]) -> Tensor:
-        source, inputs, expected = tensors
-        logits: Tensor = module(source, source.ne(PAD), inputs)  # (B, T, V)
-        return F.cross_entropy(logits.flatten(0, 1), expected.flatten(), ignore_index=PAD, reduction="sum")
-
-    train_on_tensors(model, loss, tuple(examples), rows=rows, updates=updates, seed=seed, lr=lr)
+    train_on_tensors(model, loss_of_examples, tuple(examples), rows=rows, updates=updates, seed=seed, lr=lr)
 
 
 @torch.no_grad()
