@@ -17,7 +17,7 @@ def test_every_attention_is_compared_or_left_out_for_a_reason() -> None:
 
 @pytest.mark.parametrize("name", SAME)
 def test_an_attention_that_is_not_listed_computes_the_same_as_another(name: str) -> None:
-    other, causal = SAME[name], "decoder" == sites_of(name)[0]
+    other, causal = SAME[name], sites_of(name) == ["decoder"]
     torch.manual_seed(1)
     attentions = [build(each, causal=causal, heads=2, query_dim=8, memory_dim=8, width=8) for each in (name, other)]
     attentions[1].load_state_dict(attentions[0].state_dict())
