@@ -14,6 +14,7 @@ STUDIES: Mapping[str, str] = {
     "word-order": "word_order",
     "transformer-ablation": "transformer_ablation",
     "change-the-attention": "change_the_attention",
+    "heads": "heads",
 }
 
 

@@ -1,0 +1,95 @@
+"""The heads of a Transformer: what each reads, and the model without some of them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple, cast
+
+import torch
+from torch import Tensor, nn
+
+from saccade.attention import Attention
+from saccade.models.vaswani2017 import Vaswani2017
+
+Wanted = Tensor  # (T, S) bool: for each query, the slots that count as a hit
+SITES = ("encoder", "decoder", "cross")
+
+
+class Head(NamedTuple):
+    site: str  # of SITES
+    layer: int  # from 0
+    number: int  # within the layer, from 0
+
+    @property
+    def attention(self) -> str:
+        """Its attention's name, as in a trace."""
+        if self.site == "cross":
+            return f"decoder.{self.layer}.cross.attention"
+        return f"{self.site}.{self.layer}.attention.attention"
+
+
+def list_heads(model: Vaswani2017) -> list[Head]:
+    layers = {"encoder": len(model.encoder), "decoder": len(model.decoder), "cross": len(model.decoder)}
+    return [
+        Head(site, layer, number)
+        for site in SITES
+        for layer in range(layers[site])
+        for number in range(model.config.heads)
+    ]
+
+
+@contextmanager
+def without(model: Vaswani2017, heads: Sequence[Head]) -> Iterator[None]:
+    """The model without some heads: the output projection reads zeros in their place."""
+    projections = {head: _output_projection(model, head) for head in heads}
+    kept = {module: module.weight.detach().clone() for module in projections.values()}
+    try:
+        with torch.no_grad():
+            for head, module in projections.items():
+                width = module.in_features // model.config.heads
+                module.weight[:, head.number * width : (head.number + 1) * width] = 0
+        yield
+    finally:
+        with torch.no_grad():
+            for module, weight in kept.items():
+                module.weight.copy_(weight)
+
+
+def _output_projection(model: Vaswani2017, head: Head) -> nn.Linear:
+    attention = cast(Attention, model.get_submodule(head.attention))
+    return cast(nn.Linear, attention.of_output)
+
+
+def hit_shares(weights: Sequence[Tensor], wanted: Sequence[Wanted]) -> list[float]:
+    """For each head, the share of the queries whose largest weight is on a wanted slot. `weights` (H, T, S) and
+    `wanted` have one item per sentence; queries for which nothing is wanted do not count."""
+    hits, queries = torch.zeros(weights[0].shape[0]), 0
+    for each, slots in zip(weights, wanted, strict=True):
+        counted = slots.any(-1)
+        largest = each.argmax(-1)  # (H, T)
+        hit = slots[torch.arange(slots.shape[0]), largest]  # (H, T)
+        hits += hit[:, counted].sum(-1)
+        queries += int(counted.sum())
+    return (hits / max(queries, 1)).tolist()
+
+
+def at_distance(distance: int, queries: int, slots: int) -> Wanted:
+    """The slot at this distance from the query's own position"""
+    return torch.arange(slots) == torch.arange(queries)[:, None] + distance
+
+
+def at_slot(slot: int, queries: int, slots: int) -> Wanted:
+    return (torch.arange(slots) == slot).expand(queries, slots)
+
+
+def at_links(links: Sequence[tuple[int, int]], queries: int, slots: int, *, shift: int) -> Wanted:
+    """The source words that are linked with the target word `shift` places before the query's"""
+    wanted = torch.zeros(queries, slots, dtype=torch.bool)
+    for source, target in links:
+        wanted[target + shift, source] = True
+    return wanted
+
+
+def choose_kind(shares: Mapping[str, float], least: Mapping[str, float]) -> str | None:
+    """The kind with the largest share among those that reach their least share"""
+    reached = [kind for kind, share in shares.items() if share >= least[kind]]
+    return max(reached, key=shares.__getitem__, default=None)
