@@ -1,6 +1,6 @@
 """The heads of a Transformer: what each reads, and the model without some of them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, cast
 
@@ -11,7 +11,14 @@ from saccade.attention import Attention
 from saccade.models.vaswani2017 import Vaswani2017
 
 Wanted = Tensor  # (T, S) bool: for each query, the slots that count as a hit
+Links = Sequence[tuple[int, int]]  # between words of source and target
 SITES = ("encoder", "decoder", "cross")
+KINDS: Mapping[str, Sequence[str]] = {  # what heads of each site may read: `wanted_slots`
+    "encoder": ("previous", "same", "next", "end"),
+    "decoder": ("previous", "same", "start"),
+    "cross": ("to write", "written", "end"),
+}
+_DISTANCES = {"previous": -1, "same": 0, "next": 1}
 
 
 class Head(NamedTuple):
@@ -72,21 +79,33 @@ def hit_shares(weights: Sequence[Tensor], wanted: Sequence[Wanted]) -> list[floa
     return (hits / max(queries, 1)).tolist()
 
 
-def at_distance(distance: int, queries: int, slots: int) -> Wanted:
-    """The slot at this distance from the query's own position"""
-    return torch.arange(slots) == torch.arange(queries)[:, None] + distance
-
-
-def at_slot(slot: int, queries: int, slots: int) -> Wanted:
-    return (torch.arange(slots) == slot).expand(queries, slots)
-
-
-def at_links(links: Sequence[tuple[int, int]], queries: int, slots: int, *, shift: int) -> Wanted:
-    """The source words that are linked with the target word `shift` places before the query's"""
+def wanted_slots(site: str, kind: str, queries: int, slots: int, links: Links = ()) -> Wanted:
+    """The slots that a head of this kind reads: at a distance, the symbol at the start or the end, or the source words
+    that are linked with the target word to write next or just written. The decoder's inputs begin with the start
+    symbol, and sources end with the end symbol; a symbol that reads itself does not count."""
+    own = torch.arange(queries)[:, None]
+    if kind in _DISTANCES:
+        return torch.arange(slots) == own + _DISTANCES[kind]
+    if kind in ("start", "end"):
+        wanted = (torch.arange(slots) == (0 if kind == "start" else slots - 1)).expand(queries, slots)
+        return wanted if site == "cross" else wanted & (torch.arange(slots) != own)
     wanted = torch.zeros(queries, slots, dtype=torch.bool)
     for source, target in links:
-        wanted[target + shift, source] = True
+        wanted[target + (kind == "written"), source] = True
     return wanted
+
+
+def order_of_removal(model: Vaswani2017, heads: Sequence[Head], loss: Callable[[], float]) -> list[Head]:
+    """Greedily: the next is always the head without which the loss is smallest."""
+    removed: list[Head] = []
+    while len(removed) < len(heads):
+        losses = {}
+        for head in heads:
+            if head not in removed:
+                with torch.no_grad(), without(model, [*removed, head]):
+                    losses[head] = loss()
+        removed.append(min(losses, key=losses.__getitem__))
+    return removed
 
 
 def choose_kind(shares: Mapping[str, float], least: Mapping[str, float]) -> str | None:

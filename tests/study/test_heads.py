@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from saccade.models.vaswani2017 import Config, Vaswani2017
-from saccade.study.heads import Head, at_distance, at_links, at_slot, choose_kind, hit_shares, list_heads, without
+from saccade.study.heads import Head, choose_kind, hit_shares, list_heads, order_of_removal, wanted_slots, without
 
 SOURCE, TARGET = torch.tensor([[5, 6, 7]]), torch.tensor([[2, 5, 6, 7]])
 
@@ -57,15 +57,42 @@ def test_hits_are_the_largest_weights_on_wanted_slots() -> None:
     previous = torch.tensor([[1.0, 0, 0], [0.6, 0.4, 0], [0.1, 0.8, 0.1]])
     last = torch.tensor([[0.0, 0, 1], [0.3, 0.3, 0.4], [0, 0, 1]])
     weights = [torch.stack([previous, last])]  # (H, T, S)
-    assert hit_shares(weights, [at_distance(-1, 3, 3)]) == [1.0, 0.0]  # the first query has no word before it
-    assert hit_shares(weights, [at_slot(2, 3, 3)]) == [0.0, 1.0]
-    assert hit_shares(weights * 2, [at_slot(2, 3, 3), at_slot(0, 3, 3)]) == pytest.approx([1 / 3, 1 / 2])
+    assert hit_shares(weights, [wanted_slots("encoder", "previous", 3, 3)]) == [1.0, 0.0]  # nothing is before the first
+    assert hit_shares(weights, [wanted_slots("cross", "end", 3, 3)]) == [0.0, 1.0]
+    assert hit_shares(weights * 2, [wanted_slots("cross", kind, 3, 3) for kind in ("end", "start")]) == pytest.approx(
+        [1 / 3, 1 / 2]
+    )
 
 
-def test_links_are_those_of_the_word_before_with_a_shift() -> None:
+def test_a_symbol_that_reads_itself_does_not_count() -> None:
+    assert wanted_slots("encoder", "end", 3, 3).nonzero().tolist() == [[0, 2], [1, 2]]
+    assert wanted_slots("decoder", "start", 3, 3).nonzero().tolist() == [[1, 0], [2, 0]]
+    assert wanted_slots("cross", "end", 2, 2).nonzero().tolist() == [[0, 1], [1, 1]]
+
+
+def test_the_source_of_a_word_is_read_when_it_is_written_or_afterwards() -> None:
     links = [(0, 1), (2, 1)]  # both words 0 and 2 of the source with word 1 of the target
-    assert at_links(links, 3, 4, shift=0).nonzero().tolist() == [[1, 0], [1, 2]]
-    assert at_links(links, 3, 4, shift=1).nonzero().tolist() == [[2, 0], [2, 2]]
+    assert wanted_slots("cross", "to write", 3, 4, links).nonzero().tolist() == [[1, 0], [1, 2]]
+    assert wanted_slots("cross", "written", 3, 4, links).nonzero().tolist() == [[2, 0], [2, 2]]
+
+
+def test_the_head_that_matters_least_is_removed_first(model: Vaswani2017) -> None:
+    heads = [head for head in list_heads(model) if head.site == "cross"]
+    importance = {
+        Head("cross", 0, 0): 3.0,
+        Head("cross", 0, 1): 1.0,
+        Head("cross", 1, 0): 4.0,
+        Head("cross", 1, 1): 2.0,
+    }
+
+    def loss() -> float:
+        removed = (
+            not model.get_submodule(head.attention).of_output.weight[:, 4 * head.number : 4 * head.number + 4].any()
+            for head in heads
+        )
+        return sum(importance[head] for head, is_removed in zip(heads, removed) if is_removed)
+
+    assert [importance[head] for head in order_of_removal(model, heads, loss)] == [1.0, 2.0, 3.0, 4.0]
 
 
 def test_a_kind_needs_its_least_share() -> None:

@@ -14,15 +14,14 @@ from saccade.language import Bilingual
 from saccade.metrics import score
 from saccade.models.vaswani2017 import Vaswani2017
 from saccade.study.heads import (
+    KINDS,
     SITES,
     Head,
-    Wanted,
-    at_distance,
-    at_links,
-    at_slot,
     choose_kind,
     hit_shares,
     list_heads,
+    order_of_removal,
+    wanted_slots,
     without,
 )
 from saccade.study.sequences import Examples, loss_of_examples
@@ -56,13 +55,8 @@ _KINDS: Mapping[str, Bilingual] = {
     "next": Bilingual(en="the word after", zh="后一个词"),
     "start": Bilingual(en="the start symbol", zh="开始符号"),
     "end": Bilingual(en="the end symbol", zh="结束符号"),
-    "to write": Bilingual(en="the translation's source, for the word to be written", zh="将要写出的词对应的源词"),
-    "written": Bilingual(en="the translation's source, of the word just written", zh="刚写出的词对应的源词"),
-}
-_KINDS_OF = {
-    "encoder": ("previous", "same", "next", "end"),
-    "decoder": ("previous", "same", "start"),
-    "cross": ("to write", "written", "end"),
+    "to write": Bilingual(en="the source of the word to write", zh="将要写的词对应的源词"),
+    "written": Bilingual(en="the source of the word just written", zh="刚写完的词对应的源词"),
 }
 _LEAST = {kind: _ALIGNED if kind in ("to write", "written") else _POSITIONAL for kind in _KINDS}
 
@@ -171,7 +165,7 @@ class Heads(Study):
             with without(model, [head]):
                 alone.append(_bleu(translator, tests))
         curves = {
-            site: _remove_greedily(translator, examples, tests, [h for h in heads if site in ("all", h.site)])
+            site: _bleu_without(translator, examples, tests, [h for h in heads if site in ("all", h.site)])
             for site in _SITES
         }
         return {
@@ -193,11 +187,11 @@ class Heads(Study):
         for head in sorted(first["heads"], key=lambda head: head["alone"]):
             kind = max(head["shares"], key=head["shares"].__getitem__)
             share = f"{kinds[kind]}: {head['shares'][kind]:.0%}"
-            rows.append([_name(head), share, "✓" if head["kind"] else "", head["alone"] - first["bleu"]])
+            rows.append([_name(head), share, "✓" if head["kind"] else "", round(head["alone"] - first["bleu"], 2)])
         counts: list[list[Cell]] = [
             [sites[site], kinds[kind], interval_of([_count(run.measured, site, (kind,)) for run in runs]).mean]
             for site in SITES
-            for kind in _KINDS_OF[site]
+            for kind in KINDS[site]
         ]
         return (
             StudyFigure(
@@ -285,40 +279,25 @@ def _measure_shares(translator: Translator, pairs: Sequence[Pair]) -> dict[Head,
     for name in dict.fromkeys(head.attention for head in heads):
         of_name = [head for head in heads if head.attention == name]
         each = [by_name[name] for by_name in weights]
-        for kind in _KINDS_OF[of_name[0].site]:
-            wanted = [_wanted(kind, pair, *one.shape[1:]) for pair, one in zip(pairs, each, strict=True)]
+        for kind in KINDS[of_name[0].site]:
+            wanted = [
+                wanted_slots(of_name[0].site, kind, *one.shape[1:], pair.alignment or ())
+                for pair, one in zip(pairs, each, strict=True)
+            ]
             for head, share in zip(of_name, hit_shares(each, wanted), strict=True):
                 shares[head][kind] = round(share, 4)
     return shares
 
 
-def _wanted(kind: str, pair: Pair, queries: int, slots: int) -> Wanted:
-    """The slots of a kind. Sources end with the end symbol, and the decoder's inputs begin with the start symbol."""
-    distances = {"previous": -1, "same": 0, "next": 1}
-    if kind in distances:
-        return at_distance(distances[kind], queries, slots)
-    if kind in ("start", "end"):
-        wanted = at_slot(0 if kind == "start" else slots - 1, queries, slots).clone()
-        wanted[0 if kind == "start" else -1] = kind == "end" and queries != slots  # a symbol that reads itself
-        return wanted
-    return at_links(pair.alignment or (), queries, slots, shift=1 if kind == "written" else 0)
-
-
-def _remove_greedily(
+def _bleu_without(
     translator: Translator, examples: Examples, tests: Sequence[Pair], heads: Sequence[Head]
 ) -> list[float]:
-    """BLEU without none, one, two, … and all of the heads"""
+    """BLEU without none, one, two, … and all of the heads, of which the one that the loss misses least goes first"""
     model = cast(Vaswani2017, translator.model)
-    removed: list[Head] = []
-    bleu = [_bleu(translator, tests)]
-    while len(removed) < len(heads):
-        losses = {}
-        for head in heads:
-            if head not in removed:
-                with torch.no_grad(), without(model, [*removed, head]):
-                    losses[head] = float(loss_of_examples(model, examples))
-        removed.append(min(losses, key=losses.__getitem__))
-        with without(model, removed):
+    order = order_of_removal(model, heads, lambda: float(loss_of_examples(model, examples)))
+    bleu = []
+    for removed in range(len(order) + 1):
+        with without(model, order[:removed]):
             bleu.append(_bleu(translator, tests))
     return bleu
 
