@@ -95,6 +95,25 @@ def wanted_slots(site: str, kind: str, queries: int, slots: int, links: Links = 
     return wanted
 
 
+def measure_shares(
+    heads: Sequence[Head], weights: Sequence[Mapping[str, Tensor]], links: Sequence[Links]
+) -> dict[Head, dict[str, float]]:
+    """For each head and kind of its site, the share of hits in sentences with these weights (H, T, S) by attention"""
+    shares: dict[Head, dict[str, float]] = {head: {} for head in heads}
+    for site, name in dict.fromkeys((head.site, head.attention) for head in heads):
+        of_sentences = [each[name] for each in weights]
+        for kind in KINDS[site]:
+            wanted = [
+                wanted_slots(site, kind, *each.shape[1:], linked)
+                for each, linked in zip(of_sentences, links, strict=True)
+            ]
+            hits = hit_shares(of_sentences, wanted)
+            for head in heads:
+                if head.attention == name:
+                    shares[head][kind] = round(hits[head.number], 4)
+    return shares
+
+
 def order_of_removal(model: Vaswani2017, heads: Sequence[Head], loss: Callable[[], float]) -> list[Head]:
     """Greedily: the next is always the head without which the loss is smallest."""
     removed: list[Head] = []

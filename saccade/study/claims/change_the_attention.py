@@ -74,8 +74,7 @@ class ChangeTheAttention(Study):
     name = "change-the-attention"
     paper = (
         "Vaswani and others (2017), Attention Is All You Need, section 3.2; Shaw and others (2018), Self-Attention "
-        "with "
-        "Relative Position Representations; Shazeer (2019), Fast Transformer Decoding"
+        "with Relative Position Representations; Shazeer (2019), Fast Transformer Decoding"
     )
     title = Bilingual(en="Change the attention, get a new Transformer", zh="换一种注意力，就是一个新的 Transformer")
     claim = Bilingual(
@@ -97,20 +96,17 @@ class ChangeTheAttention(Study):
         zh=f"小型 Transformer（编码器和解码器各 2 层，宽 {_WIDTH}）学习用汉字写 {_DIGITS[0]} 到 {_DIGITS[1]} 位的数："
         f"1005 → 一千零五。每种注意力都放在它能放的所有位置，其余位置用 `{_DOT}`；其他一切相同，更新次数也相同。"
         f"所有模型的输入都加正弦位置编码。多头注意力用 {_HEADS} 个头。测量：500 个没见过的数中，"
-        f"贪心搜索写得完全正确的百分比；"
-        "参数个数；每次更新的时间与点积注意力之比，两者在同一个进程里交替测量。",
+        "贪心搜索写得完全正确的百分比；参数个数；每次更新的时间与点积注意力之比，两者在同一个进程里交替测量。",
     )
     limits = Bilingual(
         en="One learning rate for all, a rule instead of a language, and a few hundred updates: an attention low in "
-        "this "
-        "table learns this task more slowly in this place, which need not make it bad. Attentions that were made for "
-        "one query after another in an RNN (coverage, monotonic) are slow here because they must be read in that way. "
-        f"`{LEFT_OUT[0]}` (hard attention) is left out: it learns by REINFORCE. The times are of a CPU, "
-        "with short sequences.",
+        "this table learns this task more slowly in this place, which need not make it bad. Attentions that were made "
+        "for one query after another in an RNN (coverage, monotonic) are slow here because they must be read in that "
+        f"way. `{LEFT_OUT[0]}` (hard attention) is left out: it learns by REINFORCE. The times are of a CPU, with "
+        "short sequences.",
         zh="所有注意力都用同一个学习率，任务是一条规则而不是语言，更新只有几百次：在表中靠后，"
-        "只说明它在这个位置上学这个任务较慢，"
-        "不等于它不好。为 RNN 逐步查询而设计的注意力（覆盖、单调）只能逐步读取，所以在这里很慢。"
-        f"`{LEFT_OUT[0]}`（硬注意力）要用 REINFORCE 学习，没有列入。时间是在 CPU 上用短序列测得的。",
+        "只说明它在这个位置上学这个任务较慢，不等于它不好。为 RNN 逐步查询而设计的注意力（覆盖、单调）只能逐步读取，"
+        f"所以在这里很慢。`{LEFT_OUT[0]}`（硬注意力）要用 REINFORCE 学习，没有列入。时间是在 CPU 上用短序列测得的。",
     )
     thresholds = (
         Threshold(
@@ -195,10 +191,9 @@ class ChangeTheAttention(Study):
                 rows=rows,
                 note=either(
                     f"Means over the seeds. The time is relative to `{_DOT}`. The windows of `liu2018` and "
-                    f"`beltagy2020` "
-                    f"contain all of these short sequences; they differ from `{_DOT}` in having 8 heads.",
-                    f"各随机种子的平均。时间是与 `{_DOT}` 之比。`liu2018` 和 `beltagy2020` 的窗口在这里包含整个短序列，"
-                    f"与 `{_DOT}` 的差别只在于有 8 个头。",
+                    f"`beltagy2020` contain all of these short sequences; they differ from `{_DOT}` in having 8 heads.",
+                    f"各随机种子的平均。时间是与 `{_DOT}` 之比。`liu2018` 和 `beltagy2020` "
+                    f"的窗口在这里包含整个短序列，与 `{_DOT}` 的差别只在于有 8 个头。",
                 ),
             ),
             StudyTable(

@@ -13,17 +13,7 @@ from saccade.inspect.chart import Value, interval_chart, line_chart
 from saccade.language import Bilingual
 from saccade.metrics import score
 from saccade.models.vaswani2017 import Vaswani2017
-from saccade.study.heads import (
-    KINDS,
-    SITES,
-    Head,
-    choose_kind,
-    hit_shares,
-    list_heads,
-    order_of_removal,
-    wanted_slots,
-    without,
-)
+from saccade.study.heads import KINDS, SITES, Head, choose_kind, list_heads, measure_shares, order_of_removal, without
 from saccade.study.sequences import Examples, loss_of_examples
 from saccade.study.study import (
     Cell,
@@ -70,42 +60,36 @@ class Heads(Study):
     title = Bilingual(en="What heads do, and how many can be removed", zh="各个注意力头做什么，去掉多少个还行")
     claim = Bilingual(
         en="Different heads learn different tasks (Vaswani 2017). Voita (2019) found heads that read the word before "
-        "or "
-        "after in at least 90 % of the cases. Michel (2019) removed heads after training: most can be removed alone "
-        "with little loss; of a large translator, about 20 % together; and the cross-attention needs its heads more "
-        "than self-attention does.",
-        zh="不同的头学会不同的任务（Vaswani 2017）。Voita（2019）发现，有的头在至少 90 % 的情况下读前一个词或后一个词。"
-        "Michel（2019）在训练之后去掉一些头：单独去掉一个，大多数情况下损失很小；大型翻译模型可以同时去掉约 20 % 的头；"
-        "交叉注意力比自注意力更离不开它的头。",
+        "or after in at least 90 % of the cases. Michel (2019) removed heads after training: most can be removed "
+        "alone with little loss; of a large translator, about 20 % together; and the cross-attention needs its heads "
+        "more than self-attention does.",
+        zh="不同的头学会不同的任务（Vaswani 2017）。Voita（2019）发现，有的头在至少 90 % "
+        "的情况下读前一个词或后一个词。Michel（2019）在训练之后去掉一些头：单独去掉一个，大多数情况下损失很小；"
+        "大型翻译模型可以同时去掉约 20 % 的头；交叉注意力比自注意力更离不开它的头。",
     )
     method = Bilingual(
         en="A Transformer with 2 + 2 layers of 4 heads learns to translate short sentences of the built-in phrasebook "
         "from English to German; its 24 heads are in three sites. For each head, we count in how many of the test "
         "sentences' positions its largest weight lies on the word before, the word itself, the word after, the symbol "
-        "of "
-        "start or end, or, in cross-attention, on the source word that the phrasebook aligns with the target word. A "
-        f"head has a kind if this is so for {_POSITIONAL:.0%} of the positions ({_ALIGNED:.0%} for aligned words). A "
-        "head is removed by setting its part of the output projection to zero, without training again. Heads are "
+        "of start or end, or, in cross-attention, on the source word that the phrasebook aligns with the target word. "
+        f"A head has a kind if this is so for {_POSITIONAL:.0%} of the positions ({_ALIGNED:.0%} for aligned words). "
+        "A head is removed by setting its part of the output projection to zero, without training again. Heads are "
         "removed one at a time, and then greedily: the next is always the one whose removal increases the loss on "
         "other sentences least. BLEU is measured on the test sentences with greedy search.",
         zh="Transformer 编码器和解码器各 2 层，每处 4 个头，学习翻译内置短语集的英德短句；24 个头分布在三处注意力中。"
         "对每个头，统计测试句中有多少位置的最大权重落在前一个词、这个词本身、后一个词、开始或结束符号上；"
-        "对交叉注意力，则看是否落在短语集标注的对应源词上。"
-        f"达到 {_POSITIONAL:.0%} 的位置（对应源词为 {_ALIGNED:.0%}），就归为这一类。"
-        "去掉一个头，就是把输出投影中属于它的部分置零，不再训练。先逐个单独去掉，再贪心地依次去掉："
-        "每次去掉在另一批句子上使损失增加最少的那个头。在测试句上用贪心搜索测 BLEU。",
+        f"对交叉注意力，则看是否落在短语集标注的对应源词上。达到 {_POSITIONAL:.0%} 的位置（对应源词为 "
+        f"{_ALIGNED:.0%}），就归为这一类。去掉一个头，就是把输出投影中属于它的部分置零，不再训练。先逐个单独去掉，"
+        "再贪心地依次去掉：每次去掉在另一批句子上使损失增加最少的那个头。在测试句上用贪心搜索测 BLEU。",
     )
     limits = Bilingual(
-        en="The models of the papers have 6 + 6 layers of 8 or 16 heads and read real text; with 24 heads in all, each "
-        "matters more. Michel ranks heads once, by the gradient of a mask; here each step tries all. Voita prunes "
-        "while "
-        "training goes on, which lets the others take over, and removes many more. A head's largest weight says where "
-        "it looks most, not what it uses.",
+        en="The models of the papers have 6 + 6 layers of 8 or 16 heads and read real text; with 24 heads in all, "
+        "each matters more. Michel ranks heads once, by the gradient of a mask; here each step tries all. Voita "
+        "prunes while training goes on, which lets the others take over, and removes many more. A head's largest "
+        "weight says where it looks most, not what it uses.",
         zh="论文的模型编码器和解码器各 6 层，每处 8 或 16 个头，读的是真实文本；这里一共只有 24 个头，"
-        "每个头的分量更重。"
-        "Michel 用掩码的梯度一次排好次序，这里每一步都逐个尝试。Voita 一边训练一边剪枝，其余的头可以接替，"
-        "所以能去掉的多得多。"
-        "最大权重只说明一个头主要看哪里，不说明它用了什么。",
+        "每个头的分量更重。Michel 用掩码的梯度一次排好次序，这里每一步都逐个尝试。Voita 一边训练一边剪枝，"
+        "其余的头可以接替，所以能去掉的多得多。最大权重只说明一个头主要看哪里，不说明它用了什么。",
     )
     thresholds = (
         Threshold(
@@ -159,11 +143,10 @@ class Heads(Study):
         tests = list(task(_TASK).pairs(20 if quick else 150, 1, "test", _WORDS))
         examples = _encode(translator, list(task(_TASK).pairs(10 if quick else 80, 2, "valid", _WORDS)))
         heads = list_heads(model)
-        shares = _measure_shares(translator, tests)
-        alone = []
-        for head in heads:
-            with without(model, [head]):
-                alone.append(_bleu(translator, tests))
+        shares = measure_shares(
+            heads, [_read(translator, pair) for pair in tests], [pair.alignment or () for pair in tests]
+        )
+        alone = [_bleu(translator, tests, [head]) for head in heads]
         curves = {
             site: _bleu_without(translator, examples, tests, [h for h in heads if site in ("all", h.site)])
             for site in _SITES
@@ -256,8 +239,9 @@ def _encode(translator: Translator, pairs: Sequence[Pair]) -> Examples:
     return Examples(batch.source, batch.target_in, batch.target_out)
 
 
-def _bleu(translator: Translator, pairs: Sequence[Pair]) -> float:
-    written = translator.translate([pair.source for pair in pairs], Search(beam=1))
+def _bleu(translator: Translator, pairs: Sequence[Pair], removed: Sequence[Head] = ()) -> float:
+    with without(cast(Vaswani2017, translator.model), removed):
+        written = translator.translate([pair.source for pair in pairs], Search(beam=1))
     return score([each.text for each in written], [pair.target for pair in pairs], metrics=("bleu",))["bleu"]
 
 
@@ -271,35 +255,13 @@ def _read(translator: Translator, pair: Pair) -> dict[str, Tensor]:
     return {name: trace[name][0] for name in trace}
 
 
-def _measure_shares(translator: Translator, pairs: Sequence[Pair]) -> dict[Head, dict[str, float]]:
-    """For each head, the share of the queries whose largest weight is on the slots of each kind"""
-    weights = [_read(translator, pair) for pair in pairs]
-    heads = list_heads(cast(Vaswani2017, translator.model))
-    shares: dict[Head, dict[str, float]] = {head: {} for head in heads}
-    for name in dict.fromkeys(head.attention for head in heads):
-        of_name = [head for head in heads if head.attention == name]
-        each = [by_name[name] for by_name in weights]
-        for kind in KINDS[of_name[0].site]:
-            wanted = [
-                wanted_slots(of_name[0].site, kind, *one.shape[1:], pair.alignment or ())
-                for pair, one in zip(pairs, each, strict=True)
-            ]
-            for head, share in zip(of_name, hit_shares(each, wanted), strict=True):
-                shares[head][kind] = round(share, 4)
-    return shares
-
-
 def _bleu_without(
     translator: Translator, examples: Examples, tests: Sequence[Pair], heads: Sequence[Head]
 ) -> list[float]:
     """BLEU without none, one, two, … and all of the heads, of which the one that the loss misses least goes first"""
     model = cast(Vaswani2017, translator.model)
     order = order_of_removal(model, heads, lambda: float(loss_of_examples(model, examples)))
-    bleu = []
-    for removed in range(len(order) + 1):
-        with without(model, order[:removed]):
-            bleu.append(_bleu(translator, tests))
-    return bleu
+    return [_bleu(translator, tests, order[:removed]) for removed in range(len(order) + 1)]
 
 
 def _draw(translator: Translator, shares: Mapping[Head, Mapping[str, float]], pair: Pair) -> list[dict[str, Any]]:

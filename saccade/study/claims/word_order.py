@@ -69,34 +69,31 @@ class WordOrder(Study):
     claim = Bilingual(
         en="Self-attention is a weighted sum, and a sum has no order. Without positions, 爱 (love) gets the same "
         "vector in 我爱你 (I love you) and in 你爱我 (you love me), so no layer above can tell who loves whom. The "
-        "paper "
-        "therefore adds positions to the input (section 3.5). A causal decoder is different: each word reads only "
-        "those before it, which reveals the order even without positions (Haviv 2022).",
+        "paper therefore adds positions to the input (section 3.5). A causal decoder is different: each word reads "
+        "only those before it, which reveals the order even without positions (Haviv 2022).",
         zh="自注意力是加权求和，而求和与顺序无关。没有位置信息时，“爱”在“我爱你”和“你爱我”里得到同一个向量，"
-        "上面再加多少层也分不清是谁爱谁。所以论文在输入上加了位置编码（第 3.5 节）。"
-        "因果解码器则不同：每个词只能读它前面的词，即使没有位置编码，词序也会显露出来（Haviv 2022）。",
+        "上面再加多少层也分不清是谁爱谁。所以论文在输入上加了位置编码（第 3.5 节）。因果解码器则不同："
+        "每个词只能读它前面的词，即使没有位置编码，词序也会显露出来（Haviv 2022）。",
     )
     method = Bilingual(
         en=f"The sentences are all combinations of two of {len(_PEOPLE)} people and one of {len(_VERBS)} verbs, in "
         "both orders. A Transformer with two encoder layers and one decoder layer reads a sentence and answers: who "
-        "does it "
-        "to whom (agent, then patient), or, as a control, which two people occur (always in the same fixed order). "
-        "About a tenth of the combinations are held out, always with both orders, and decide. The decoders without an "
-        "encoder read the sentence and a question mark, then write the answer. They have no positions, and one layer "
-        "or two.",
-        zh=f"句子由 {len(_PEOPLE)} 个人物中的两个和 {len(_VERBS)} 个动词中的一个组成，两种词序都有。"
-        "Transformer 有两层编码器和一层解码器，读完句子后回答：谁对谁做了这件事（先写施事，后写受事）；"
-        "作为对照，也问句子里有哪两个人（答案的次序固定）。约十分之一的组合不参加训练，用来测试，"
-        "同一组合的两种词序总在一起。"
+        "does it to whom (agent, then patient), or, as a control, which two people occur (always in the same fixed "
+        "order). About a tenth of the combinations are held out, always with both orders, and decide. The decoders "
+        "without an encoder read the sentence and a question mark, then write the answer. They have no positions, and "
+        "one layer or two.",
+        zh=f"句子由 {len(_PEOPLE)} 个人物中的两个和 {len(_VERBS)} 个动词中的一个组成，两种词序都有。Transformer "
+        "有两层编码器和一层解码器，读完句子后回答：谁对谁做了这件事（先写施事，后写受事）；作为对照，"
+        "也问句子里有哪两个人（答案的次序固定）。约十分之一的组合不参加训练，用来测试，同一组合的两种词序总在一起。"
         "另有只用解码器的模型：先读句子和一个问号，再写答案，没有位置编码，一层或两层。",
     )
     limits = Bilingual(
-        en="Sentences of three words show the principle, not which encoding of positions is best for long texts. ALiBi "
-        "was proposed for causal attention, where it works; here it is applied in both directions to show what a bias "
-        "that depends only on the distance |i − j| cannot do: it reads a sentence and its mirror image alike.",
+        en="Sentences of three words show the principle, not which encoding of positions is best for long texts. "
+        "ALiBi was proposed for causal attention, where it works; here it is applied in both directions to show what "
+        "a bias that depends only on the distance |i − j| cannot do: it reads a sentence and its mirror image alike.",
         zh="三个词的句子只说明原理，不能说明长文本用哪种位置编码最好。ALiBi 本来用于因果注意力，在那里没有问题；"
-        "这里把它用在双向注意力上，是为了说明只取决于距离 |i − j| 的偏置做不到什么："
-        "一句话和它的镜像，它读起来完全一样。",
+        "这里把它用在双向注意力上，是为了说明只取决于距离 |i − j| 的偏置做不到什么：一句话和它的镜像，"
+        "它读起来完全一样。",
     )
     thresholds = (
         Threshold(
@@ -188,8 +185,8 @@ class WordOrder(Study):
                 rows=correct,
                 note=either(
                     "A model that cannot see the order gives both orders the same answer: at most one of two is "
-                    "correct. One layer of a causal decoder is not enough: its last position reads the words as a set. "
-                    "In the second layer, each word has already been mixed with those before it.",
+                    "correct. One layer of a causal decoder is not enough: its last position reads the words as a "
+                    "set. In the second layer, each word has already been mixed with those before it.",
                     "看不到词序的模型，对两种词序给出同一个答案，最多对一半。只有一层的因果解码器也不够："
                     "最后一个位置读到的仍然是一组没有顺序的词。到了第二层，每个词已经混入了它前面的词。",
                 ),
