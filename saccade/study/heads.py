@@ -104,7 +104,7 @@ def measure_shares(
         of_sentences = [each[name] for each in weights]
         for kind in KINDS[site]:
             wanted = [
-                wanted_slots(site, kind, *each.shape[1:], linked)
+                wanted_slots(site, kind, each.shape[1], each.shape[2], linked)
                 for each, linked in zip(of_sentences, links, strict=True)
             ]
             hits = hit_shares(of_sentences, wanted)

@@ -49,7 +49,7 @@ def sites_of(name: str) -> list[str]:
 
 def _config(name: str) -> Config:
     sites = sites_of(name)
-    chosen = {f"{site}_attention": name if site in sites else _DOT for site in SITES}
+    chosen: dict[str, Any] = {f"{site}_attention": name if site in sites else _DOT for site in SITES}
     return Config(width=_WIDTH, inner=64, heads=_HEADS, encoder_layers=2, decoder_layers=2, dropout=0.0, **chosen)
 
 

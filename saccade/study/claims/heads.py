@@ -39,6 +39,11 @@ _SITES: Mapping[str, Bilingual] = {
     "decoder": Bilingual(en="decoder's self-attention", zh="解码器自注意力"),
     "cross": Bilingual(en="cross-attention", zh="交叉注意力"),
 }
+_SHORT: Mapping[str, Bilingual] = {
+    "encoder": Bilingual(en="encoder", zh="编码器"),
+    "decoder": Bilingual(en="decoder", zh="解码器"),
+    "cross": Bilingual(en="cross", zh="交叉"),
+}
 _KINDS: Mapping[str, Bilingual] = {
     "previous": Bilingual(en="the word before", zh="前一个词"),
     "same": Bilingual(en="the word itself", zh="这个词本身"),
@@ -170,7 +175,9 @@ class Heads(Study):
         for head in sorted(first["heads"], key=lambda head: head["alone"]):
             kind = max(head["shares"], key=head["shares"].__getitem__)
             share = f"{kinds[kind]}: {head['shares'][kind]:.0%}"
-            rows.append([_name(head), share, "✓" if head["kind"] else "", round(head["alone"] - first["bleu"], 2)])
+            rows.append(
+                [_name(head, either), share, "✓" if head["kind"] else "", round(head["alone"] - first["bleu"], 2)]
+            )
         counts: list[list[Cell]] = [
             [sites[site], kinds[kind], interval_of([_count(run.measured, site, (kind,)) for run in runs]).mean]
             for site in SITES
@@ -187,7 +194,7 @@ class Heads(Study):
             ),
             StudyFigure(
                 title=either("BLEU without one head", "去掉一个头之后的 BLEU"),
-                chart=interval_chart(_alone(runs, sites, either), x="BLEU"),
+                chart=interval_chart(_alone(runs, either), x="BLEU"),
                 note=either(
                     "The head of each site that matters most, and the mean of all heads of the site.",
                     "每处最重要的那个头，以及该处所有头的平均。",
@@ -242,7 +249,7 @@ def _encode(translator: Translator, pairs: Sequence[Pair]) -> Examples:
 def _bleu(translator: Translator, pairs: Sequence[Pair], removed: Sequence[Head] = ()) -> float:
     with without(cast(Vaswani2017, translator.model), removed):
         written = translator.translate([pair.source for pair in pairs], Search(beam=1))
-    return score([each.text for each in written], [pair.target for pair in pairs], metrics=("bleu",))["bleu"]
+    return float(score([each.text for each in written], [pair.target for pair in pairs], metrics=("bleu",))["bleu"])
 
 
 @torch.no_grad()
@@ -301,8 +308,9 @@ def _need_of_cross(measured: Mapping[str, Any]) -> float:
     return float(min(left["encoder"], left["decoder"]) - left["cross"])
 
 
-def _name(head: Mapping[str, Any]) -> str:
-    return f"{head['site']} {head['layer'] + 1}.{head['number'] + 1}"
+def _name(head: Mapping[str, Any], either: Either) -> str:
+    site = _SHORT[head["site"]]
+    return f"{either(site.en, site.zh)} {head['layer'] + 1}.{head['number'] + 1}"
 
 
 def _chart(runs: Runs, sites: Mapping[str, str], either: Either) -> Any:
@@ -319,19 +327,21 @@ def _chart(runs: Runs, sites: Mapping[str, str], either: Either) -> Any:
     )
 
 
-def _alone(runs: Runs, sites: Mapping[str, str], either: Either) -> dict[str, Any]:
+def _alone(runs: Runs, either: Either) -> dict[str, Any]:
     rows = {either("all heads kept", "全部保留"): runs.interval("bleu")}
-    for site in SITES:
+    for site, name in _SHORT.items():
         of_site = [[head["alone"] for head in run.measured["heads"] if head["site"] == site] for run in runs]
-        rows[f"{site}: {either('most', '最重要')}"] = interval_of([min(each) for each in of_site])
-        rows[f"{site}: {either('mean', '平均')}"] = interval_of([sum(each) / len(each) for each in of_site])
+        rows[either(f"{name.en}: most important", f"{name.zh}：最重要的")] = interval_of(
+            [min(each) for each in of_site]
+        )
+        rows[either(f"{name.en}: mean", f"{name.zh}：平均")] = interval_of([sum(each) / len(each) for each in of_site])
     return rows
 
 
 def _heatmap(drawn: Mapping[str, Any], kinds: Mapping[str, str], either: Either) -> StudyHeatmap:
     reads = either(f"{kinds[drawn['kind']]}: {drawn['share']:.0%}", f"{kinds[drawn['kind']]}：{drawn['share']:.0%}")
     return StudyHeatmap(
-        title=f"{_name(drawn)}, {reads}",
+        title=f"{_name(drawn, either)}, {reads}",
         weights=drawn["weights"],
         columns=drawn["columns"],
         rows=drawn["rows"],

@@ -40,8 +40,8 @@ READERS: Mapping[str, Bilingual] = {
     "shaw2018": Bilingual(en="relative keys (Shaw)", zh="相对位置键（Shaw）"),
     "t5": Bilingual(en="relative bias (T5)", zh="相对位置偏置（T5）"),
     "alibi": Bilingual(en="ALiBi, both directions", zh="ALiBi，双向"),
-    "decoder-1": Bilingual(en="decoder, 1 layer, no pos.", zh="解码器，1 层，没有位置"),
-    "decoder-2": Bilingual(en="decoder, 2 layers, no pos.", zh="解码器，2 层，没有位置"),
+    "decoder-1": Bilingual(en="causal decoder, 1 layer", zh="因果解码器，1 层"),
+    "decoder-2": Bilingual(en="causal decoder, 2 layers", zh="因果解码器，2 层"),
 }
 _QUICK = ("none", "sinusoidal", "alibi", "decoder-1", "decoder-2")
 _ENCODERS = ("none", "sinusoidal", "learned", "rotary", "shaw2018", "t5", "alibi")
