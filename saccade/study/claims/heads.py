@@ -164,7 +164,7 @@ class Heads(Study):
                 for head, bleu in zip(heads, alone, strict=True)
             ],
             "curves": curves,
-            "drawn": _draw(translator, shares, tests[-1]) if seed == 1 else [],
+            "drawn": _draw(translator, shares, max(tests, key=lambda pair: len(pair.target))) if seed == 1 else [],
         }
 
     def shown(self, runs: Runs, either: Either) -> Sequence[Shown]:
@@ -187,10 +187,7 @@ class Heads(Study):
             StudyFigure(
                 title=either("BLEU as heads are removed", "逐步去掉注意力头时的 BLEU"),
                 chart=_chart(runs, sites, either),
-                note=either(
-                    "Heads are removed greedily, at all sites or at one alone.",
-                    "贪心地依次去掉：在所有位置，或只在一处。",
-                ),
+                note=either("Greedily, at all sites or at one alone.", "贪心地依次去掉：在所有位置，或只在一处。"),
             ),
             StudyFigure(
                 title=either("BLEU without one head", "去掉一个头之后的 BLEU"),
@@ -272,13 +269,14 @@ def _bleu_without(
 
 
 def _draw(translator: Translator, shares: Mapping[Head, Mapping[str, float]], pair: Pair) -> list[dict[str, Any]]:
-    """The weights of the head with the largest share of each kind, in one sentence"""
+    """The weights of the head of each site that most often reads in one way, in one sentence"""
     weights = _read(translator, pair)
     source, target = translator.segments(pair.source, pair.target)
     sources, targets = [*source.words, "⟨/s⟩"], ["⟨s⟩", *target.words]
     drawn = []
-    for site, kind in (("encoder", "previous"), ("encoder", "next"), ("decoder", "previous"), ("cross", "to write")):
-        head = max((head for head in shares if head.site == site), key=lambda head: shares[head][kind])
+    for site in SITES:
+        of_site = [(head, kind) for head in shares if head.site == site for kind in KINDS[site]]
+        head, kind = max(of_site, key=lambda each: shares[each[0]][each[1]])
         rows = weights[head.attention][head.number]
         drawn.append(
             {**head._asdict(), "kind": kind, "share": shares[head][kind]}
@@ -290,7 +288,7 @@ def _draw(translator: Translator, shares: Mapping[Head, Mapping[str, float]], pa
 
 def _share_removable(measured: Mapping[str, Any]) -> float:
     heads = measured["heads"]
-    return 100 * sum(measured["bleu"] - head["alone"] <= 1 for head in heads) / len(heads)
+    return 100 * float(sum(measured["bleu"] - head["alone"] <= 1 for head in heads)) / len(heads)
 
 
 def _loss_without_share(measured: Mapping[str, Any]) -> float:
@@ -345,5 +343,7 @@ def _heatmap(drawn: Mapping[str, Any], kinds: Mapping[str, str], either: Either)
         weights=drawn["weights"],
         columns=drawn["columns"],
         rows=drawn["rows"],
-        note=either("The head of this site that reads so most often, seed 1.", "该处最常这样读的头，随机种子 1。"),
+        note=either(
+            "The head of this site that most often reads in one way, seed 1.", "该处读法最固定的头，随机种子 1。"
+        ),
     )

@@ -20,14 +20,14 @@ _QUICK = replace(_WHOLE, encoder_layers=1, decoder_layers=1)
 VARIANTS: Mapping[str, tuple[Bilingual, Mapping[str, Any]]] = {
     "whole": (Bilingual(en="whole model", zh="完整模型"), {}),
     "no positions": (Bilingual(en="no positions", zh="去掉位置编码"), {"positions": "none"}),
-    "learned positions": (Bilingual(en="learned positions", zh="换成学出的位置向量"), {"positions": "learned"}),
+    "learned positions": (Bilingual(en="learned positions", zh="换成可学习的位置编码"), {"positions": "learned"}),
     "rotary positions": (Bilingual(en="rotary positions", zh="换成旋转位置编码"), {"positions": "rotary"}),
     "one head": (Bilingual(en="one head", zh="只用 1 个头"), {"heads": 1}),
     "eight heads": (Bilingual(en="eight heads", zh="用 8 个头"), {"heads": 8}),
     "no residual": (Bilingual(en="no residual", zh="去掉残差连接"), {"residual": False}),
     "no norm": (Bilingual(en="no norm", zh="去掉层归一化"), {"norm_kind": "none"}),
     "RMS norm": (Bilingual(en="RMSNorm", zh="换成 RMSNorm"), {"norm_kind": "rms"}),
-    "post-norm": (Bilingual(en="norm after the sum", zh="归一化放在相加之后"), {"norm": "post"}),
+    "post-norm": (Bilingual(en="norm after the sum", zh="归一化放在相加之后（post-norm）"), {"norm": "post"}),
     "no feed-forward": (Bilingual(en="no feed-forward", zh="去掉前馈网络"), {"feed_forward": "none"}),
     "convolution": (Bilingual(en="convolution, 3 wide", zh="前馈网络换成宽 3 的卷积"), {"feed_forward": "convolution"}),
     "gated": (Bilingual(en="gated feed-forward", zh="换成门控前馈网络"), {"feed_forward": "gated"}),
@@ -64,9 +64,9 @@ class TransformerAblation(Study):
         "test whether each is needed; the feed-forward network, which the paper describes as two convolutions of "
         "width 1, can also be a wider one.",
         zh="论文中每一层都由注意力、前馈网络、残差连接和层归一化组成，输入上再加位置编码。论文自己的消融实验（表 3，"
-        "英译德）改变了头数和位置编码：只用一个头，比最好的头数低 0.9 BLEU；学出的位置向量与正弦位置编码几乎没有差别。"
-        "论文没有去掉过残差、归一化或前馈网络。这里检验它们是否都不可缺少。论文把前馈网络看作两个宽度为 1 的卷积，"
-        "所以也可以换成更宽的卷积。",
+        "英译德）改变了头数和位置编码：只用一个头，比最好的头数低 0.9 BLEU；"
+        "可学习的位置编码与正弦位置编码几乎没有差别。论文没有去掉过残差、归一化或前馈网络。"
+        "这里检验它们是否都不可缺少。论文把前馈网络看作两个宽度为 1 的卷积，所以也可以换成更宽的卷积。",
     )
     method = Bilingual(
         en=f"Small Transformers ({_WHOLE.encoder_layers} + {_WHOLE.decoder_layers} layers, width {_WHOLE.width}, "
@@ -77,10 +77,10 @@ class TransformerAblation(Study):
         "be compared. Measured: the share of 500 unseen numbers that greedy search writes without an error, in "
         "percent.",
         zh=f"小型 Transformer（编码器和解码器各 {_WHOLE.encoder_layers} 层，宽 {_WHOLE.width}，{_WHOLE.heads} 个头，"
-        f"先归一化）学习用汉字写 {_DIGITS[0]} 到 {_DIGITS[1]} 位的数：1005 → 一千零五。一个数字怎么写取决于它的位置，"
-        "零怎么写还取决于它的邻居。每种变体只改 `vaswani2017` 的一个选项，更新次数、训练数据和随机种子都相同。"
-        f"更新只有 {_UPDATES} 次，完整模型也还会出错：如果都达到 100 %，就无从比较了。测量：500 个没见过的数中，"
-        "贪心搜索写得完全正确的百分比。",
+        f"每个函数之前归一化）学习用汉字写 {_DIGITS[0]} 到 {_DIGITS[1]} 位的数：1005 → 一千零五。"
+        "一个数字怎么写取决于它的位置，零怎么写还取决于它的邻居。每种变体只改 `vaswani2017` 的一个选项，更新次数、"
+        f"训练数据和随机种子都相同。更新只有 {_UPDATES} 次，完整模型也还会出错：如果都达到 100 %，就无从比较了。测量："
+        "500 个没见过的数中，贪心搜索写得完全正确的百分比。",
     )
     limits = Bilingual(
         en="A rule learnt by a small model in a few hundred updates is not translation: a part that does not matter "
@@ -103,7 +103,7 @@ class TransformerAblation(Study):
         Threshold(
             text=Bilingual(
                 en="learned positions differ from sinusoidal ones by at most 5 points",
-                zh="学出的位置向量与正弦位置编码最多相差 5 个百分点",
+                zh="可学习的位置编码与正弦位置编码最多相差 5 个百分点",
             ),
             value=lambda runs: [abs(points) for points in _loss_of("learned positions")(runs)],
             most=5,

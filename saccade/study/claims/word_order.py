@@ -35,7 +35,7 @@ QUESTIONS: Mapping[str, Bilingual] = {
 READERS: Mapping[str, Bilingual] = {
     "none": Bilingual(en="no positions", zh="没有位置"),
     "sinusoidal": Bilingual(en="sinusoidal positions", zh="正弦位置编码"),
-    "learned": Bilingual(en="learned positions", zh="学出的位置向量"),
+    "learned": Bilingual(en="learned positions", zh="可学习的位置编码"),
     "rotary": Bilingual(en="rotary positions", zh="旋转位置编码"),
     "shaw2018": Bilingual(en="relative keys (Shaw)", zh="相对位置键（Shaw）"),
     "t5": Bilingual(en="relative bias (T5)", zh="相对位置偏置（T5）"),
