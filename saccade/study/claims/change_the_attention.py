@@ -153,7 +153,7 @@ class ChangeTheAttention(Study):
         torch.manual_seed(seed)
         model = Vaswani2017(_config(settings["attention"]), *sizes)
         ratio = _time_ratio(model, Vaswani2017(_config(_DOT), *sizes), train, repetitions=2 if quick else 7)
-        train_on_examples(model, train, updates=40 if quick else 300, seed=seed)
+        train_on_examples(model, train, updates=40 if quick else 250, seed=seed)
         return {
             "correct": share_correct(model, test),
             "parameters": sum(parameter.numel() for parameter in model.parameters()),
