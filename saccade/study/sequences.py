@@ -1,6 +1,6 @@
 """Many small Transformers on one task: pairs of token sequences as tensors, without files, vocabularies or a search."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -14,6 +14,7 @@ from saccade.tasks import task
 from saccade.text import BOS, EOS, PAD
 
 _SPECIAL = 4  # ids before the first token's
+_ROWS, _RATE = 32, 5e-3  # pairs per update, and the highest learning rate
 TokenPair = tuple[Sequence[str], Sequence[str]]
 
 
@@ -76,9 +77,25 @@ def loss_of_examples(model: nn.Module, examples: tuple[Tensor, ...]) -> Tensor:
 
 
 def train_on_examples(
-    model: Seq2Seq[Any, Any], examples: Examples, *, updates: int, seed: int, rows: int = 32, lr: float = 5e-3
+    model: Seq2Seq[Any, Any],
+    examples: Examples,
+    *,
+    updates: int,
+    seed: int,
+    observe: Callable[[int], None] | None = None,
+    every: int | None = None,
 ) -> None:
-    train_on_tensors(model, loss_of_examples, tuple(examples), rows=rows, updates=updates, seed=seed, lr=lr)
+    train_on_tensors(
+        model,
+        loss_of_examples,
+        tuple(examples),
+        rows=_ROWS,
+        updates=updates,
+        seed=seed,
+        lr=_RATE,
+        observe=observe,
+        every=every,
+    )
 
 
 @torch.no_grad()

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 import torch
 from torch import Tensor
 
@@ -50,5 +49,10 @@ def test_a_small_model_learns_pairs_by_heart() -> None:
     config = Config(width=16, inner=16, heads=2, encoder_layers=1, decoder_layers=1, dropout=0.0)
     model = Vaswani2017(config, 6, 7)
     assert share_correct(model, examples) < 100
-    train_on_examples(model, examples, updates=120, seed=1)
-    assert share_correct(model, examples) == pytest.approx(100)
+    curve: dict[int, float] = {}
+
+    def observe(updates: int) -> None:
+        curve[updates] = share_correct(model, examples)
+
+    train_on_examples(model, examples, updates=120, seed=1, observe=observe, every=50)
+    assert list(curve) == [50, 100, 120] and curve[120] == share_correct(model, examples) == 100

@@ -16,7 +16,7 @@ from saccade.study.sequences import Examples, loss_of_examples, number_examples,
 from saccade.study.study import Cell, Either, Runs, Shown, Study, StudyFigure, StudyTable, Threshold
 
 _WIDTH, _HEADS = 32, 4
-_DIGITS = (2, 6)
+_DIGITS = (2, 5)
 _DOT = "vaswani2017"
 SITES: Mapping[str, Bilingual] = {
     "encoder": Bilingual(en="encoder", zh="编码器"),
