@@ -14,7 +14,7 @@ as much as the input, each norm would then shrink the residual stream, and the l
 `first_weights` chooses one of the two.
 
 Options beyond the paper: RMSNorm, gated or convolutional feed-forward networks, learned or rotary positions, stochastic
-depth (Huang 2016), and no residuals or norms, to see what they contribute.
+depth (Huang 2016), and no feed-forward networks, residuals or norms, to see what they contribute.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,6 @@ from saccade.layers.embedding import Embeddings, Tie
 from saccade.layers.transformer_block import (
     Biased,
     FeedForward,
-    FeedForwardKind,
     Function,
     NormKind,
     NormPlace,
@@ -61,7 +60,7 @@ class Config(Checked):
     residual: bool = True  # add the input of each function to its output
     positions: PositionKind = "sinusoidal"  # encoding of positions
     longest: Length = 1024  # number of learned positions
-    feed_forward: FeedForwardKind = "relu"  # kind of feed-forward network
+    feed_forward: Literal["relu", "gelu", "gated", "convolution", "none"] = "relu"  # kind of feed-forward network
     kernel: Kernel = 3  # kernel width of a convolutional feed-forward network
     dropout: Share = 0.1  # dropout rate
     attention_dropout: Share = 0.0  # dropout rate of the attention weights
@@ -91,15 +90,16 @@ class EncoderLayer(nn.Module):
         super().__init__()
         self.attention = _site(config.encoder_attention, config)
         self.feed_forward = _feed_forward(config)
-        self.around = nn.ModuleList(_sublayer(config) for _ in range(2))
+        self.around = nn.ModuleList(_sublayer(config) for _ in range(1 if self.feed_forward is None else 2))
 
     def forward(self, inputs: Sum, readable: Tensor) -> Sum:
         def attend(x: Tensor) -> Tensor:
             read: Tensor = self.attention.output(attend_itself(self.attention.attention, x, readable))
             return read
 
-        inputs = self.around[0](inputs, attend)
-        outputs: Sum = self.around[1](inputs, lambda x: self.feed_forward.without_bias(x, readable))
+        outputs: Sum = self.around[0](inputs, attend)
+        if (feed_forward := self.feed_forward) is not None:
+            outputs = self.around[1](outputs, lambda x: feed_forward.without_bias(x, readable))
         return outputs
 
 
@@ -111,7 +111,7 @@ class DecoderLayer(nn.Module):
         self.attention = _site(config.decoder_attention, config, causal=True)
         self.cross = _site(config.cross_attention, config, cross=True)
         self.feed_forward = _feed_forward(config, causal=True)
-        self.around = nn.ModuleList(_sublayer(config) for _ in range(3))
+        self.around = nn.ModuleList(_sublayer(config) for _ in range(2 if self.feed_forward is None else 3))
 
     def forward(
         self, inputs: Sum, memory: Memory, at: Tensor | None = None, moving: LayerMoving | None = None
@@ -134,13 +134,16 @@ class DecoderLayer(nn.Module):
 
         def transform(x: Tensor) -> Biased:
             nonlocal recent
+            assert self.feed_forward is not None
             before = None if moving is None else moving.recent
             if before is not None:
                 recent = torch.cat([before, x], 1)[:, 1:]
             return self.feed_forward.without_bias(x, before=before)
 
         outputs = inputs
-        functions: tuple[Function, ...] = (attend, attend_source, transform)
+        functions: list[Function] = [attend, attend_source]
+        if self.feed_forward is not None:
+            functions.append(transform)
         for around, function in zip(self.around, functions, strict=True):
             outputs = around(outputs, function)
         return outputs, None if past is None else LayerMoving(past, cross_history, recent)
@@ -239,7 +242,7 @@ def _draw_weights(linear: nn.Linear, kind: Literal["xavier", "small"]) -> None:
 
 def _empty_cache(layer: DecoderLayer, encoded: Tensor) -> LayerMoving:
     """Before the first token: an empty cache, one row per sentence."""
-    remembers = layer.feed_forward.remembers
+    remembers = 0 if layer.feed_forward is None else layer.feed_forward.remembers
     recent = encoded.new_zeros(encoded.shape[0], remembers, encoded.shape[-1]) if remembers else None
     return LayerMoving(empty_past(layer.attention, encoded), None, recent)
 
@@ -266,7 +269,9 @@ def _sublayer(config: Config) -> Sublayer:
     )
 
 
-def _feed_forward(config: Config, *, causal: bool = False) -> FeedForward:
+def _feed_forward(config: Config, *, causal: bool = False) -> FeedForward | None:
+    if config.feed_forward == "none":
+        return None
     return FeedForward(
         config.width,
         config.inner,

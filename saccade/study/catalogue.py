@@ -22,8 +22,12 @@ STUDIES: Mapping[str, str] = {
     "scores-and-windows": "scores_and_windows",
     "scale": "scale",
     "kernel-regression": "kernel_regression",
+    "word-order": "word_order",
     "complexity": "complexity",
     "parallel": "parallel",
+    "transformer-ablation": "transformer_ablation",
+    "heads": "heads",
+    "change-the-attention": "change_the_attention",
     "data-growth": "data_growth",
 }
 

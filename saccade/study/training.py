@@ -57,10 +57,20 @@ Loss = Callable[[nn.Module, tuple[Tensor, ...]], Tensor]
 
 
 def train_on_tensors(
-    model: nn.Module, loss: Loss, tensors: tuple[Tensor, ...], *, rows: int, updates: int, seed: int, lr: float = 3e-3
+    model: nn.Module,
+    loss: Loss,
+    tensors: tuple[Tensor, ...],
+    *,
+    rows: int,
+    updates: int,
+    seed: int,
+    lr: float = 3e-3,
+    observe: Callable[[int], None] | None = None,
+    every: int | None = None,
 ) -> nn.Module:
     """Train any module on rows of tensors, and return it. `loss(model, rows of the tensors)` is summed over the rows;
-    the rows are shuffled in every epoch."""
+    the rows are shuffled in every epoch. `observe` is called with the number of updates so far, after `every` so many
+    of them."""
 
     class TensorLearner(Learner[TensorBatch]):
         name, judge, is_likelihood = "study", Judge("loss", "loss", higher_is_better=False), False
@@ -85,7 +95,7 @@ def train_on_tensors(
         smoothing=0.0,
         weight_decay=0.0,
         max_steps=updates,
-        check_every=updates,
+        check_every=every or updates,
         tokens=rows,
         judge="loss",
         device="cpu",
@@ -94,7 +104,8 @@ def train_on_tensors(
     )
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "model"
-        _check(train_learner(lambda _: TensorLearner(), training, out, log=SilentLog(out)))
+        watch = None if observe is None else lambda state, _: observe(state.step)
+        _check(train_learner(lambda _: TensorLearner(), training, out, log=SilentLog(out), observe=watch))
     return model.eval()
 
 

@@ -178,7 +178,8 @@ def _cases() -> list[Case]:
         *({"norm": place, "norm_kind": kind} for place in ("pre", "post") for kind in ("layer", "rms", "none")),
         *({"positions": positions} for positions in ("learned", "rotary", "none")),
         {"positions": "learned", "longest": 3},  # shorter than the sentences
-        *({"feed_forward": kind} for kind in ("gelu", "gated", "convolution")),
+        *({"feed_forward": kind} for kind in ("gelu", "gated", "convolution", "none")),
+        {"feed_forward": "none", "norm": "post"},
         {"feed_forward": "convolution", "norm": "post", "kernel": 4},
         {"feed_forward": "convolution", "kernel": 1},
         {"stochastic_depth": 0.5},  # in training alone

@@ -43,6 +43,7 @@ REFUSED = {  # by what stands in the name of a case; the first decides
     "residual=False": "always adds",
     "norm_kind=none": "always normalises",
     "feed_forward=convolution": "only linear",
+    "feed_forward=none": "always computes a feed-forward network",
     "positions=rotary": None,
     "cross_attention=su2021": "self-attention only",
     "attention=su2021": "either rotary positions or added ones",

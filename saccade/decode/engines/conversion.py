@@ -30,6 +30,8 @@ def why_not_exported(model: Seq2Seq[Any, Any]) -> str | None:
         return "norm_kind = 'none': CTranslate2 always normalises"
     if config.feed_forward == "convolution":
         return "feed_forward = 'convolution': CTranslate2 has only linear feed-forward layers"
+    if config.feed_forward == "none":
+        return "feed_forward = 'none': CTranslate2 always computes a feed-forward network"
     if any(parameter.dtype != torch.float32 for parameter in model.parameters()):
         return "its weights are not float32"
     for name, module in model.named_modules():
@@ -130,6 +132,7 @@ def _set_layer(spec: Any, layer: EncoderLayer | DecoderLayer) -> None:
         _set_linear(spec.attention.linear[1], cross.of_keys, cross.of_values)
         _set_linear(spec.attention.linear[2], cross.of_output)
         parts.append(spec.attention)
+    assert layer.feed_forward is not None
     _set_feed_forward(spec.ffn, layer.feed_forward)
     for part, around in zip([*parts, spec.ffn], layer.around, strict=True):
         _set_norm(part.layer_norm, around.norm)
