@@ -233,7 +233,9 @@ class Alignment(Study):
             _table(runs, names, either),
             StudyFigure(
                 title=either("BLEU does not tell how a model aligns", "BLEU 看不出对齐的好坏"),
-                chart=scatter_chart(spots, x=either("AER of each head and step", "各个头和步的 AER"), y="BLEU"),
+                chart=scatter_chart(
+                    spots, x=either("AER of each head and step", "各个头和步的 AER"), y="BLEU", either=either
+                ),
                 note=either(
                     "One point per seed, head and step: the step that writes a word, and the next one.",
                     "每个随机种子、每个头、每一步一个点：写出该词的那一步，以及下一步。",

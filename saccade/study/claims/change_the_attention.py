@@ -176,6 +176,7 @@ class ChangeTheAttention(Study):
                 chart=interval_chart(
                     {name: runs.interval("correct", attention=name) for name in ranked},
                     x=either("numbers without an error (%)", "完全正确的数（%）"),
+                    either=either,
                 ),
             ),
             StudyTable(

@@ -241,11 +241,11 @@ class Complexity(Study):
             ),
             StudyFigure(
                 title=either("Time, forward and backward", "前向加反向的时间"),
-                chart=line_chart(labels, times, x="n", y=either("milliseconds", "毫秒"), powers=True),
+                chart=line_chart(labels, times, x="n", y=either("milliseconds", "毫秒"), powers=True, either=either),
             ),
             StudyFigure(
                 title=either("Peak memory", "内存峰值"),
-                chart=line_chart(labels, memory, x="n", y="MB", powers=True),
+                chart=line_chart(labels, memory, x="n", y="MB", powers=True, either=either),
             ),
         )
 

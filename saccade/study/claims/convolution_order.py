@@ -141,7 +141,11 @@ class ConvolutionOrder(Study):
             StudyFigure(
                 title=either("By the number of letters", "按字母数"),
                 chart=line_chart(
-                    lengths, lines, x=either("letters", "字母数"), y=either("right sequences, in %", "写对的序列（%）")
+                    lengths,
+                    lines,
+                    x=either("letters", "字母数"),
+                    y=either("right sequences, in %", "写对的序列（%）"),
+                    either=either,
                 ),
                 note=either(
                     "When it copies, a bag of words knows which letters to write, and has to guess their order.",

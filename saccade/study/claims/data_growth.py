@@ -131,7 +131,7 @@ class DataGrowth(Study):
             *(
                 StudyFigure(
                     title=either(f"{title} by the number of pairs", f"{title} 与句对数"),
-                    chart=line_chart(labels, lines[metric], x=x, y=title),
+                    chart=line_chart(labels, lines[metric], x=x, y=title, either=either),
                     note=either("Bands are 95 % intervals over the seeds.", "色带是各随机种子的 95% 区间。"),
                 )
                 for metric, title in (("bleu", "BLEU"), ("chrf", "chrF"))

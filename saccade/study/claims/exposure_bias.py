@@ -283,6 +283,7 @@ class ExposureBias(Study):
                     by_position,
                     x=either("position in the target", "目标句中的位置"),
                     y=either("right (%)", "正确率（%）"),
+                    either=either,
                 ),
             ),
             StudyFigure(
@@ -292,6 +293,7 @@ class ExposureBias(Study):
                     costs,
                     x=either("tokens after the mistake", "错误之后的第几个词"),
                     y=either("points lost", "降低的百分点"),
+                    either=either,
                 ),
                 note=either(
                     "The third word is replaced by the model's likeliest wrong word.",

@@ -132,7 +132,7 @@ class FixedVector(Study):
         return (
             StudyFigure(
                 title=either("Letters that a linear classifier reads from the vector", "线性分类器从向量里读出的字母"),
-                chart=line_chart(places, lines["read"], x=x, y=y),
+                chart=line_chart(places, lines["read"], x=x, y=y, either=either),
                 note=either(
                     f"Guessing gives {100 / _LETTER_COUNT:.1f} %. From the state at each letter of 12, "
                     f"{runs.mean('from_states', data='letters'):.1f} % are right.",
@@ -142,7 +142,7 @@ class FixedVector(Study):
             ),
             StudyFigure(
                 title=either("Letters that the decoder writes", "解码器写出的字母"),
-                chart=line_chart(places, lines["written"], x=x, y=y),
+                chart=line_chart(places, lines["written"], x=x, y=y, either=either),
                 note=either(
                     "It reads more than a linear classifier, and loses its way once a letter is wrong.",
                     "解码器读到的比线性分类器多；但只要写错一个字母，后面也容易跟着错。",
@@ -151,7 +151,10 @@ class FixedVector(Study):
             StudyFigure(
                 title=either("Vectors of sentences in two dimensions", "二维平面上的句子向量"),
                 chart=scatter_chart(
-                    groups, x=either("first component", "第一主成分"), y=either("second component", "第二主成分")
+                    groups,
+                    x=either("first component", "第一主成分"),
+                    y=either("second component", "第二主成分"),
+                    either=either,
                 ),
                 note=either(
                     "The two directions of the largest variance (PCA) of these sixteen vectors. Seed 1.",

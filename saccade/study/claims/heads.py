@@ -191,7 +191,7 @@ class Heads(Study):
             ),
             StudyFigure(
                 title=either("BLEU without one head", "去掉一个头之后的 BLEU"),
-                chart=interval_chart(_alone(runs, either), x="BLEU"),
+                chart=interval_chart(_alone(runs, either), x="BLEU", either=either),
                 note=either(
                     "The head of each site that matters most, and the mean of all heads of the site.",
                     "每处最重要的那个头，以及该处所有头的平均。",
@@ -322,6 +322,7 @@ def _chart(runs: Runs, sites: Mapping[str, str], either: Either) -> Any:
         lines,
         x=either("heads removed", "去掉的头数"),
         y="BLEU",
+        either=either,
     )
 
 

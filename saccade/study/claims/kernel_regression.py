@@ -130,7 +130,7 @@ class KernelRegression(Study):
         return (
             StudyFigure(
                 title=either("Predictions at new places", "在新位置上的预测"),
-                chart=line_chart(labels, lines, x="x", y="y"),
+                chart=line_chart(labels, lines, x="x", y="y", either=either),
                 note=either(
                     f"Seed 1. The learned width is {width:.2f} on average.",
                     f"随机种子 1。学出的宽度平均为 {width:.2f}。",

@@ -162,7 +162,7 @@ class Parallel(Study):
             ),
             StudyFigure(
                 title=either("Time of one update", "一次更新的时间"),
-                chart=line_chart(labels, times, x=x, y=either("milliseconds", "毫秒"), powers=True),
+                chart=line_chart(labels, times, x=x, y=either("milliseconds", "毫秒"), powers=True, either=either),
                 note=either(
                     "One sentence pair, one CPU thread; the lengths double from mark to mark, and time has powers of "
                     "ten.",
@@ -171,7 +171,9 @@ class Parallel(Study):
             ),
             StudyFigure(
                 title=either("Dependent operations", "前后相继的运算"),
-                chart=line_chart(labels, chains, x=x, y=either("operations in a row", "相继的运算数"), powers=True),
+                chart=line_chart(
+                    labels, chains, x=x, y=either("operations in a row", "相继的运算数"), powers=True, either=either
+                ),
             ),
         )
 

@@ -135,6 +135,7 @@ class Reversal(Study):
                     lines,
                     x=either("place in the target", "在译文中的位置"),
                     y=either("loss (−ln p)", "损失（−ln p）"),
+                    either=either,
                 ),
                 note=either(
                     f"Sequences of {_PLACES} letters; the letters before are given. Means over the seeds.",

@@ -223,7 +223,7 @@ class Scale(Study):
             lines = {
                 names[name]: [runs.interval(measured, score=name, width=width) for width in widths] for name in SCORES
             }
-            return line_chart(labels, lines, x=either("width d", "宽度 d"), y=y)
+            return line_chart(labels, lines, x=either("width d", "宽度 d"), y=y, either=either)
 
         rows: list[list[Cell]] = [
             [

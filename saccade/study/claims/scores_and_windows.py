@@ -260,6 +260,7 @@ class ScoresAndWindows(Study):
                 x=either("source positions", "源句的位置数"),
                 y=y,
                 powers=True,
+                either=either,
             )
             return StudyFigure(title=f"{y}{either(': ', '：')}{ways[way]}", chart=chart)
 
@@ -271,7 +272,7 @@ class ScoresAndWindows(Study):
             ),
             StudyFigure(
                 title=either("BLEU and AER of each score", "各打分函数的 BLEU 与 AER"),
-                chart=scatter_chart(spots, x="AER", y="BLEU"),
+                chart=scatter_chart(spots, x="AER", y="BLEU", either=either),
             ),
             _cost_table(runs, ways, either),
             *(

@@ -162,6 +162,7 @@ class TransformerAblation(Study):
                 chart=interval_chart(
                     {names[variant]: runs.interval("correct", variant=variant) for variant in VARIANTS},
                     x=either("numbers without an error (%)", "完全正确的数（%）"),
+                    either=either,
                 ),
             ),
             StudyFigure(
@@ -171,6 +172,7 @@ class TransformerAblation(Study):
                     {names[variant]: _mean_learning(runs, variant) for variant in _DRAWN},
                     x=either("updates", "更新次数"),
                     y=either("numbers without an error (%)", "完全正确的数（%）"),
+                    either=either,
                 ),
                 note=either(
                     "Means over the seeds. Some parts matter for how fast the model learns more than for what it "

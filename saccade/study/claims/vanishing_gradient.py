@@ -193,12 +193,12 @@ class VanishingGradient(Study):
         return (
             StudyFigure(
                 title=either("The gradient before training", "训练前的梯度"),
-                chart=line_chart(labels, norms["before"], x=x, y=y, powers=True),
+                chart=line_chart(labels, norms["before"], x=x, y=y, powers=True, either=either),
                 note=either("Means over the seeds.", "各随机种子的平均值。"),
             ),
             StudyFigure(
                 title=either("The gradient after training", "训练后的梯度"),
-                chart=line_chart(labels, norms["after"], x=x, y=y, powers=True),
+                chart=line_chart(labels, norms["after"], x=x, y=y, powers=True, either=either),
                 note=either(
                     f"Of the models trained with a gap of {longest}.", f"在间隔为 {longest} 的数据上训练的模型。"
                 ),
@@ -206,7 +206,11 @@ class VanishingGradient(Study):
             StudyFigure(
                 title=either("Remembering the first symbol", "记住第一个符号"),
                 chart=line_chart(
-                    [str(gap) for gap in gaps], right, x=either("gap", "间隔"), y=either("% right", "正确率（%）")
+                    [str(gap) for gap in gaps],
+                    right,
+                    x=either("gap", "间隔"),
+                    y=either("% right", "正确率（%）"),
+                    either=either,
                 ),
                 note=either(f"Guessing gives {100 / _FIRST:g} %.", f"随机猜测的正确率是 {100 / _FIRST:g} %。"),
             ),

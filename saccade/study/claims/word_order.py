@@ -177,6 +177,7 @@ class WordOrder(Study):
                 chart=interval_chart(
                     {names[reader]: runs.interval("correct", reader=reader, question="order") for reader in names},
                     x=either("correct answers about order (%)", "与词序有关的问题答对的比例（%）"),
+                    either=either,
                 ),
             ),
             StudyTable(
