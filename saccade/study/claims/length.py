@@ -21,6 +21,8 @@ MODELS: Mapping[str, Mapping[str, Any]] = {
 }
 UPDATES: Mapping[str, int] = {"fixed": 1500, "attention": 1000}
 TOKENS: Mapping[str, int] = {"fixed": 1400, "attention": 900}  # of a batch
+QUICK_UPDATES: Mapping[str, int] = {"fixed": 700, "attention": 500}
+QUICK_TOKENS: Mapping[str, int] = {"fixed": 900, "attention": 600}
 SYSTEMS: Mapping[str, Bilingual] = {
     "fixed": Bilingual(en="one fixed vector", zh="一个固定向量"),
     "attention": Bilingual(en="attention", zh="注意力"),
@@ -93,13 +95,13 @@ class LengthBottleneck(Study):
         system = settings["system"]
         translator = train_translator(
             MODELS[system],
-            {"pairs": f"task:{_TASK}", "words": list(_TRAINED), "count": 5000 if quick else 30_000},
-            updates=UPDATES[system] // (12 if quick else 1),
+            {"pairs": f"task:{_TASK}", "words": list(_TRAINED), "count": 10_000 if quick else 30_000},
+            updates=(QUICK_UPDATES if quick else UPDATES)[system],
             seed=seed,
-            train_settings={"tokens": TOKENS[system] // (3 if quick else 1)},
+            train_settings={"tokens": QUICK_TOKENS[system], "lr": 1e-2} if quick else {"tokens": TOKENS[system]},
         )
         ranges = [(last + 1, edge) for last, edge in pairwise(_EDGES)]
-        count = 15 if quick else 80
+        count = 40 if quick else 80
         pairs = [pair for words in ranges for pair in task(_TASK).pairs(count, seed=1, split="test", words=words)]
         sources = [pair.source for pair in pairs]
         written = [translation.text for translation in translator.translate(sources)]

@@ -102,12 +102,12 @@ class WordByWord(Study):
     def measure(self, settings: Mapping[str, Any], seed: int, *, quick: bool) -> Mapping[str, Any]:
         translator = train_translator(
             MODELS[settings["system"]],
-            {"pairs": f"task:{_TASK}", "words": list(_WORDS), "count": 5000 if quick else 30_000},
-            updates=100 if quick else 1500,
+            {"pairs": f"task:{_TASK}", "words": list(_WORDS), "count": 10_000 if quick else 30_000},
+            updates=500 if quick else 1500,
             seed=seed,
             train_settings={"tokens": 800},
         )
-        pairs = list(task(_TASK).pairs(60 if quick else _JUDGED, seed=1, split="test", words=_WORDS))
+        pairs = list(task(_TASK).pairs(100 if quick else _JUDGED, seed=1, split="test", words=_WORDS))
         written = translator.translate([*EXAMPLES, *(pair.source for pair in pairs)])
         judged = [translation.text for translation in written[len(EXAMPLES) :]]
         helfen = written[len(EXAMPLES) - 1]
