@@ -41,6 +41,7 @@ MODELS: Mapping[str, Bilingual] = {
     "transformer": Bilingual(en="Transformer", zh="Transformer"),
 }
 _CONTEXTUAL = ("lstm", "transformer")
+_RATES = {"lstm": 1e-2, "transformer": 3e-3}  # of learning, with which both reach the same loss
 
 
 class Polysemy(Study):
@@ -255,7 +256,13 @@ def _train_language_model(name: str, corpus: Sequence[Sentence], seed: int, *, u
     model = build_model("elman1990" if name == "lstm" else "radford2018", config, size, size)
     batch = _batch(ids, corpus)
     return train_on_tensors(
-        model, _prediction_loss, (batch.target_in, batch.target_out), rows=64, updates=updates, seed=seed
+        model,
+        _prediction_loss,
+        (batch.target_in, batch.target_out),
+        rows=64,
+        updates=updates,
+        seed=seed,
+        lr=_RATES[name],
     ), ids
 
 
