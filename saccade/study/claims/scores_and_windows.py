@@ -19,7 +19,7 @@ from saccade.study.study import Cell, Either, Runs, Shown, Study, StudyFigure, S
 from saccade.study.training import train_translator
 from saccade.tasks import Pair, task
 
-_TASK, _LENGTHS, _JUDGED, _UPDATES = "phrasebook-en-fr", (3, 8), 200, 450
+_TASK, _LENGTHS, _JUDGED, _UPDATES = "phrasebook-en-fr", (3, 8), 200, 550
 _RADIUS = 2  # D of the trained models; their sources have at most 9 positions, with the end symbol
 
 # The recipes of this study name these, since the named attentions have the paper's D = 10.
