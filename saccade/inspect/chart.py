@@ -179,9 +179,11 @@ def scatter_chart(groups: Mapping[str, Sequence[Spot]], *, x: str, y: str, eithe
     """Draw the points of each group with the marker of the group."""
     points = [point for group in groups.values() for point in group]
     floor, right = _HEIGHT - _BOTTOM, _WIDTH - _RIGHT
-    _, across = _scale([point.x for point in points], _LEFT, right)
-    _, height = _scale([point.y for point in points], floor, _TOP)
+    columns, across = _scale([point.x for point in points], _LEFT, right)
+    rows, height = _scale([point.y for point in points], floor, _TOP)
     parts = [*_axes(y), f'<text class="mid" x="{(_LEFT + right) / 2:.1f}" y="{_HEIGHT - 8}">{escaped(x)}</text>']
+    parts += [f'<text class="mid" x="{across(tick):.1f}" y="{floor + 18}">{tick:g}</text>' for tick in columns]
+    parts += [f'<text class="end" x="{_LEFT - 8}" y="{height(tick):.1f}" dy=".35em">{tick:g}</text>' for tick in rows]
     for index, (name, group) in enumerate(groups.items()):
         style = index % len(_MARKERS)
         dots = "".join(

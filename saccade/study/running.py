@@ -117,7 +117,7 @@ class _PendingStudy:
             quick=self.plan.quick,
             runs=Runs([MeasuredTrial(run["settings"], run["seed"], run["measured"]) for run in saved]),
             seconds=sum(run["seconds"] for run in saved),
-            provenance=provenance(),
+            provenance=provenance(command=f"saccade study {self.plan.study.name}{' --quick' * self.plan.quick}"),
         )
         result.save(self.folder / RESULT)
         return result

@@ -263,7 +263,11 @@ def _table(runs: Runs, names: Mapping[str, str], either: Either) -> StudyTable:
     for system in _MODELS:
         for reading, text in readings.items():
             rows.append(
-                [f"{names[system]}: {text}", runs.mean("bleu", system=system), runs.mean(reading, system=system)]
+                [
+                    f"{names[system]}{either(': ', '：')}{text}",
+                    runs.mean("bleu", system=system),
+                    runs.mean(reading, system=system),
+                ]
             )
     return StudyTable(
         title=either("Alignment error rates", "对齐错误率"),
@@ -279,7 +283,7 @@ def _table(runs: Runs, names: Mapping[str, str], either: Either) -> StudyTable:
 def _heatmap(trial: MeasuredTrial, system: str, either: Either) -> StudyHeatmap:
     sentence = trial.measured["sentence"]
     return StudyHeatmap(
-        title=either(f"Weights of {system}", f"{system} 的权重"),
+        title=either(f"Weights of {system}", f"权重：{system}"),
         weights=sentence["weights"],
         columns=sentence["source"],
         rows=sentence["target"],
