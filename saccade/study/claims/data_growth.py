@@ -37,10 +37,10 @@ class DataGrowth(Study):
     title = Bilingual(en="Statistical and neural translation as data grow", zh="数据增多时的统计翻译与神经翻译")
     claim = Bilingual(
         en="Neural translation has a steeper learning curve: it is worse than statistical translation with little "
-        "data, and better with much. In the paper (English to Spanish), the neural system reaches 1.6 BLEU and the "
-        "phrase-based one 16.4 with 0.4 million words; with 385.7 million words, 31.1 and 28.4.",
-        zh="神经翻译的学习曲线更陡：数据少时不如统计翻译，数据多时胜过它。论文的英语到西班牙语实验中，"
-        "用 40 万词训练，神经系统的 BLEU 只有 1.6，基于短语的系统为 16.4；用 3.857 亿词训练，两者分别是 31.1 和 28.4。",
+        "data, and better with much. The paper compares a neural and a phrase-based system, English to Spanish, with 0.4 "
+        "to 385.7 million words.",
+        zh="神经翻译的学习曲线更陡：数据少时不如统计翻译，数据多时胜过它。论文用 40 万到 3.857 亿词，"
+        "比较了英语到西班牙语的神经系统和基于短语的系统。",
     )
     method = Bilingual(
         en=f"From 100 to 10,000 English–French pairs of the phrasebook, of {_WORDS[0]} to {_WORDS[1]} words, three "
@@ -59,12 +59,12 @@ class DataGrowth(Study):
         en="The statistical system is far smaller than that of the paper (Moses): it writes targets in the order of "
         "the source phrases, with no model of reordering, no tuned weights, no lexical smoothing and no larger text "
         f"for its language model. The networks are small and trained for {_UPDATES} updates, without subwords and "
-        "without stopping early; their learning rates were chosen in trial runs with 10,000 pairs. The sentences "
-        "come from a grammar of about 600 English words, so that a thousand pairs go a long way; where the curves "
+        "without stopping early; their learning rates were chosen in trial runs with 10,000 pairs, scored on test "
+        "sentences. The sentences come from a grammar of about 600 English words, so that a thousand pairs go a long way; where the curves "
         "cross here says nothing about real text.",
         zh="这里的统计系统远比论文用的 Moses 简单：译文按源短语的顺序写出，没有调序模型，没有调过的权重，"
         f"没有词汇化平滑，语言模型也没有用更多的文本。神经网络都很小，只训练 {_UPDATES} 步，不用子词，"
-        "也没有提前停止；学习率是用 10000 个句对试跑后选定的。句子由一部只有约 600 个英语词的语法生成，"
+        "也没有提前停止；学习率是用 10000 个句对试跑、按测试句的得分选定的。句子由一部只有约 600 个英语词的语法生成，"
         "一千个句对就能覆盖很多现象；所以曲线在哪里相交，对真实文本没有参考意义。",
     )
     thresholds = (
