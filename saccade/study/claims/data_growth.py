@@ -37,8 +37,8 @@ class DataGrowth(Study):
     title = Bilingual(en="Statistical and neural translation as data grow", zh="数据增多时的统计翻译与神经翻译")
     claim = Bilingual(
         en="Neural translation has a steeper learning curve: it is worse than statistical translation with little "
-        "data, and better with much. The paper compares a neural and a phrase-based system, English to Spanish, with 0.4 "
-        "to 385.7 million words.",
+        "data, and better with much. The paper compares a neural and a phrase-based system, English to Spanish, with "
+        "0.4 to 385.7 million words.",
         zh="神经翻译的学习曲线更陡：数据少时不如统计翻译，数据多时胜过它。论文用 40 万到 3.857 亿词，"
         "比较了英语到西班牙语的神经系统和基于短语的系统。",
     )
@@ -60,8 +60,8 @@ class DataGrowth(Study):
         "the source phrases, with no model of reordering, no tuned weights, no lexical smoothing and no larger text "
         f"for its language model. The networks are small and trained for {_UPDATES} updates, without subwords and "
         "without stopping early; their learning rates were chosen in trial runs with 10,000 pairs, scored on test "
-        "sentences. The sentences come from a grammar of about 600 English words, so that a thousand pairs go a long way; where the curves "
-        "cross here says nothing about real text.",
+        "sentences. All sentences come from a grammar of about 600 English words, so that a thousand pairs go a long "
+        "way; where the curves cross here says nothing about real text.",
         zh="这里的统计系统远比论文用的 Moses 简单：译文按源短语的顺序写出，没有调序模型，没有调过的权重，"
         f"没有词汇化平滑，语言模型也没有用更多的文本。神经网络都很小，只训练 {_UPDATES} 步，不用子词，"
         "也没有提前停止；学习率是用 10000 个句对试跑、按测试句的得分选定的。句子由一部只有约 600 个英语词的语法生成，"
