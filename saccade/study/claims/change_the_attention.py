@@ -12,8 +12,8 @@ from saccade.attention.table import AttentionError, build, describe
 from saccade.inspect.chart import interval_chart
 from saccade.language import Bilingual
 from saccade.models.vaswani2017 import Config, Vaswani2017
-from saccade.study.sequences import Examples, loss_of_examples, number_examples, share_correct, train_on_examples
 from saccade.study.study import Cell, Either, Runs, Shown, Study, StudyFigure, StudyTable, Threshold
+from saccade.study.token_pairs import TokenPairs, loss_of_examples, number_examples, share_correct, train_on_examples
 
 _WIDTH, _HEADS = 32, 4
 _DIGITS = (2, 5)
@@ -210,9 +210,9 @@ class ChangeTheAttention(Study):
         )
 
 
-def _time_ratio(model: Vaswani2017, other: Vaswani2017, examples: Examples, *, repetitions: int) -> float:
+def _time_ratio(model: Vaswani2017, other: Vaswani2017, examples: TokenPairs, *, repetitions: int) -> float:
     """The CPU time of loss and gradients relative to another model's: medians of measurements in turn"""
-    batch = Examples(*(tensor[:32] for tensor in examples))
+    batch = TokenPairs(*(tensor[:32] for tensor in examples))
     seconds: dict[Vaswani2017, list[float]] = {model: [], other: []}
     for repetition in range(repetitions + 1):
         for each, times in seconds.items():

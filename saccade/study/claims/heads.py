@@ -14,7 +14,6 @@ from saccade.language import Bilingual
 from saccade.metrics import score
 from saccade.models.vaswani2017 import Vaswani2017
 from saccade.study.heads import KINDS, SITES, Head, choose_kind, list_heads, measure_shares, order_of_removal, without
-from saccade.study.sequences import Examples, loss_of_examples
 from saccade.study.study import (
     Cell,
     Either,
@@ -27,6 +26,7 @@ from saccade.study.study import (
     Threshold,
     interval_of,
 )
+from saccade.study.token_pairs import TokenPairs, loss_of_examples
 from saccade.study.training import train_translator
 from saccade.tasks import Pair, task
 
@@ -237,10 +237,10 @@ def _train(seed: int, quick: bool) -> Translator:
     return train_translator(model, data, updates=40 if quick else 1200, seed=seed)
 
 
-def _encode(translator: Translator, pairs: Sequence[Pair]) -> Examples:
+def _encode(translator: Translator, pairs: Sequence[Pair]) -> TokenPairs:
     segments = [translator.segments(pair.source, pair.target) for pair in pairs]
     batch = Batch.of([source.ids for source, _ in segments], [target.ids for _, target in segments], range(len(pairs)))
-    return Examples(batch.source, batch.target_in, batch.target_out)
+    return TokenPairs(batch.source, batch.target_in, batch.target_out)
 
 
 def _bleu(translator: Translator, pairs: Sequence[Pair], removed: Sequence[Head] = ()) -> float:
@@ -260,7 +260,7 @@ def _read(translator: Translator, pair: Pair) -> dict[str, Tensor]:
 
 
 def _bleu_without(
-    translator: Translator, examples: Examples, tests: Sequence[Pair], heads: Sequence[Head]
+    translator: Translator, examples: TokenPairs, tests: Sequence[Pair], heads: Sequence[Head]
 ) -> list[float]:
     """BLEU without none, one, two, … and all of the heads, of which the one that the loss misses least goes first"""
     model = cast(Vaswani2017, translator.model)

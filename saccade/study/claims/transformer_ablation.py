@@ -10,8 +10,8 @@ import torch
 from saccade.inspect.chart import interval_chart, line_chart
 from saccade.language import Bilingual
 from saccade.models.vaswani2017 import Config, Vaswani2017
-from saccade.study.sequences import number_examples, share_correct, train_on_examples
 from saccade.study.study import Cell, Either, Runs, Shown, Study, StudyFigure, StudyTable, Threshold
+from saccade.study.token_pairs import number_examples, share_correct, train_on_examples
 
 _DIGITS = (2, 6)
 _TRAINED, _UPDATES, _EVERY = 6000, 400, 50

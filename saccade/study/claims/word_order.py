@@ -14,8 +14,8 @@ from saccade.language import Bilingual
 from saccade.models.radford2018 import Config as DecoderConfig
 from saccade.models.radford2018 import Radford2018
 from saccade.models.vaswani2017 import Config, EncoderLayer, Vaswani2017
-from saccade.study.sequences import Examples, PairEncoder, TokenPair, share_correct, train_on_examples
 from saccade.study.study import Cell, Either, Runs, Shown, Study, StudyFigure, StudyHeatmap, StudyTable, Threshold
+from saccade.study.token_pairs import PairEncoder, TokenPair, TokenPairs, share_correct, train_on_examples
 from saccade.tasks.drawing import split_of
 from saccade.text import BOS, PAD
 
@@ -255,7 +255,7 @@ def _train_decoder(layers: int, pairs: Mapping[str, list[TokenPair]], seed: int,
     return share_correct(model, examples["test"])
 
 
-def _ask_after(tokens: int, examples: Examples) -> Examples:
+def _ask_after(tokens: int, examples: TokenPairs) -> TokenPairs:
     assert examples.inputs[0, 0] == BOS
     return examples._replace(expected=F.pad(examples.expected[:, tokens:], (tokens, 0), value=PAD))
 

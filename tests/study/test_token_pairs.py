@@ -7,7 +7,7 @@ from torch import Tensor
 
 from saccade.models.contract import Seq2Seq
 from saccade.models.vaswani2017 import Config, Vaswani2017
-from saccade.study.sequences import Examples, PairEncoder, share_correct, train_on_examples
+from saccade.study.token_pairs import PairEncoder, TokenPairs, share_correct, train_on_examples
 from saccade.text import BOS, EOS, PAD
 
 PAIRS = [(["b"], ["x", "y"]), (["a", "b", "a"], ["z"])]
@@ -40,7 +40,7 @@ def test_an_answer_is_correct_if_every_token_is_and_padding_does_not_count() -> 
     source = torch.full((4, 1), 5)
     inputs = torch.full((4, 2), BOS)
     expected = torch.tensor([[4, 4], [4, PAD], [4, 6], [PAD, 4]])
-    assert share_correct(Parrot(), Examples(source, inputs, expected)) == 75.0
+    assert share_correct(Parrot(), TokenPairs(source, inputs, expected)) == 75.0
 
 
 def test_a_small_model_learns_pairs_by_heart() -> None:

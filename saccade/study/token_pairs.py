@@ -34,7 +34,7 @@ class Tokens:
         return pad_sequence(rows, batch_first=True, padding_value=PAD)
 
 
-class Examples(NamedTuple):
+class TokenPairs(NamedTuple):
     """What a model reads and what it must answer, one row per pair."""
 
     source: Tensor  # (B, S)
@@ -49,18 +49,18 @@ class PairEncoder:
         sources, targets = zip(*pairs, strict=True)
         self.source, self.target = Tokens(sources), Tokens(targets)
 
-    def encode(self, pairs: Iterable[TokenPair]) -> Examples:
+    def encode(self, pairs: Iterable[TokenPair]) -> TokenPairs:
         sources, targets = zip(*pairs, strict=True)
         written = F.pad(self.target.encode(targets), (1, 1), value=PAD)  # (B, T + 1)
         lengths = written.ne(PAD).sum(1)
         written[:, 0] = BOS
         written[torch.arange(len(written)), lengths + 1] = EOS
-        return Examples(self.source.encode(sources), written[:, :-1], written[:, 1:])
+        return TokenPairs(self.source.encode(sources), written[:, :-1], written[:, 1:])
 
 
 def number_examples(
     *, digits: tuple[int, int], count: int, tested: int = 500
-) -> tuple[PairEncoder, Examples, Examples]:
+) -> tuple[PairEncoder, TokenPairs, TokenPairs]:
     """Numbers in digits, and in Chinese characters: 1005 → 一千零五. For training and for testing"""
     pairs: dict[str, list[TokenPair]] = {
         split: [(tuple(pair.source), tuple(pair.target)) for pair in task("numbers-zh").pairs(most, 1, split, digits)]
@@ -78,7 +78,7 @@ def loss_of_examples(model: nn.Module, examples: tuple[Tensor, ...]) -> Tensor:
 
 def train_on_examples(
     model: Seq2Seq[Any, Any],
-    examples: Examples,
+    examples: TokenPairs,
     *,
     updates: int,
     seed: int,
@@ -99,7 +99,7 @@ def train_on_examples(
 
 
 @torch.no_grad()
-def share_correct(model: Seq2Seq[Any, Any], examples: Examples) -> float:
+def share_correct(model: Seq2Seq[Any, Any], examples: TokenPairs) -> float:
     """The share of the answers, in percent, that a greedy search would write without an error: after each correct
     beginning, the best token is the correct one."""
     source, inputs, expected = examples
