@@ -36,10 +36,10 @@ In Python, `saccade.study.run("word-order", quick=True)` returns the result: `.a
     zh="""# 小实验
 
 每个小实验都取一篇论文的论点，在运行之前就定下判断标准，用内置数据训练小模型，再回答这个论点在这里成不成立。
-一条标准要所有随机种子都达到才算成立；只有一部分成立，或者不成立，也照实写出来。
+一条标准要所有随机种子都达到才算成立；论点只有一部分成立，或者不成立，也照实写出来。
 
 ```bash
-saccade study word-order --lang zh   # 双核 CPU 上一分钟到几分钟；中断后再运行会接着做
+saccade study word-order --lang zh   # 双核 CPU 上一分钟到几分钟；中断后再运行会接着跑
 saccade study word-order --quick     # 几秒：模型更小，只用一个随机种子
 saccade study --all                  # 全部
 saccade study --list

@@ -14,14 +14,14 @@ PAGE = "page.html"
 _TEXTS: Mapping[str, Bilingual] = {
     "claim": Bilingual(en="Claim", zh="论点"),
     "method": Bilingual(en="How it is tested", zh="检验方法"),
-    "limits": Bilingual(en="What this does not show", zh="不能说明的"),
+    "limits": Bilingual(en="What this does not show", zh="不能说明什么"),
     "heading": Bilingual(en="Answer: {}", zh="结论：{}"),
     "threshold": Bilingual(en="threshold, set before the run", zh="事先定下的标准"),
     "measured": Bilingual(en="measured", zh="实测"),
-    "interval": Bilingual(en="95 % interval", zh="95 % 区间"),
+    "interval": Bilingual(en="95 % interval", zh="95% 区间"),
     "each": Bilingual(en="each seed", zh="每个随机种子"),
     "held": Bilingual(en="result", zh="结果"),
-    "provenance": Bilingual(en="How it was made", zh="来历"),
+    "provenance": Bilingual(en="How it was made", zh="结果的来源"),
     "quick": Bilingual(
         en="This is a quick run: smaller models and a single seed. The full run decides.",
         zh="这是快速运行：模型较小，只有一个随机种子。以完整运行的结论为准。",

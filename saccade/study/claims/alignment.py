@@ -156,11 +156,11 @@ class Alignment(Study):
         "is trained with a second loss, which draws the attention to the word *next to* the right one (guided "
         "attention with wrong links). A Transformer is read in every head, at the step that writes a word and at the "
         "next step.",
-        zh=f"各模型用短语集里 12,000 个 {_LENGTHS[0]} 到 {_LENGTHS[1]} 个词的句子学习英译法。"
-        f"对 {_JUDGED} 个没有见过的句子，把每个目标词连到权重最大的源词，再与语法给出的标准连线比较，算出对齐错误率（"
+        zh=f"各模型用内置短语集里 12,000 个 {_LENGTHS[0]} 到 {_LENGTHS[1]} 个词的句子学习英译法。"
+        f"对 {_JUDGED} 个没有见过的句子，把每个目标词连到权重最大的源词，再与语法给出的标准对齐比较，算出对齐错误率（"
         "AER），并与 IBM 模型 1 和只知道句长的对齐方法（对角线）对照。然后给同样的模型再加一项损失，"
-        "把注意力引向正确的词*旁边*的词（用错误的连线引导注意力）。Transformer 的每个头都读一遍：写出该词的那一步，"
-        "以及下一步。",
+        "把注意力引向正确的词*旁边*的词（用错误的连线引导注意力）。对 Transformer，每个头都读取两次权重："
+        "写出该词的那一步，以及下一步。",
     )
     limits = Bilingual(
         en="Bahdanau and others showed weights of selected sentences and gave no error rate. The phrasebook is "
@@ -169,8 +169,8 @@ class Alignment(Study):
         "and Knowles (2017), however, found a German–English model whose attention was off by one word without such "
         "help.",
         zh="Bahdanau 等人只展示了一些句子的权重，没有给出错误率。短语集很简单：法语的词序与英语接近，"
-        "连对角线的错误率都不高；几百次更新也远少于论文的训练量。用错误连线训练的模型是有意为之；"
-        "不过 Koehn 和 Knowles（2017）发现，有一个德英模型没有人引导，注意力也整体错开了一个词。",
+        "连对角线的错误率都不高；几百次更新也远少于论文的训练量。用错误连线训练模型是有意为之；"
+        "不过 Koehn 和 Knowles（2017）发现，有一个德译英模型没有经过这样的引导，注意力也整体错开了一个词。",
     )
     thresholds = (
         Threshold(
@@ -197,7 +197,7 @@ class Alignment(Study):
         Threshold(
             text=Bilingual(
                 en="in one Transformer, the worst head at the worst step has at least twice the AER of the best",
-                zh="在同一个 Transformer 中，最差的头和步的 AER 至少是最好的两倍",
+                zh="在同一个 Transformer 中，最差的头在最差的一步，AER 至少是最好情形的两倍",
             ),
             value=lambda runs: [
                 max(aers) / min(aers)
@@ -232,13 +232,13 @@ class Alignment(Study):
         return (
             _table(runs, names, either),
             StudyFigure(
-                title=either("BLEU does not tell how a model aligns", "BLEU 看不出对齐的好坏"),
+                title=either("BLEU does not tell how a model aligns", "从 BLEU 看不出对齐的好坏"),
                 chart=scatter_chart(
                     spots, x=either("AER of each head and step", "各个头和步的 AER"), y="BLEU", either=either
                 ),
                 note=either(
                     "One point per seed, head and step: the step that writes a word, and the next one.",
-                    "每个随机种子、每个头、每一步一个点：写出该词的那一步，以及下一步。",
+                    "每个点对应一个随机种子、一个头和一步：写出该词的那一步，或者下一步。",
                 ),
             ),
             *(_heatmap(_of(runs, system)[0], names[system], either) for system in ("bahdanau2014", "neighbour")),
@@ -258,7 +258,7 @@ def _table(runs: Runs, names: Mapping[str, str], either: Either) -> StudyTable:
     readings = {
         "aer": either("last layer, at the step that writes the word", "最后一层，写出该词的那一步"),
         "aer_late": either("last layer, at the next step", "最后一层，下一步"),
-        "aer_chosen": either("chosen by training, without gold links", "训练结束时选出，不用标准连线"),
+        "aer_chosen": either("chosen by training, without gold links", "训练结束时选出，不用标准对齐"),
     }
     for system in _MODELS:
         for reading, text in readings.items():

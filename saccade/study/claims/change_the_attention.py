@@ -94,9 +94,9 @@ class ChangeTheAttention(Study):
         "numbers that greedy search writes without an error; the number of parameters; and the time of an update "
         "relative to dot-product, both measured in turn in one process.",
         zh=f"小型 Transformer（编码器和解码器各 2 层，宽 {_WIDTH}）学习用汉字写 {_DIGITS[0]} 到 {_DIGITS[1]} 位的数："
-        f"1005 → 一千零五。每种注意力都放在它能放的所有位置，其余位置用 `{_DOT}`；其他一切相同，更新次数也相同。"
-        f"所有模型的输入都加正弦位置编码。多头注意力用 {_HEADS} 个头。测量：500 个没见过的数中，"
-        "贪心搜索写得完全正确的百分比；参数个数；每次更新的时间与点积注意力之比，两者在同一个进程里交替测量。",
+        f"1005 → 一千零五。每种注意力都放在所有能放的地方，其余地方用 `{_DOT}`；其他一切相同，更新次数也相同。"
+        f"所有模型的输入都加正弦位置编码。多头注意力用 {_HEADS} 个头。测量三项：500 个没见过的数中，"
+        "贪心搜索写得完全正确的百分比；参数量；每次更新的时间与点积注意力之比，两者在同一个进程里交替测量。",
     )
     limits = Bilingual(
         en="One learning rate for all, a rule instead of a language, and a few hundred updates: an attention low in "
@@ -112,7 +112,7 @@ class ChangeTheAttention(Study):
         Threshold(
             text=Bilingual(
                 en="at least half of the other attentions are at most 10 points behind scaled dot-product",
-                zh="其他注意力中，至少一半比缩放点积最多低 10 个百分点",
+                zh="其他注意力中，至少有一半比缩放点积最多低 10 个百分点",
             ),
             value=_share_near,
             least=50,
@@ -172,7 +172,7 @@ class ChangeTheAttention(Study):
         same: list[list[Cell]] = [[name, other] for name, other in SAME.items()]
         return (
             StudyFigure(
-                title=either("Each attention at every site where it fits", "每种注意力，放在它能放的所有位置"),
+                title=either("Each attention at every site where it fits", "每种注意力，放在所有能放的地方"),
                 chart=interval_chart(
                     {name: runs.interval("correct", attention=name) for name in ranked},
                     x=either("numbers without an error (%)", "完全正确的数（%）"),
@@ -186,7 +186,7 @@ class ChangeTheAttention(Study):
                     either("score", "打分"),
                     either("sites", "位置"),
                     either("correct (%)", "正确（%）"),
-                    either("parameters", "参数"),
+                    either("parameters", "参数量"),
                     either("time of an update", "每次更新的时间"),
                 ],
                 rows=rows,
@@ -198,13 +198,15 @@ class ChangeTheAttention(Study):
                 ),
             ),
             StudyTable(
-                title=either("Not listed, because they compute the same here", "没有列出的，在这里与另一种完全相同"),
+                title=either(
+                    "Not listed, because they compute the same here", "未列出的注意力：在这里与另一种完全相同"
+                ),
                 columns=[either("attention", "注意力"), either("the same as", "等同于")],
                 rows=same,
                 note=either(
                     "Their windows contain all of these short sequences, or they differ from the other only in the "
                     "query that an RNN gives them.",
-                    "序列很短，它们的窗口包含全部位置；或者只在 RNN 里查询不同，在这里没有区别。",
+                    "序列很短，它们的窗口包含全部位置；或者区别只在 RNN 给出的查询，在这里并无不同。",
                 ),
             ),
         )

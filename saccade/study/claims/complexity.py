@@ -102,7 +102,7 @@ class Complexity(Study):
         "convolutional one with kernel k O(k·n·d²), and a self-attention restricted to r neighbouring words O(r·n·d). "
         "All but the recurrent layer take a constant number of sequential operations, the recurrent one O(n).",
         zh="设有 n 个词，宽度为 d：一层自注意力的运算量是 O(n²·d)，循环层是 O(n·d²)，核宽为 k 的卷积层是 O(k·n·d²)，"
-        "只看邻近 r 个词的自注意力是 O(r·n·d)。前后相继的运算步数，循环层是 O(n)，其余各层都是常数。",
+        "只看邻近 r 个词的自注意力是 O(r·n·d)。必须依次进行的运算步数，循环层是 O(n)，其余各层都是常数。",
     )
     method = Bilingual(
         en=f"One layer of each kind (d = {_WIDTH}, k = {_KERNEL}, r = {2 * _SIDE + 1}, {_HEADS} heads) reads "
@@ -114,9 +114,9 @@ class Complexity(Study):
         "used and is computed again for the gradient (Dao 2022).",
         zh=f"每种各取一层（d = {_WIDTH}，k = {_KERNEL}，r = {2 * _SIDE + 1}，{_HEADS} 个头），读入 {_LENGTHS[0]} 到 "
         f"{_LENGTHS[-1]} 个随机向量，在一个 CPU 线程上做前向和反向计算。时间是 CPU 时间，取若干轮中最短的一次，"
-        "内存取 torch 分配器的峰值。设代价 ≈ c·nˣ，对最长的四个长度取对数，拟合出指数 x。为反向传播保留的数和最长的"
-        "依赖链则是精确计数。自注意力测两种算法：一种保存全部 n² 个权重；另一种是融合计算，一块权重用完就丢，"
-        "求梯度时重新计算（Dao 2022）。",
+        "内存取 torch 分配器的峰值。设代价 ≈ c·nˣ，对最长的四个长度取对数，拟合出指数 x。为反向传播保留的数值个数"
+        "和最长依赖链的长度则是精确统计的。自注意力测两种算法：一种保存全部 n² 个权重；另一种是融合计算，"
+        "一块权重用完就丢，求梯度时重新计算（Dao 2022）。",
     )
     limits = Bilingual(
         en="The table counts one layer and leaves out projections and feed-forward networks, which take O(n·d²): with "
@@ -213,7 +213,9 @@ class Complexity(Study):
         )
         return (
             StudyTable(
-                title=either("Measured: exponents of n, and costs at the longest n", "实测：n 的指数和最长时的代价"),
+                title=either(
+                    "Measured: exponents of n, and costs at the longest n", "实测：n 的指数，以及 n 最大时的代价"
+                ),
                 columns=[
                     either("layer", "层"),
                     either("exponent of time", "时间的指数"),
@@ -229,14 +231,14 @@ class Complexity(Study):
                     either("layer", "层"),
                     either("table 1", "论文表 1"),
                     either(f"which is, at n = {longest}", f"n = {longest} 时等于"),
-                    either("numbers kept for the backward pass", "为反向传播保留的数"),
-                    either(f"dependent operations, n = {lengths[0]}", f"依赖链，n = {lengths[0]}"),
+                    either("numbers kept for the backward pass", "为反向传播保留的数值个数"),
+                    either(f"dependent operations, n = {lengths[0]}", f"依赖链长度，n = {lengths[0]}"),
                     either(f"n = {longest}", f"n = {longest}"),
                 ],
                 rows=counts,
                 note=either(
                     f"n²·d is less than n·d² only where n is less than d: here, below {_WIDTH} words.",
-                    f"只有 n 小于 d（这里是 {_WIDTH} 个词）时，n²·d 才小于 n·d²。",
+                    f"只有 n 小于 d（这里即不到 {_WIDTH} 个词）时，n²·d 才小于 n·d²。",
                 ),
             ),
             StudyFigure(

@@ -61,7 +61,7 @@ class ConvolutionOrder(Study):
         "decides, and to sort them, for which it does not. A new sequence counts if all letters are right; guessing "
         "the order of five different letters succeeds once in 120 times.",
         zh=f"两个模型的解码器相同（kalchbrenner2013，宽度 {_WIDTH}，GRU 单元），都读入 {_LENGTHS[0]} 到 {_LENGTHS[1]} "
-        "个随机字母。一个用卷积编码，另一个用词袋编码，即词向量之和再加一层网络。两个任务：照原样写出字母，由顺序决定；"
+        "个随机字母。一个用卷积编码，另一个用词袋编码，即词向量之和再加一层网络。两个任务：照原样写出字母，取决于顺序；"
         "按字母表排序，与顺序无关。新序列的字母全部写对才算对；要猜中五个不同字母的顺序，120 次才有一次成功。",
     )
     limits = Bilingual(
@@ -69,9 +69,9 @@ class ConvolutionOrder(Study):
         "no bag of words, and its decoder is a plain recurrent network. The sequences here are short because one "
         "small vector has to hold them. Nothing is said about long sentences, for which such a vector is too narrow, "
         "or about stacked convolutions with attention (gehring2017).",
-        zh="论文做的是法语和英语的翻译，拿困惑度与基于词的模型比较，没有词袋模型，解码器也是简单循环网络。"
+        zh="论文做的是法语与英语之间的翻译，拿困惑度与基于词的模型比较，没有词袋模型，解码器是普通的循环网络。"
         "这里的序列都很短，因为一个不大的向量要装下整个序列。长句子装不进这样的向量，多层卷积加注意力（gehring2017）"
-        "又是另一回事，本实验都没有涉及。",
+        "又是另一回事，这里都没有涉及。",
     )
     thresholds = (
         Threshold(
@@ -85,7 +85,7 @@ class ConvolutionOrder(Study):
         Threshold(
             text=Bilingual(
                 en="sorting: convolutions are right at most 10 points more often",
-                zh="排序：用卷积最多比用词袋高 10 个百分点",
+                zh="排序：用卷积写对的序列比用词袋最多多 10 个百分点",
             ),
             value=lambda runs: _advantage(runs, "sort"),
             most=10.0,

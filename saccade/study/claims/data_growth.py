@@ -40,7 +40,7 @@ class DataGrowth(Study):
         "data, and better with much. The paper compares a neural and a phrase-based system, English to Spanish, with "
         "0.4 to 385.7 million words.",
         zh="神经翻译的学习曲线更陡：数据少时不如统计翻译，数据多时胜过它。论文用 40 万到 3.857 亿词，"
-        "比较了英语到西班牙语的神经系统和基于短语的系统。",
+        "比较了英语译西班牙语的神经系统和基于短语的系统。",
     )
     method = Bilingual(
         en=f"From 100 to 10,000 English–French pairs of the phrasebook, of {_WORDS[0]} to {_WORDS[1]} words, three "
@@ -49,9 +49,9 @@ class DataGrowth(Study):
         "and of a trigram model. The others are bahdanau2014 and vaswani2017 of the preset tiny, with the same "
         f"number of updates whatever the data. BLEU and chrF are of {_TESTED} pairs with combinations of words that "
         "are not in the training data. Every seed draws other pairs.",
-        zh=f"取短语集里 {_WORDS[0]} 到 {_WORDS[1]} 个词的英法句对，从 100 对到 10000 对，三个系统用同样的数据、"
+        zh=f"取内置短语集里 {_WORDS[0]} 到 {_WORDS[1]} 个词的英法句对，从 100 对到 10000 对，三个系统用同样的数据、"
         f"同样的词来学习。统计系统先用 HMM 对齐句对，统计长度不超过 {LONGEST} 个词的短语，"
-        "再搜索使短语概率与三元语法概率之积最大的译文。另外两个是 tiny 规模的 bahdanau2014 和 vaswani2017，"
+        "再搜索使短语概率与三元语法概率之积最大的译文。另外两个是 tiny 预设的 bahdanau2014 和 vaswani2017，"
         f"无论数据多少，更新次数都相同。在 {_TESTED} 个测试句对上计算 BLEU 和 chrF，"
         "其中的词语搭配在训练数据里没有出现过。每个随机种子都另取一批句对。",
     )
@@ -62,8 +62,8 @@ class DataGrowth(Study):
         "without stopping early; their learning rates were chosen in trial runs with 10,000 pairs, scored on test "
         "sentences. All sentences come from a grammar of about 600 English words, so that a thousand pairs go a long "
         "way; where the curves cross here says nothing about real text.",
-        zh="这里的统计系统远比论文用的 Moses 简单：译文按源短语的顺序写出，没有调序模型，没有调过的权重，"
-        f"没有词汇化平滑，语言模型也没有用更多的文本。神经网络都很小，只训练 {_UPDATES} 步，不用子词，"
+        zh="这里的统计系统远比论文用的 Moses 简单：译文按源短语的顺序写出，没有调序模型，权重没有调优，"
+        f"没有词汇平滑，语言模型也没有用更多的文本。神经网络都很小，只更新 {_UPDATES} 次，不用子词，"
         "也没有提前停止；学习率是用 10000 个句对试跑、按测试句的得分选定的。句子由一部只有约 600 个英语词的语法生成，"
         "一千个句对就能覆盖很多现象；所以曲线在哪里相交，对真实文本没有参考意义。",
     )
@@ -140,7 +140,7 @@ class DataGrowth(Study):
             ),
             StudyTable(
                 title=either("Scores", "得分"),
-                columns=[either("system", "系统"), x, "BLEU", "chrF", either("exact, in %", "完全一致（%）")],
+                columns=[either("system", "系统"), x, "BLEU", "chrF", either("exact, in %", "完全匹配（%）")],
                 rows=rows,
             ),
             StudyTable(

@@ -139,7 +139,7 @@ class ExposureBias(Study):
         "training, closes a part of the gap.",
         zh="训练时，解码器读到的是正确的前文；翻译时读到的是自己写的词，会遇到从未见过的前文（"
         "Ranzato 等人称之为曝光偏差）。于是，前面犯的错误会不断放大。"
-        "计划采样在训练中越来越多地用模型自己的词代替正确的词，可以缩小这一差距。",
+        "计划采样在训练中越来越多地用模型自己的词代替正确的词，可以消除一部分差距。",
     )
     method = Bilingual(
         en=f"bahdanau2014 learns to translate English into French from 12,000 sentences of {_LENGTHS[0]} to "
@@ -149,11 +149,12 @@ class ExposureBias(Study):
         "and the model continues by itself; this is compared with continuing after the true third word. Scheduled "
         "sampling is `train.sampling`, an inverse sigmoid, with half of the words its own at half of the updates, "
         "for the same number of updates.",
-        zh=f"bahdanau2014 用 12,000 个 {_LENGTHS[0]} 到 {_LENGTHS[1]} 个词的句子学习英译法，提前停止训练，使它会犯错。"
-        f"在 {_JUDGED} 个没有见过的句子上，统计每个位置上的词与参考译文相同的比例：一种情况下前文是正确的，"
-        "另一种情况下前文是模型自己写的。然后人为放入一个错误：把第三个词换成概率最高的错词，让模型自己写下去，"
-        "与第三个词正确时接着写的结果比较。计划采样即 `train.sampling`，用反 S 形曲线，"
-        "更新到一半时有一半的词是模型自己的；更新次数相同。",
+        zh=f"bahdanau2014 用 12,000 个 {_LENGTHS[0]} 到 {_LENGTHS[1]} 个词的句子学习英译法，"
+        f"训练提前停止，好让它还会犯错。在 {_JUDGED} 个没有见过的句子上，统计每个位置上的词与参考译文相同的比例："
+        "一种情况下前文是正确的，另一种情况下前文是模型自己写的。然后人为放入一个错误："
+        "把第三个词换成概率最高的错词，让模型自己写下去，与第三个词正确时接着写的结果比较。"
+        "计划采样即 `train.sampling`，采用反 sigmoid 曲线，更新进行到一半时，有一半的词是模型自己写的；"
+        "总的更新次数相同。",
     )
     limits = Bilingual(
         en="Tokens are compared by position: a translation that leaves out a word is wrong from there on, although "
@@ -189,7 +190,7 @@ class ExposureBias(Study):
         Threshold(
             text=Bilingual(
                 en="a planted mistake is amplified: it costs at least as much 5 tokens later as 1 token later",
-                zh="放入的错误会放大：5 个词之后的代价不小于 1 个词之后",
+                zh="放入的错误会放大：5 个词之后的代价不小于 1 个词之后的代价",
             ),
             value=lambda runs: [_growth_of_cost(trial.measured) for trial in runs.where(system="teacher-forcing")],
             least=0.0,
@@ -243,7 +244,7 @@ class ExposureBias(Study):
         names = {name: either(system.en, system.zh) for name, system in SYSTEMS.items()}
         prefixes = {"forced": either("true prefix", "正确的前文"), "free": either("own prefix", "自己的前文")}
         by_position: dict[str, list[Value]] = {
-            f"{names[system]}, {prefixes[prefix]}": _mean_line(
+            f"{names[system]}{either(', ', '，')}{prefixes[prefix]}": _mean_line(
                 [trial.measured["by_position"][prefix] for trial in runs.where(system=system)]
             )
             for system in SYSTEMS

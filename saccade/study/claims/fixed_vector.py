@@ -43,7 +43,7 @@ class FixedVector(Study):
         "become longer (Cho, Bahdanau and others). What it holds is more than a bag of words: sentences of the same "
         "meaning lie near each other, and the same words with the roles exchanged do not (Sutskever and others).",
         zh="一个大小固定的向量要装下整个句子，句子越长，每个词留下的信息就越少（Cho、Bahdanau 等）。"
-        "但它装的不只是一袋词：意思相同的句子彼此靠近，词相同而角色互换的句子则相距较远（Sutskever 等）。",
+        "但它装的不只是词袋：意思相同的句子彼此靠近，词相同而角色互换的句子则相距较远（Sutskever 等）。",
     )
     method = Bilingual(
         en=f"`cho2014` learns to copy {_LETTERS[0]} to {_LETTERS[1]} random letters, through a vector of 64 numbers. "
@@ -53,7 +53,7 @@ class FixedVector(Study):
         "translate from English to French. Its vectors of *the king will see the queen tomorrow* are compared with "
         "those of *tomorrow the king will see the queen* and of *the queen will see the king tomorrow*, for "
         f"{len(_PEOPLE) * (len(_PEOPLE) - 1) * len(_VERBS)} such sentences.",
-        zh=f"`cho2014` 学习抄写 {_LETTERS[0]} 到 {_LETTERS[1]} 个随机字母，信息全要经过一个 64 维的向量。"
+        zh=f"`cho2014` 学习抄写 {_LETTERS[0]} 到 {_LETTERS[1]} 个随机字母，信息全都要经过一个 64 维的向量。"
         f"然后用 {_PROBED} 个新序列的向量，为每个位置训练一个线性分类器，再从另外 {_JUDGED} 个序列的向量里读出字母；"
         "同时统计解码器自己写对了多少。"
         "作为对照，另一个分类器从编码器在位置 j 的状态读出第 j 个字母，注意力能看到的正是这些状态。"
@@ -68,7 +68,7 @@ class FixedVector(Study):
         "vector must do so as well; Sutskever and others also showed passives, in a network that was trained on "
         "millions of sentences.",
         zh="线性分类器只能读出以线性方式存放的信息；从解码器写出的字母可以看到，它读到的更多。"
-        "随机字母没有冗余，真实的句子能装下更多的词。1000 维的向量要到更长时才会遗忘。"
+        "随机字母没有冗余，真实的句子能装下更多的词。1000 维的向量要到序列更长时才会遗忘。"
         "这里的同义改写只有 tomorrow 的位置，而法语译文会保留这个位置，所以向量也必须记住它；"
         "Sutskever 等还展示了被动句，他们的网络是用几百万个句子训练的。",
     )
@@ -76,7 +76,7 @@ class FixedVector(Study):
         Threshold(
             text=Bilingual(
                 en="of 4 letters, a linear classifier reads at least 90 % from the vector",
-                zh="4 个字母：线性分类器从向量里至少能读出 90 %",
+                zh="4 个字母：线性分类器从向量里至少能读出 90%",
             ),
             value=lambda runs: [sum(row) / len(row) for row in _right(runs, "read", 4)],
             least=90.0,
@@ -84,7 +84,7 @@ class FixedVector(Study):
         Threshold(
             text=Bilingual(
                 en="of 12 letters, a linear classifier reads at most 67 % from the vector",
-                zh="12 个字母：线性分类器从向量里最多能读出 67 %",
+                zh="12 个字母：线性分类器从向量里最多能读出 67%",
             ),
             value=lambda runs: [sum(row) / len(row) for row in _right(runs, "read", 12)],
             most=67.0,
@@ -92,7 +92,7 @@ class FixedVector(Study):
         Threshold(
             text=Bilingual(
                 en="of 12 letters, it reads at least 95 % from the state at each letter",
-                zh="12 个字母：它从每个字母处的状态至少能读出 95 %",
+                zh="12 个字母：线性分类器从各字母处的状态里至少能读出 95%",
             ),
             value=lambda runs: runs.values("from_states", data="letters"),
             least=95.0,
@@ -100,7 +100,7 @@ class FixedVector(Study):
         Threshold(
             text=Bilingual(
                 en="at least 80 % of the sentences are nearer to their paraphrase than to the exchange of roles",
-                zh="至少 80 % 的句子，离同义改写比离角色互换更近",
+                zh="至少 80% 的句子，离同义改写比离角色互换更近",
             ),
             value=lambda runs: runs.values("nearer", data="sentences"),
             least=80.0,
@@ -136,8 +136,8 @@ class FixedVector(Study):
                 note=either(
                     f"Guessing gives {100 / _LETTER_COUNT:.1f} %. From the state at each letter of 12, "
                     f"{runs.mean('from_states', data='letters'):.1f} % are right.",
-                    f"随机猜测的正确率是 {100 / _LETTER_COUNT:.1f} %。从 12 个字母各自位置的状态来读，"
-                    f"正确率是 {runs.mean('from_states', data='letters'):.1f} %。",
+                    f"随机猜测的正确率是 {100 / _LETTER_COUNT:.1f}%。从 12 个字母各自位置的状态来读，"
+                    f"正确率是 {runs.mean('from_states', data='letters'):.1f}%。",
                 ),
             ),
             StudyFigure(

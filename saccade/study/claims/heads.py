@@ -62,15 +62,15 @@ class Heads(Study):
         "Michel, Levy, Neubig (2019), Are Sixteen Heads Really Better than One?; Voita and others (2019), Analyzing "
         "Multi-Head Self-Attention; Vaswani and others (2017), Attention Is All You Need"
     )
-    title = Bilingual(en="What heads do, and how many can be removed", zh="各个注意力头做什么，去掉多少个还行")
+    title = Bilingual(en="What heads do, and how many can be removed", zh="注意力头在做什么，可以去掉多少个")
     claim = Bilingual(
         en="Different heads learn different tasks (Vaswani 2017). Voita (2019) found heads that read the word before "
         "or after in at least 90 % of the cases. Michel (2019) removed heads after training: most can be removed "
         "alone with little loss; of a large translator, about 20 % together; and the cross-attention needs its heads "
         "more than self-attention does.",
-        zh="不同的头学会不同的任务（Vaswani 2017）。Voita（2019）发现，有的头在至少 90 % "
-        "的情况下读前一个词或后一个词。Michel（2019）在训练之后去掉一些头：单独去掉一个，大多数情况下损失很小；"
-        "大型翻译模型可以同时去掉约 20 % 的头；交叉注意力比自注意力更离不开它的头。",
+        zh="不同的头学会不同的任务（Vaswani 2017）。Voita（2019）发现，有的头在至少 90% 的情况下"
+        "读前一个词或后一个词。Michel（2019）在训练之后去掉一些头：单独去掉一个，大多数情况下损失很小；"
+        "大型翻译模型可以同时去掉约 20% 的头；交叉注意力比自注意力更离不开自己的头。",
     )
     method = Bilingual(
         en="A Transformer with 2 + 2 layers of 4 heads learns to translate short sentences of the built-in phrasebook "
@@ -81,8 +81,9 @@ class Heads(Study):
         "A head is removed by setting its part of the output projection to zero, without training again. Heads are "
         "removed one at a time, and then greedily: the next is always the one whose removal increases the loss on "
         "other sentences least. BLEU is measured on the test sentences with greedy search.",
-        zh="Transformer 编码器和解码器各 2 层，每处 4 个头，学习翻译内置短语集的英德短句；24 个头分布在三处注意力中。"
-        "对每个头，统计测试句中有多少位置的最大权重落在前一个词、这个词本身、后一个词、开始或结束符号上；"
+        zh="Transformer 编码器和解码器各 2 层，每处 4 个头，学习把内置短语集的英语短句译成德语；"
+        "24 个头分布在三处注意力中。对每个头，统计测试句中有多少位置的最大权重"
+        "落在前一个词、这个词本身、后一个词、开始或结束符号上；"
         f"对交叉注意力，则看是否落在短语集标注的对应源词上。达到 {_POSITIONAL:.0%} 的位置（对应源词为 "
         f"{_ALIGNED:.0%}），就归为这一类。去掉一个头，就是把输出投影中属于它的部分置零，不再训练。先逐个单独去掉，"
         "再贪心地依次去掉：每次去掉在另一批句子上使损失增加最少的那个头。在测试句上用贪心搜索测 BLEU。",
@@ -108,7 +109,7 @@ class Heads(Study):
         Threshold(
             text=Bilingual(
                 en="20 % of the heads can be removed together with a loss of at most 1 BLEU",
-                zh="同时去掉 20 % 的头，最多损失 1 BLEU",
+                zh="同时去掉 20% 的头，最多损失 1 BLEU",
             ),
             value=lambda runs: [_loss_without_share(trial.measured) for trial in runs],
             most=1,
@@ -116,7 +117,7 @@ class Heads(Study):
         Threshold(
             text=Bilingual(
                 en="at least one head of the encoder reads the word before or after, for 90 % of the words",
-                zh="编码器中至少有一个头，对 90 % 的词读的是前一个或后一个词",
+                zh="编码器中至少有一个头，对 90% 的词读的是前一个或后一个词",
             ),
             value=lambda runs: [_count(trial.measured, "encoder", ("previous", "next")) for trial in runs],
             least=1,
@@ -124,7 +125,7 @@ class Heads(Study):
         Threshold(
             text=Bilingual(
                 en="at least one head of the cross-attention reads the aligned word, for 80 % of the words",
-                zh="交叉注意力中至少有一个头，对 80 % 的词读的是对应的源词",
+                zh="交叉注意力中至少有一个头，对 80% 的词读的是对应的源词",
             ),
             value=lambda runs: [_count(trial.measured, "cross", ("to write", "written")) for trial in runs],
             least=1,
@@ -174,7 +175,7 @@ class Heads(Study):
         rows: list[list[Cell]] = []
         for head in sorted(first["heads"], key=lambda head: head["alone"]):
             kind = max(head["shares"], key=head["shares"].__getitem__)
-            share = f"{kinds[kind]}: {head['shares'][kind]:.0%}"
+            share = f"{kinds[kind]}{either(': ', '：')}{head['shares'][kind]:.0%}"
             rows.append(
                 [_name(head, either), share, "✓" if head["kind"] else "", round(head["alone"] - first["bleu"], 2)]
             )
@@ -187,7 +188,7 @@ class Heads(Study):
             StudyFigure(
                 title=either("BLEU as heads are removed", "逐步去掉注意力头时的 BLEU"),
                 chart=_chart(runs, sites, either),
-                note=either("Greedily, at all sites or at one alone.", "贪心地依次去掉：在所有位置，或只在一处。"),
+                note=either("Greedily, at all sites or at one alone.", "贪心地依次去掉：三处一起，或只在其中一处。"),
             ),
             StudyFigure(
                 title=either("BLEU without one head", "去掉一个头之后的 BLEU"),
@@ -208,7 +209,7 @@ class Heads(Study):
                 rows=rows,
                 note=either(
                     f"Seed 1, from the head that matters most. BLEU with all heads: {first['bleu']:.1f}.",
-                    f"随机种子 1，按重要程度排列。全部保留时 BLEU 为 {first['bleu']:.1f}。",
+                    f"随机种子 1，从最重要的头排起。全部保留时 BLEU 为 {first['bleu']:.1f}。",
                 ),
             ),
             StudyTable(
@@ -340,7 +341,7 @@ def _alone(runs: Runs, either: Either) -> dict[str, Any]:
 def _heatmap(drawn: Mapping[str, Any], kinds: Mapping[str, str], either: Either) -> StudyHeatmap:
     reads = either(f"{kinds[drawn['kind']]}: {drawn['share']:.0%}", f"{kinds[drawn['kind']]}：{drawn['share']:.0%}")
     return StudyHeatmap(
-        title=f"{_name(drawn, either)}, {reads}",
+        title=f"{_name(drawn, either)}{either(', ', '，')}{reads}",
         weights=drawn["weights"],
         columns=drawn["columns"],
         rows=drawn["rows"],

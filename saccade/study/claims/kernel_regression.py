@@ -18,7 +18,7 @@ _DRAWN = 25
 SYSTEMS: Mapping[str, Bilingual] = {
     "mean": Bilingual(en="the mean of all values", zh="所有值的平均"),
     "fixed": Bilingual(en="attention with a width of 1", zh="宽度为 1 的注意力"),
-    "learned": Bilingual(en="attention with a learned width", zh="学出宽度的注意力"),
+    "learned": Bilingual(en="attention with a learned width", zh="宽度可学习的注意力"),
 }
 
 
@@ -58,12 +58,12 @@ class KernelRegression(Study):
         "attention.",
         zh=f"已知的是曲线 sin(2x) + x/2 在 0 到 {_SPAN:g} 之间的 {_KNOWN} 个带噪声的点。在 {_NEW} 个新位置上做预测，"
         "与没有噪声的曲线比较。宽度只用已知的点来学：用其余的点预测每一个点，做梯度下降。"
-        "1964 年的公式另外直接计算一遍，不用注意力。",
+        "此外不用注意力，直接按 1964 年的公式再算一遍。",
     )
     limits = Bilingual(
         en="The keys are the places themselves, and nothing but one width is learned. In a translator, queries and "
         "keys are learned as well, so that near means alike in meaning.",
-        zh="这里的键就是位置本身，学习的只有一个宽度。在翻译模型里，查询和键也是学出来的，“近”的意思是含义相近。",
+        zh="这里的键就是位置本身，学习的只有一个宽度。在翻译模型里，查询和键也是学出来的，所以“近”就是含义相近。",
     )
     seeds = 5
     thresholds = (

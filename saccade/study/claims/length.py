@@ -46,8 +46,8 @@ class LengthBottleneck(Study):
         "words of the built-in phrasebook, for about the same time: the fixed vector has states of twice the width, "
         "and reads more than twice as many sentences. BLEU is measured on sentences with unseen combinations of words, "
         f"for each range of lengths, up to {_EDGES[-1]} words: longer than any in training.",
-        zh=f"用内置短语手册中 {_TRAINED[0]} 到 {_TRAINED[1]} 个词的英法句对，训练 `cho2014` 和 `bahdanau2014`，"
-        "时间大致相同：固定向量的模型，隐藏状态宽一倍，读过的句子也多出一倍以上。"
+        zh=f"用内置短语集中 {_TRAINED[0]} 到 {_TRAINED[1]} 个词的英法句对，训练 `cho2014` 和 `bahdanau2014`，"
+        "时间大致相同：固定向量模型的隐藏状态宽一倍，读过的句子也多出一倍以上。"
         f"测试句的词语搭配没有在训练中出现过，按长度分段计算 BLEU，最长到 {_EDGES[-1]} 个词，超过训练中的任何句子。",
     )
     limits = Bilingual(
@@ -136,7 +136,7 @@ class LengthBottleneck(Study):
                     beyond=first["is_beyond"],
                     either=either,
                 ),
-                note=either(f"{first['sentences']} sentences per length.", f"每个长度 {first['sentences']} 句。"),
+                note=either(f"{first['sentences']} sentences per length.", f"每个长度段 {first['sentences']} 句。"),
             ),
             StudyTable(title=either("The same as numbers", "对应的数值"), columns=[x, *names.values()], rows=rows),
         )

@@ -48,8 +48,8 @@ class Parallel(Study):
         en="In a recurrent network, each state waits for the one before it, so that the operations that depend on one "
         "another grow with the length of the sentence. A self-attention or a convolution connects all positions with a "
         "constant number of sequential operations, so that training can use parallel hardware.",
-        zh="循环网络的每个状态都要等前一个状态算完，所以前后相继的运算步数随句子长度增长。自注意力和卷积处理所有位置，"
-        "前后相继的步数不变，因此训练时可以利用并行硬件。",
+        zh="循环网络的每个状态都要等前一个状态算完，所以必须依次进行的运算步数随句子长度增长。自注意力和卷积处理所有位置，"
+        "依次进行的步数不变，因此训练时可以利用并行硬件。",
     )
     method = Bilingual(
         en="Three encoder-decoders with about as many parameters compute one update of a single sentence pair, with "
@@ -58,7 +58,7 @@ class Parallel(Study):
         "of the one before it. Time is that of the CPU, the least of several rounds, in which the models take turns. "
         f"The models are narrow ({_WIDTH}) and there is one sentence, so that the time of an update is mostly that "
         "of starting one operation after another, as on hardware that has arithmetic to spare.",
-        zh="三个参数量相近的编码器—解码器各对一个句对（源句、目标句各 n 个词）做一次更新：前向计算、损失、反向传播。"
+        zh="三个参数量相近的编码器-解码器各对一个句对（源句、目标句各 n 个词）做一次更新：前向计算、损失、反向传播。"
         "记录 torch 的每个运算及其输入，就能得出最长的依赖链，链上每个运算都要用到前一个的结果。时间是 CPU 时间，"
         f"取若干轮中最短的一次，各模型轮流测量。模型很窄（{_WIDTH}），又只有一个句子，"
         "所以一次更新的时间主要花在一个接一个地启动运算上，这与算力有富余的硬件相似。",
@@ -70,7 +70,7 @@ class Parallel(Study):
         "to translate, all three models write one word after the other. The paper reports training costs on eight "
         "GPUs, not this measurement.",
         zh="CPU 的一个线程谈不上并行计算。模型宽、批次大或句子长的时候，起决定作用的是总运算量，"
-        "所有模型的时间都随之增长（见 complexity 实验）。批次里句子多，循环网络同样能让 GPU 忙起来。"
+        "所有模型的时间都随之增长（见小实验 complexity）。批次里句子多，循环网络同样能让 GPU 忙起来。"
         "这里比较的是训练；翻译的时候，三个模型都是一个词接一个词地写。论文给出的是八块 GPU 上的训练代价，"
         "没有做这样的测量。",
     )
@@ -157,7 +157,7 @@ class Parallel(Study):
                 title=either(
                     "The longest chain of dependent operations in an update", "一次更新中最长的依赖链（运算数）"
                 ),
-                columns=[either("model", "模型"), either("parameters", "参数"), *(f"n = {n}" for n in labels)],
+                columns=[either("model", "模型"), either("parameters", "参数量"), *(f"n = {n}" for n in labels)],
                 rows=rows,
             ),
             StudyFigure(
@@ -166,13 +166,13 @@ class Parallel(Study):
                 note=either(
                     "One sentence pair, one CPU thread; the lengths double from mark to mark, and time has powers of "
                     "ten.",
-                    "一个句对，一个 CPU 线程；相邻刻度的长度相差一倍，时间轴为 10 的幂。",
+                    "一个句对，一个 CPU 线程；相邻刻度的长度相差一倍，时间轴按 10 的幂标刻度。",
                 ),
             ),
             StudyFigure(
-                title=either("Dependent operations", "前后相继的运算"),
+                title=either("Dependent operations", "必须依次进行的运算"),
                 chart=line_chart(
-                    labels, chains, x=x, y=either("operations in a row", "相继的运算数"), powers=True, either=either
+                    labels, chains, x=x, y=either("operations in a row", "依次进行的运算数"), powers=True, either=either
                 ),
             ),
         )

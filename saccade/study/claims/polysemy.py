@@ -75,7 +75,7 @@ class Polysemy(Study):
         "一个意思的词（lender、shore、panel）。word2vec（skip-gram）、LSTM（elman1990）和 Transformer（radford2018）"
         f"读同一份语料，宽度都是 {_WIDTH}；后两个模型学习预测下一个词，训练中从不给出词义。"
         "先在训练语料上算出三个词义的质心，再看新句子里 bank 处的状态离哪个质心最近。对照组把线索词换成中性词，"
-        "这时只能猜，三次对一次。轮廓系数（−1 到 1）表示各簇分得有多开。",
+        "这时只能靠猜，三次里碰对一次。轮廓系数（−1 到 1）表示各簇分得有多开。",
     )
     limits = Bilingual(
         en="The language is artificial: one cue, always before “bank”, decides. A model that reads from left to right "
@@ -116,7 +116,8 @@ class Polysemy(Study):
             text=Bilingual(
                 en="word2vec: the words of each sense are more similar to “bank” than to those of the other senses "
                 "(difference of mean cosines, of the least similar sense, above 0)",
-                zh="word2vec：即使是与 bank 最不相似的词义，它与 bank 也比各词义彼此更相似（平均余弦之差大于 0）",
+                zh="word2vec：每个词义的词与 bank 的相似度，都高于与其他词义的词的相似度"
+                "（取与 bank 最不相似的词义，平均余弦之差大于 0）",
             ),
             value=lambda runs: runs.values("between", model="word2vec"),
             least=0.0,
@@ -166,7 +167,7 @@ class Polysemy(Study):
             title=either("The senses of “bank”", "bank 的词义"),
             columns=[
                 either("model", "模型"),
-                either("nearest centroid is right, in %", "最近质心正确（%）"),
+                either("nearest centroid is right, in %", "按最近质心判断正确（%）"),
                 either("without a cue", "没有线索"),
                 either("silhouette", "轮廓系数"),
             ],

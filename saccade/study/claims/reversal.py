@@ -44,8 +44,9 @@ class Reversal(Study):
         f"{_TRAINED[0]} to {_TRAINED[1]} random letters: a translation in which no word changes its place. Each is "
         f"trained twice, reading forwards and backwards. The loss at each place is measured on {_PLACES} letters, when "
         "the letters before are given.",
-        zh=f"让单层的 `sutskever2014` 和在同样的 LSTM 上加了注意力的 `luong2015` 重写 {_TRAINED[0]} 到 {_TRAINED[1]} "
-        "个随机字母，相当于语序完全不变的翻译。每个模型训练两次：正向读和反向读。"
+        zh="让单层的 `sutskever2014` 和在同样的 LSTM 上加了注意力的 `luong2015` "
+        f"照原样写出 {_TRAINED[0]} 到 {_TRAINED[1]} 个随机字母，相当于语序完全不变的翻译。"
+        "每个模型训练两次：正向读和反向读。"
         f"在 {_PLACES} 个字母的序列上，给定前面的字母，测量每个位置的损失。",
     )
     limits = Bilingual(
@@ -67,7 +68,7 @@ class Reversal(Study):
         Threshold(
             text=Bilingual(
                 en="fixed vector: read backwards, BLEU is at least 4.7 points higher, as in the paper",
-                zh="固定向量：反向读的 BLEU 至少高 4.7 个百分点，与论文相当",
+                zh="固定向量：反向读的 BLEU 至少高 4.7，与论文相当",
             ),
             value=lambda runs: [
                 backwards - forwards
@@ -90,7 +91,7 @@ class Reversal(Study):
         Threshold(
             text=Bilingual(
                 en="attention: reading backwards changes perplexity by at most 10 %",
-                zh="注意力：反向读使困惑度最多改变 10 %",
+                zh="注意力：反向读使困惑度最多改变 10%",
             ),
             value=lambda runs: [100 * abs(ratio - 1) for ratio in _change(runs, "attention")],
             most=10.0,
@@ -143,7 +144,7 @@ class Reversal(Study):
                 ),
             ),
             StudyTable(
-                title=either("Scores", "评分"),
+                title=either("Scores", "得分"),
                 columns=[
                     either("system", "系统"),
                     either("perplexity", "困惑度"),

@@ -144,7 +144,7 @@ class Scale(Study):
         zh=f"训练之前：{_QUERIES} 个随机查询读取 {_KEYS} 个随机的键，各分量相互独立，均值为 0，方差为 1。"
         "测量打分的方差、权重的熵（各权重全相等时为 4 比特）以及 softmax 导数的大小，即 diag(α) − α αᵀ 的范数。"
         f"短时间训练之后：给出一个查询符号，要在 {_KEYS} 个键中找到相同的符号，并答出它旁边的值（共 {_SYMBOLS} 种）。"
-        "查询和键先投影到给定的宽度，起始分量的方差为 1。各次训练只有打分函数和宽度不同。",
+        "查询和键先投影到给定的宽度，训练开始时各分量的方差为 1。各次训练只有打分函数和宽度不同。",
     )
     limits = Bilingual(
         en="Britz and others trained translators of English to German for days; this is a lookup of symbols, trained "
@@ -249,7 +249,7 @@ class Scale(Study):
                 note=either("The first three are measured before training.", "前三项在训练之前测量。"),
             ),
             StudyFigure(
-                title=either("The softmax saturates", "softmax 饱和"),
+                title=either("The softmax saturates", "softmax 会饱和"),
                 chart=chart("entropy", either("entropy of the weights (bits)", "权重的熵（比特）")),
             ),
             StudyFigure(

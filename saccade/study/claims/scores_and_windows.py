@@ -116,7 +116,7 @@ class ScoresAndWindows(Study):
         "where to read (local-p) is best of all, and is cheaper than global attention, since it reads only 2D + 1 "
         "positions.",
         zh="几种打分函数中，dot 最适合全局注意力，general 最适合局部注意力；concat 效果不好；location 不看源词，"
-        "对齐很差。先预测位置再读取的局部注意力（local-p）总体最好，而且只读 2D + 1 个位置，比全局注意力省。",
+        "对齐很差。先预测位置再读取的局部注意力（local-p）总体最好，而且只读 2D + 1 个位置，代价比全局注意力小。",
     )
     method = Bilingual(
         en=f"Quality: luong2015 learns to translate English into French from 12,000 sentences of {_LENGTHS[0]} to "
@@ -139,11 +139,11 @@ class ScoresAndWindows(Study):
         "reads in chunks if all words are known (word by word, it scores all positions), and local-p copies 2D + 3 "
         "slots per word if the source is more than 16 times as long. Global attention uses a fused kernel. Other "
         "implementations cost otherwise.",
-        zh="论文用 450 万句对训练四层、每层 1,000 个单元、带输入馈送的 LSTM；这里只有一层 128 个单元的 GRU，"
-        "没有输入馈送，只训练几秒钟，学得慢的打分函数会吃亏。句子短，法语词序又与英语接近，对 local-m 有利。"
+        zh="论文用 450 万个句对训练四层、每层 1,000 个单元、带输入反馈的 LSTM；这里只有一层 128 个单元的 GRU，"
+        "没有输入反馈，只训练几秒钟，学得慢的打分函数会吃亏。句子短，法语词序又与英语接近，对 local-m 有利。"
         "本实现通常先算出所有位置的分数，再遮住窗口之外的；只有这样做更费时的时候才换方法：目标词都已知时，"
         "local-m 分块读取（逐词读时则给所有位置打分）；源句长度超过窗口的 16 倍时，"
-        "local-p 为每个词复制 2D + 3 个位置。全局注意力使用融合算子。换一种实现，代价就会不同。",
+        "local-p 为每个词复制 2D + 3 个位置。全局注意力使用融合内核。换一种实现，代价就会不同。",
     )
     thresholds = (
         Threshold(
@@ -194,7 +194,8 @@ class ScoresAndWindows(Study):
         ),
         Threshold(
             text=Bilingual(
-                en="for 4,096 positions, it needs at most a tenth", zh="源句有 4,096 个位置时，最多是十分之一"
+                en="for 4,096 positions, it needs at most a tenth",
+                zh="源句有 4,096 个位置时，最多是全局注意力的十分之一",
             ),
             value=lambda runs: _flops_against_global(runs, 4096),
             most=0.1,

@@ -79,10 +79,10 @@ class TransformerAblation(Study):
         f"every {_EVERY} updates: the share of 500 unseen numbers that greedy search writes without an error, in "
         f"percent. The thresholds are about the end, after {_UPDATES} updates.",
         zh=f"小型 Transformer（编码器和解码器各 {_WHOLE.encoder_layers} 层，宽 {_WHOLE.width}，{_WHOLE.heads} 个头，"
-        f"每个函数之前归一化）学习用汉字写 {_DIGITS[0]} 到 {_DIGITS[1]} 位的数：1005 → 一千零五。"
-        "一个数字怎么写取决于它的位置，零怎么写还取决于它的邻居。每种变体只改 `vaswani2017` 的一个选项，更新次数、"
+        f"每个子层之前做层归一化）学习用汉字写 {_DIGITS[0]} 到 {_DIGITS[1]} 位的数：1005 → 一千零五。"
+        "一个数字怎么写取决于它的位置，零怎么写还取决于相邻的数字。每种变体只改 `vaswani2017` 的一个选项，更新次数、"
         f"训练数据和随机种子都相同。每 {_EVERY} 次更新测量一次：500 个没见过的数中，贪心搜索写得完全正确的百分比。"
-        f"标准针对的是最后，即 {_UPDATES} 次更新之后。",
+        f"标准针对的是最终结果，即 {_UPDATES} 次更新之后。",
     )
     limits = Bilingual(
         en="A rule learnt by a small model in a few hundred updates is not translation: a part that does not matter "
@@ -185,7 +185,7 @@ class TransformerAblation(Study):
                 columns=[
                     either("variant", "变体"),
                     either("option", "选项"),
-                    either("parameters", "参数"),
+                    either("parameters", "参数量"),
                     either("correct (%)", "正确（%）"),
                     either("change", "变化"),
                 ],

@@ -88,7 +88,7 @@ class VanishingGradient(Study):
         "in time, so that it does not learn what is far away (Bengio and others 1994). In an LSTM, the error flows "
         "back through a cell whose derivative is 1, the constant error carousel, and bridges long gaps (Hochreiter and "
         "Schmidhuber 1997). Attention makes the distance one step (Bahdanau and others 2014).",
-        zh="循环网络要稳定地保存信息，梯度就会随时间距离按指数衰减，于是学不会远处的东西（Bengio 等，1994）。"
+        zh="循环网络要稳定地保存信息，梯度就会随时间距离按指数衰减，于是学不会相隔很远的依赖（Bengio 等，1994）。"
         "在 LSTM 里，误差沿着导数为 1 的记忆单元传回去（“恒定误差传送带”），能跨过很长的间隔"
         "（Hochreiter 与 Schmidhuber，1997）。有了注意力，任何距离都只有一步（Bahdanau 等，2014）。",
     )
@@ -145,18 +145,24 @@ class VanishingGradient(Study):
         Threshold(
             text=Bilingual(
                 en="tanh names at most 50 % of the first symbols after the longest gap",
-                zh="间隔最长时，tanh 最多说对 50 % 的首个符号",
+                zh="间隔最长时，tanh 最多说对 50% 的首个符号",
             ),
             value=lambda runs: runs.values("right", system="tanh", gap=_longest(runs)),
             most=50.0,
         ),
         Threshold(
-            text=Bilingual(en="the LSTM of 1997 names at least 90 % of them", zh="1997 年的 LSTM 至少说对其中的 90 %"),
+            text=Bilingual(
+                en="the LSTM of 1997 names at least 90 % of them",
+                zh="间隔最长时，1997 年的 LSTM 至少说对 90% 的首个符号",
+            ),
             value=lambda runs: runs.values("right", system="lstm1997", gap=_longest(runs)),
             least=90.0,
         ),
         Threshold(
-            text=Bilingual(en="attention names at least 90 % of them", zh="注意力至少说对其中的 90 %"),
+            text=Bilingual(
+                en="attention names at least 90 % of them",
+                zh="间隔最长时，注意力至少说对 90% 的首个符号",
+            ),
             value=lambda runs: runs.values("right", system="attention", gap=_longest(runs)),
             least=90.0,
         ),
@@ -212,7 +218,7 @@ class VanishingGradient(Study):
                     y=either("% right", "正确率（%）"),
                     either=either,
                 ),
-                note=either(f"Guessing gives {100 / _FIRST:g} %.", f"随机猜测的正确率是 {100 / _FIRST:g} %。"),
+                note=either(f"Guessing gives {100 / _FIRST:g} %.", f"随机猜测的正确率是 {100 / _FIRST:g}%。"),
             ),
         )
 

@@ -27,7 +27,9 @@ SYSTEMS: Mapping[str, Bilingual] = {
 KINDS: Mapping[str, Bilingual] = {
     "same": Bilingual(en="the same words in the same order", zh="词数和语序都相同"),
     "later": Bilingual(en="an English word needs a later German word", zh="某个英语词要靠后面的德语词才能确定"),
-    "other": Bilingual(en="the others: more English words, none needed early", zh="其余：英语词更多，但不必提前知道"),
+    "other": Bilingual(
+        en="the others: more English words, none needed early", zh="其余：英语词更多，但都不必等后面的德语词"
+    ),
 }
 
 
@@ -52,11 +54,11 @@ class WordByWord(Study):
         f"per word), and `bahdanau2014`. The score is the share of exactly right translations of {_JUDGED} sentences "
         "whose combinations of words did not occur in training. The gold alignment of the phrasebook tells which "
         "sentences have an English word that is linked to a German word further to the right.",
-        zh=f"用内置短语手册中 {_WORDS[0]} 到 {_WORDS[1]} 个词的德英句对训练三个模型："
+        zh=f"用内置短语集中 {_WORDS[0]} 到 {_WORDS[1]} 个词的德英句对训练三个模型："
         "`aligned-rnn`（tanh 循环网络，每读一个词就写一个词，句末还可以再写一个）、"
         "它的双向版本（已经读完全句，但仍然一个词对一个词地写），以及 `bahdanau2014`。"
         f"评分用 {_JUDGED} 个句子，其中的词语搭配没有在训练中出现过，统计译文完全正确的比例。"
-        "短语手册带有标准对齐，由此可以知道哪些句子里有英语词对应到更靠右的德语词。",
+        "短语集带有标准对齐，由此可以知道哪些句子里有英语词对应到更靠右的德语词。",
     )
     limits = Bilingual(
         en="Elman did not translate; his network predicts the next word, and stands here for every network that writes "
@@ -64,16 +66,16 @@ class WordByWord(Study):
         "*helfen* among them. So some sentences come out right by luck. The sentences are short and made by a grammar, "
         "and the three examples may be among those in training. An encoder-decoder with a fixed vector reorders words, "
         "too, without attention: see the study `length`.",
-        zh="埃尔曼的网络不做翻译，而是预测下一个词；这里用它代表一切边读边写的网络。后面的词有时可以猜到："
+        zh="Elman 的网络不做翻译，而是预测下一个词；这里用它代表一切边读边写的网络。后面的词有时可以猜到："
         "读到 *ich will dem*，第三格就只剩下几个动词可选，helfen 是其中之一，所以有些句子是碰巧译对的。"
         "句子很短，由语法规则生成；三个例句可能在训练数据里出现过。"
-        "只用一个固定向量、没有注意力的编码器-解码器也能调整语序，见研究 `length`。",
+        "只用一个固定向量、没有注意力的编码器-解码器也能调整语序，见小实验 `length`。",
     )
     thresholds = (
         Threshold(
             text=Bilingual(
                 en="word by word, at least 50 % of the sentences with the same order are right",
-                zh="逐词翻译：词数和语序都相同的句子，至少 50 % 译对",
+                zh="逐词翻译：词数和语序都相同的句子，至少 50% 译对",
             ),
             value=lambda runs: runs.values("same", system="forwards"),
             least=50.0,
@@ -81,7 +83,7 @@ class WordByWord(Study):
         Threshold(
             text=Bilingual(
                 en="word by word, at most 10 % of the sentences that need a later word are right",
-                zh="逐词翻译：要靠后面的词才能确定的句子，最多 10 % 译对",
+                zh="逐词翻译：要靠后面的词才能确定的句子，最多 10% 译对",
             ),
             value=lambda runs: runs.values("later", system="forwards"),
             most=10.0,
@@ -89,7 +91,7 @@ class WordByWord(Study):
         Threshold(
             text=Bilingual(
                 en="with attention, at least 90 % of the sentences that need a later word are right",
-                zh="用注意力：要靠后面的词才能确定的句子，至少 90 % 译对",
+                zh="用注意力：要靠后面的词才能确定的句子，至少 90% 译对",
             ),
             value=lambda runs: runs.values("later", system="attention"),
             least=90.0,

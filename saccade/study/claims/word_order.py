@@ -33,7 +33,7 @@ QUESTIONS: Mapping[str, Bilingual] = {
     "set": Bilingual(en="which two people (order is irrelevant)", zh="提到了哪两个人（与词序无关）"),
 }
 READERS: Mapping[str, Bilingual] = {
-    "none": Bilingual(en="no positions", zh="没有位置"),
+    "none": Bilingual(en="no positions", zh="没有位置编码"),
     "sinusoidal": Bilingual(en="sinusoidal positions", zh="正弦位置编码"),
     "learned": Bilingual(en="learned positions", zh="可学习的位置编码"),
     "rotary": Bilingual(en="rotary positions", zh="旋转位置编码"),
@@ -93,13 +93,13 @@ class WordOrder(Study):
         "a bias that depends only on the distance |i − j| cannot do: it reads a sentence and its mirror image alike.",
         zh="三个词的句子只说明原理，不能说明长文本用哪种位置编码最好。ALiBi 本来用于因果注意力，在那里没有问题；"
         "这里把它用在双向注意力上，是为了说明只取决于距离 |i − j| 的偏置做不到什么：一句话和它的镜像，"
-        "它读起来完全一样。",
+        "模型读起来完全一样。",
     )
     thresholds = (
         Threshold(
             text=Bilingual(
                 en="without positions, the vectors of each word in 我爱你 and 你爱我 differ by at most 0.001 %",
-                zh="没有位置时，每个词在“我爱你”和“你爱我”里的向量最多相差 0.001 %",
+                zh="没有位置编码时，每个词在“我爱你”和“你爱我”里的向量最多相差 0.001%",
             ),
             value=lambda runs: [
                 max(trial.measured["difference"]) for trial in runs.where(reader="none", question="order")
@@ -109,7 +109,7 @@ class WordOrder(Study):
         Threshold(
             text=Bilingual(
                 en="without positions, at most 55 % of the questions about order are answered correctly",
-                zh="没有位置时，与词序有关的问题最多答对 55 %",
+                zh="没有位置编码时，与词序有关的问题最多答对 55%",
             ),
             value=lambda runs: runs.values("correct", reader="none", question="order"),
             most=55,
@@ -117,7 +117,7 @@ class WordOrder(Study):
         Threshold(
             text=Bilingual(
                 en="without positions, at least 95 % of the other questions are answered correctly",
-                zh="没有位置时，与词序无关的问题至少答对 95 %",
+                zh="没有位置编码时，与词序无关的问题至少答对 95%",
             ),
             value=lambda runs: runs.values("correct", reader="none", question="set"),
             least=95,
@@ -125,7 +125,7 @@ class WordOrder(Study):
         Threshold(
             text=Bilingual(
                 en="with sinusoidal positions, at least 95 % of the questions about order are answered correctly",
-                zh="有正弦位置编码时，与词序有关的问题至少答对 95 %",
+                zh="有正弦位置编码时，与词序有关的问题至少答对 95%",
             ),
             value=lambda runs: runs.values("correct", reader="sinusoidal", question="order"),
             least=95,
@@ -133,7 +133,7 @@ class WordOrder(Study):
         Threshold(
             text=Bilingual(
                 en="a causal decoder of two layers without positions answers at least 95 % of them correctly",
-                zh="没有位置编码的两层因果解码器，这些问题至少答对 95 %",
+                zh="没有位置编码的两层因果解码器，这些问题至少答对 95%",
             ),
             value=lambda runs: runs.values("correct", reader="decoder-2", question="order"),
             least=95,
@@ -197,7 +197,7 @@ class WordOrder(Study):
                     "How much the vector of a word changes from 我爱你 to 你爱我 (%)",
                     "从“我爱你”到“你爱我”，每个词的向量变化多少（%）",
                 ),
-                columns=[either("positions", "位置"), *SENTENCES[0]],
+                columns=[either("positions", "位置编码"), *SENTENCES[0]],
                 rows=differences,
                 note=either(
                     "The length of the difference, relative to the vector's. With ALiBi in both directions, the "
