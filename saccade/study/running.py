@@ -136,6 +136,8 @@ class _PendingStudy:
             return {_key(Trial(run["settings"], run["seed"])): run for run in saved["trials"]}
         except FileNotFoundError:
             return {}
+        except NotADirectoryError:
+            raise UserError(f"{self.folder.parent}: not a folder; give another --out") from None
         except (OSError, KeyError, TypeError, ValueError):
             raise UserError(f"{path}: not a file of `saccade study`; delete it, or give another --out") from None
 

@@ -91,6 +91,14 @@ def test_results_of_another_version_are_not_reused(options: StudyOptions, monkey
         running._PendingStudy(plan, folder)
 
 
+def test_an_out_that_is_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    options = StudyOptions(quick=True, out=tmp_path / "file", jobs=1)
+    with pytest.raises(UserError, match="file: not a folder; give another --out"):
+        list(study.run_studies(["kernel-regression"], options, say=lambda text: None))
+    assert (tmp_path / "file").is_file()
+
+
 @pytest.mark.parametrize("content", ["{", "[]", '{"study": "kernel-regression"}'])
 def test_a_file_that_is_no_result_is_refused(content: str, tmp_path: Path) -> None:
     (tmp_path / "result.json").write_text(content, encoding="utf-8")
