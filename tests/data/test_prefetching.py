@@ -125,6 +125,7 @@ def test_ctrl_c_does_not_end_the_processes() -> None:
 
 def test_ctrl_c_takes_effect_after_the_processes_have_ended() -> None:
     ended: list[str] = []
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)  # a run in the background ignores Ctrl-C
     waiting = threading.Event()
     other = threading.Thread(target=waiting.wait, daemon=True)  # a thread that may receive the signal
     other.start()
@@ -146,6 +147,7 @@ def test_ctrl_c_takes_effect_after_the_processes_have_ended() -> None:
         prefetcher: Any = batches.draw
         prefetcher.__self__._windows = Ending()
     signal.set_wakeup_fd(before)
+    signal.signal(signal.SIGINT, usual)
     os.close(received)
     os.close(sent)
     waiting.set()

@@ -149,14 +149,9 @@ class Heads(Study):
         tests = list(task(_TASK).pairs(20 if quick else 150, 1, "test", _WORDS))
         examples = _encode(translator, list(task(_TASK).pairs(10 if quick else 80, 2, "valid", _WORDS)))
         heads = list_heads(model)
-        shares = measure_shares(
-            heads, [_read(translator, pair) for pair in tests], [pair.alignment or () for pair in tests]
-        )
+        readings = [_read(translator, pair) for pair in tests]
+        shares = measure_shares(heads, readings, [pair.alignment or () for pair in tests])
         alone = [_bleu(translator, tests, [head]) for head in heads]
-        curves = {
-            site: _bleu_without(translator, examples, tests, [h for h in heads if site in ("all", h.site)])
-            for site in _SITES
-        }
         return {
             "bleu": _bleu(translator, tests),
             "heads": [
@@ -164,7 +159,10 @@ class Heads(Study):
                 | {"shares": shares[head], "kind": choose_kind(shares[head], _LEAST), "alone": bleu}
                 for head, bleu in zip(heads, alone, strict=True)
             ],
-            "curves": curves,
+            "curves": {
+                site: _bleu_without(translator, examples, tests, [h for h in heads if site in ("all", h.site)])
+                for site in _SITES
+            },
             "drawn": _draw(translator, shares, max(tests, key=lambda pair: len(pair.target))) if seed == 1 else [],
         }
 
