@@ -67,8 +67,8 @@ class ConvolutionOrder(Study):
     limits = Bilingual(
         en="The paper translates French and English and compares perplexities with those of word-based models; it has "
         "no bag of words, and its decoder is a plain recurrent network. The sequences here are short because one "
-        "small vector has to hold them. Nothing is said about long sentences, for which such a vector is too narrow, "
-        "or about stacked convolutions with attention (gehring2017).",
+        "small vector has to hold them. The study does not test long sentences, for which such a vector is too narrow, "
+        "nor stacked convolutions with attention (gehring2017).",
         zh="论文做的是法语与英语之间的翻译，拿困惑度与基于词的模型比较，没有词袋模型，解码器是普通的循环网络。"
         "这里的序列都很短，因为一个不大的向量要装下整个序列。长句子装不进这样的向量，多层卷积加注意力（gehring2017）"
         "又是另一回事，这里都没有涉及。",

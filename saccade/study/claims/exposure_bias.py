@@ -161,11 +161,13 @@ class ExposureBias(Study):
         "its words may be right. The task has one right translation per source, and attention tells the decoder at "
         "each step what the source says; a model without a source depends more on its prefix. Scheduled sampling is "
         "done in two passes: the model's words follow the true prefix, while in the paper they follow the model's "
-        "own. The papers measured captions, parsing, speech, summaries and translation of real texts.",
+        "own. The papers measured captions, parsing, speech, summaries and translation of real texts. "
+        "The threshold for a planted mistake was first a ratio; it became a difference after trial runs, in which "
+        "neither form held.",
         zh="比较是按位置进行的：漏掉一个词，后面的词即使正确也都算错。每个源句只有一种正确译文，"
         "注意力又在每一步告诉解码器源句说了什么；没有源句的模型更依赖前文。这里的计划采样分两遍进行："
         "模型的词接在正确的前文之后，论文里则接在模型自己写的前文之后。两篇论文的实验是图像描述、句法分析、语音识别、"
-        "摘要以及真实文本的翻译。",
+        "摘要以及真实文本的翻译。关于故意写错的那条标准，起初用的是比值，试跑之后改成差值；两种写法都不成立。",
     )
     thresholds = (
         Threshold(

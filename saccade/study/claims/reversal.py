@@ -52,9 +52,12 @@ class Reversal(Study):
     limits = Bilingual(
         en="The paper translated from English to French with four layers of 1000 units. Letters that keep their order "
         "are the best case for reversal: where the order of the target is the reverse of the source's, reading "
-        "forwards would be the better way. Training is short; in a longer one, the difference may become smaller.",
+        "forwards would be the better way. Training is short; in a longer one, the difference may become smaller. The "
+        "threshold for BLEU was first a ratio of 1.1, and became the paper's difference after a quick run with a BLEU "
+        "of 0, before the full one.",
         zh="论文用四层、每层 1000 个单元的网络做英译法。顺序不变的字母是最适合反向读的情形："
-        "如果译文的顺序与源句相反，正向读反而更好。这里训练时间短；训练得更久，差别可能变小。",
+        "如果译文的顺序与源句相反，正向读反而更好。这里训练时间短；训练得更久，差别可能变小。"
+        "BLEU 的标准起初是 1.1 倍；一次快速运行的 BLEU 为 0，于是在完整运行之前改成论文里的差值。",
     )
     thresholds = (
         Threshold(
